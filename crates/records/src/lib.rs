@@ -1,0 +1,9 @@
+//! What a phase leaves behind: its result, its series and its histograms, and the files they are kept in.
+//!
+//! The engine and the simulator hand over the same types; `docs/record-format.md` describes the files.
+
+mod latency;
+mod result;
+
+pub use latency::{Bucket, LatencyRecorder, bucket_bounds, bucket_of, BUCKETS};
+pub use result::{CacheFacts, DamageAt, ErrorAt, Event, LatencySummary, Note, PhaseResult, StopReason, TaskResult, VerifyResult};

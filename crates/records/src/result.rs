@@ -1,0 +1,139 @@
+//! The result of a phase. Field names are those of `docs/record-format.md`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What ended a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StopReason {
+    /// Every task moved its block.
+    Size,
+    /// The time limit.
+    Time,
+    /// The user, or a signal.
+    Interrupted,
+    /// An operation failed.
+    Error,
+}
+
+/// Quantiles of the latency of one operation, from the histogram (three significant digits).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each name is the quantile")]
+pub struct LatencySummary {
+    pub count: u64,
+    pub min_ns: u64,
+    pub mean_ns: u64,
+    pub p50_ns: u64,
+    pub p90_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+}
+
+/// An operation that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "plain facts")]
+pub struct ErrorAt {
+    pub task: u32,
+    pub file: u32,
+    pub offset: u64,
+    /// The operating system's error number; 0 where the error is not the system's (a file that is too short).
+    pub errno: i32,
+    pub message: String,
+}
+
+/// A damaged transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "plain facts")]
+pub struct DamageAt {
+    pub task: u32,
+    pub file: u32,
+    pub offset: u64,
+    pub what: String,
+}
+
+/// Outcome of verified reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyResult {
+    /// Bytes that were checked.
+    pub checked_bytes: u64,
+    /// Operations with at least one damaged byte.
+    pub damaged_operations: u64,
+    /// The first places, at most 16.
+    pub first_damage: Vec<DamageAt>,
+}
+
+/// What the page cache and the device had to do with a read phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheFacts {
+    /// Bytes of the files in the page cache just before the phase; `None` if the kernel does not say.
+    pub cached_before_bytes: Option<u64>,
+    /// Bytes of the files that were looked at.
+    pub examined_bytes: Option<u64>,
+    /// Bytes the kernel fetched from a device for this process during the phase; `None` if it does not say.
+    pub device_bytes: Option<u64>,
+}
+
+/// A fallback that was taken, or a fact a finding may stand on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Stable, kebab-case.
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Something that happened during a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// On the run's clock.
+    pub time_ns: u64,
+    /// Stable, kebab-case: `stall`.
+    pub kind: String,
+    /// The task it happened to.
+    pub task: Option<u32>,
+    /// How long it lasted, where that means anything.
+    pub duration_ns: Option<u64>,
+}
+
+/// One task's part of a phase. `start_ns` and `end_ns` are on the run's clock, the rest are durations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct TaskResult {
+    pub task: u32,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub open_ns: u64,
+    pub transfer_ns: u64,
+    pub sync_ns: u64,
+    pub close_ns: u64,
+    pub bytes: u64,
+    pub operations: u64,
+    pub errors: u64,
+    pub damaged_operations: u64,
+    pub wrapped: bool,
+    pub latency: LatencySummary,
+}
+
+/// Everything a phase leaves behind but its series and histograms, which are in files by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct PhaseResult {
+    pub stop_reason: StopReason,
+    pub tasks: Vec<TaskResult>,
+    /// Over all tasks here.
+    pub latency: LatencySummary,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+    pub direct: bool,
+    /// Read phases only.
+    pub cache: Option<CacheFacts>,
+    /// Where reads were verified.
+    pub verify: Option<VerifyResult>,
+    pub first_error: Option<ErrorAt>,
+    pub facts: BTreeMap<String, bool>,
+    pub notes: Vec<Note>,
+    pub events: Vec<Event>,
+}

@@ -1,0 +1,64 @@
+//! What can go wrong outside an operation. Each text says what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Result of a storage's calls outside operations.
+pub type Result<T> = std::result::Result<T, StorageError>;
+
+/// A call to a storage that failed. Failures of single operations are `io::Error`s and are counted by the engine.
+#[derive(Debug, Error)]
+pub enum StorageError {
+    /// A system call on a path failed.
+    #[error("cannot {action} {path}: {source}")]
+    Path {
+        /// What was tried, such as `open`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No memory for buffers.
+    #[error("no memory for a buffer of {bytes} bytes ({source}); use fewer tasks, a smaller transfer or a smaller queue depth")]
+    Memory {
+        /// Wanted.
+        bytes: usize,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The directory is not one that Tonnage marked as its own.
+    #[error("{path} is not a scratch directory of this run ({why}); nothing in it was touched")]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+        /// What was missing or different.
+        why: String,
+    },
+    /// A read needs more than there is.
+    #[error("file {file} has {actual} bytes and the read needs {needed}; write it first")]
+    TooShort {
+        /// Number of the file.
+        file: u32,
+        /// Needed bytes.
+        needed: u64,
+        /// Bytes it has.
+        actual: u64,
+    },
+    /// This build or system lacks what was asked.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl StorageError {
+    /// The system's error, where there is one.
+    #[must_use]
+    pub const fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Path { source, .. } | Self::Memory { source, .. } => Some(source),
+            Self::NotOurs { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How bytes are touched.
+//!
+//! A [`Storage`] is a place under test. Each task asks it for a [`Lane`], its own way to one file: either a [`File`],
+//! which does one operation at a time, or a [`Queue`], which keeps several in flight. A new kind of storage is one
+//! file of this crate that passes the conformance suite (`conformance.rs`); a wrapper (faulty, throttled) is a
+//! storage that holds another.
+
+mod buffer;
+mod error;
+mod target;
+
+pub use buffer::Buffer;
+pub use error::{Result, StorageError};
+pub use target::{DirectMode, StorageKind, TargetSpec};
+
+use tonnage_workload::{CachePolicy, Op};
+
+/// What a task is about to do with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Number of the file in the target.
+    pub file: u32,
+    /// Reads or writes. A write creates the file where it is missing; a read fails there.
+    pub op: Op,
+    /// Bytes the file will have, or must have at least for a read.
+    pub file_bytes: u64,
+    /// Bytes of one operation.
+    pub transfer_size: usize,
+    /// Operations in flight at once.
+    pub queue_depth: usize,
+}
+
+/// What is known of the files' pages in the cache. Bytes; `None` where the system does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Residency {
+    /// In the page cache now.
+    pub cached_bytes: Option<u64>,
+    /// Looked at.
+    pub examined_bytes: Option<u64>,
+}
+
+/// What the storage did of what it was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Operations go past the page cache.
+    pub direct: bool,
+    /// Named facts, such as `fixed_buffers`.
+    pub flags: Vec<(&'static str, bool)>,
+    /// Fallbacks taken: a stable code and one sentence.
+    pub notes: Vec<(&'static str, String)>,
+}
+
+/// A place under test. Shared by all tasks of a process.
+pub trait Storage: Send + Sync {
+    /// Prepares one task's way to its file, before the clock starts: memory, rings, checks. The file itself is opened
+    /// by [`Lane::open`], inside the clock.
+    fn lane(&self, request: &OpenRequest) -> Result<Lane>;
+
+    /// Length of a file in bytes; an error of kind `NotFound` where it is missing.
+    fn length(&self, file: u32) -> Result<u64>;
+
+    /// Applies the cache policy to `files` before a read phase and says what is cached then.
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency>;
+
+    /// Removes every file that this storage created and gives the space back. Nothing else is ever removed.
+    fn clear(&self) -> Result<()>;
+
+    /// What became of the requests so far (direct or not, fixed buffers or not, and why).
+    fn facts(&self) -> Facts;
+}
+
+/// One task's way to its file.
+pub enum Lane {
+    /// One operation at a time.
+    Sync(Box<dyn File>),
+    /// Several in flight.
+    Queued(Box<dyn Queue>),
+}
+
+/// One operation at a time. `open` comes first, `close` last; both are inside the clock.
+pub trait File: Send {
+    /// Opens (and for a write creates) the file.
+    fn open(&mut self) -> Result<()>;
+    /// Reads at `offset`; how many bytes, 0 at the end of the file.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize>;
+    /// Writes at `offset`; how many bytes were taken.
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> std::io::Result<usize>;
+    /// Makes what was written durable (fsync).
+    fn sync(&mut self) -> std::io::Result<()>;
+    /// Closes the file.
+    fn close(&mut self) -> std::io::Result<()>;
+}
+
+/// One operation for a [`Queue`], on `length` bytes of the queue's memory from `start`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's number for it, below the depth; comes back in the completion.
+    pub slot: u32,
+    /// Read or write.
+    pub op: Op,
+    /// In the file.
+    pub offset: u64,
+    /// In the queue's memory.
+    pub start: usize,
+    /// Bytes.
+    pub length: usize,
+}
+
+/// What became of a [`Request`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// As in the request.
+    pub slot: u32,
+    /// Bytes moved (may be short), or a negated errno.
+    pub result: i32,
+}
+
+/// Several operations in flight, on memory that the queue owns (so that the kernel may know it beforehand).
+pub trait Queue: Send {
+    /// Opens (and for a write creates) the file.
+    fn open(&mut self) -> Result<()>;
+    /// Gives the queue the memory its operations work on. Once, before `open`.
+    fn set_memory(&mut self, memory: Buffer) -> Result<()>;
+    /// That memory. The parts that operations in flight work on must not be touched.
+    fn memory(&mut self) -> &mut [u8];
+    /// Takes a request without entering the kernel. There is always room for as many as the depth.
+    fn push(&mut self, request: Request);
+    /// Hands all pushed requests over and waits until at least `wait_for` completions are there.
+    fn submit_and_wait(&mut self, wait_for: usize) -> std::io::Result<()>;
+    /// The next completion that is there, without waiting.
+    fn next_completion(&mut self) -> Option<Completion>;
+    /// Makes what was written durable (fsync). Only with nothing in flight.
+    fn sync(&mut self) -> std::io::Result<()>;
+    /// Closes the file. Only with nothing in flight.
+    fn close(&mut self) -> std::io::Result<()>;
+}

@@ -1,0 +1,228 @@
+//! Where each operation goes: IOR's segments × blocks × transfers, in one of three orders.
+
+use serde::{Deserialize, Serialize};
+
+use crate::mix::mix64;
+use crate::permutation::Permutation;
+
+/// Whether each task has a file of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// Task *t* owns file *t*.
+    FilePerTask,
+    /// All tasks share file 0; in each segment, task *t* owns block *t*.
+    Shared,
+}
+
+/// In which order a task visits its transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Ascending offsets.
+    Sequential,
+    /// Every 16th transfer of the task's region, then again from the second, until each was visited once.
+    Strided,
+    /// A random order without repetition (a new one for every pass).
+    Random,
+}
+
+/// How far apart the transfers of a strided pass are, in transfers.
+const STRIDE: u64 = 16;
+
+/// Sizes and order of a stream of transfers. All sizes in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Bytes of one operation.
+    pub transfer_size: u64,
+    /// Bytes a task moves in one segment; a multiple of `transfer_size`.
+    pub block_size: u64,
+    /// Number of segments.
+    #[serde(default = "one")]
+    pub segments: u64,
+    /// A file per task or one shared file.
+    pub layout: Layout,
+    /// Order of the transfers.
+    pub access: Access,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+impl Geometry {
+    /// The file that `task` of `tasks` works on.
+    #[must_use]
+    pub const fn file(&self, task: u32) -> u32 {
+        match self.layout {
+            Layout::FilePerTask => task,
+            Layout::Shared => 0,
+        }
+    }
+
+    /// Number of files that `tasks` tasks work on.
+    #[must_use]
+    pub const fn files(&self, tasks: u32) -> u32 {
+        match self.layout {
+            Layout::FilePerTask => tasks,
+            Layout::Shared => 1,
+        }
+    }
+
+    /// Bytes of one file when `tasks` tasks have each made one pass.
+    #[must_use]
+    pub const fn file_bytes(&self, tasks: u32) -> u64 {
+        let blocks = match self.layout {
+            Layout::FilePerTask => 1,
+            Layout::Shared => tasks as u64,
+        };
+        self.segments * self.block_size * blocks
+    }
+
+    /// Operations of one pass of one task.
+    #[must_use]
+    pub const fn operations(&self) -> u64 {
+        self.segments * (self.block_size / self.transfer_size)
+    }
+
+    /// The offsets that `task` of `tasks` visits, in order, endlessly.
+    #[must_use]
+    pub fn offsets(&self, task: u32, tasks: u32, seed: u64) -> Offsets {
+        Offsets::new(self, task, tasks, seed)
+    }
+}
+
+/// The offsets one task visits. Endless: after one pass of [`Geometry::operations`] it begins another.
+#[derive(Debug, Clone)]
+pub struct Offsets {
+    transfer_size: u64,
+    per_block: u64,
+    base: u64,
+    segment_stride: u64,
+    count: u64,
+    position: u64,
+    pass: u64,
+    seed: u64,
+    one_block: bool,
+    order: Order,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    Sequential,
+    Strided { next: u64, lane: u64 },
+    Random(Permutation),
+}
+
+impl Offsets {
+    fn new(geometry: &Geometry, task: u32, tasks: u32, seed: u64) -> Self {
+        let count = geometry.operations();
+        let (base, segment_stride) = match geometry.layout {
+            Layout::FilePerTask => (0, geometry.block_size),
+            Layout::Shared => (u64::from(task) * geometry.block_size, u64::from(tasks) * geometry.block_size),
+        };
+        let seed = mix64(seed ^ (u64::from(task) << 32));
+        Self {
+            transfer_size: geometry.transfer_size,
+            per_block: geometry.block_size / geometry.transfer_size,
+            base,
+            segment_stride,
+            count,
+            position: 0,
+            pass: 0,
+            seed,
+            one_block: geometry.segments == 1 || geometry.layout == Layout::FilePerTask,
+            order: match geometry.access {
+                Access::Sequential => Order::Sequential,
+                Access::Strided => Order::Strided { next: 0, lane: 0 },
+                Access::Random => Order::Random(Permutation::new(count, seed)),
+            },
+        }
+    }
+
+    /// How many passes are complete.
+    #[must_use]
+    pub const fn passes(&self) -> u64 {
+        self.pass
+    }
+
+    /// The next offset in the file, in bytes.
+    #[inline]
+    pub fn next_offset(&mut self) -> u64 {
+        let index = match &mut self.order {
+            Order::Sequential => self.position,
+            Order::Random(permutation) => permutation.apply(self.position),
+            Order::Strided { next, lane } => {
+                let index = *next;
+                *next += STRIDE;
+                if *next >= self.count {
+                    *lane += 1;
+                    *next = *lane;
+                }
+                index
+            }
+        };
+        self.position += 1;
+        if self.position == self.count {
+            self.begin_pass();
+        }
+        if self.one_block {
+            self.base + index * self.transfer_size
+        } else {
+            let (segment, inside) = (index / self.per_block, index % self.per_block);
+            self.base + segment * self.segment_stride + inside * self.transfer_size
+        }
+    }
+
+    #[cold]
+    fn begin_pass(&mut self) {
+        self.position = 0;
+        self.pass += 1;
+        match &mut self.order {
+            Order::Sequential => {}
+            Order::Strided { next, lane } => (*next, *lane) = (0, 0),
+            Order::Random(permutation) => *permutation = Permutation::new(self.count, self.seed ^ mix64(self.pass)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(layout: Layout, access: Access, segments: u64) -> Geometry {
+        Geometry { transfer_size: 4096, block_size: 4096 * 37, segments, layout, access }
+    }
+
+    #[test]
+    fn all_tasks_together_cover_every_transfer_once_in_every_order() {
+        for layout in [Layout::FilePerTask, Layout::Shared] {
+            for access in [Access::Sequential, Access::Strided, Access::Random] {
+                for segments in [1, 3] {
+                    let geometry = geometry(layout, access, segments);
+                    let tasks = 5;
+                    let mut seen = std::collections::HashSet::new();
+                    for task in 0..tasks {
+                        let mut offsets = geometry.offsets(task, tasks, 7);
+                        for _ in 0..geometry.operations() {
+                            let offset = offsets.next_offset();
+                            assert!(offset + 4096 <= geometry.file_bytes(tasks));
+                            assert!(seen.insert((geometry.file(task), offset)), "{geometry:?} repeats {offset}");
+                        }
+                        assert_eq!(offsets.passes(), 1);
+                    }
+                    assert_eq!(seen.len() as u64, u64::from(tasks) * geometry.operations());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_random_pass_has_another_order() {
+        let geometry = geometry(Layout::FilePerTask, Access::Random, 1);
+        let mut offsets = geometry.offsets(0, 1, 7);
+        let first: Vec<u64> = (0..37).map(|_| offsets.next_offset()).collect();
+        let second: Vec<u64> = (0..37).map(|_| offsets.next_offset()).collect();
+        assert_ne!(first, second);
+    }
+}

@@ -1,0 +1,16 @@
+//! What to do: which operation is next, and which bytes it carries. No I/O happens here.
+//!
+//! The engine (on real storage) and the simulator (on a model of one) run the same [`PhaseSpec`] through the same
+//! [`Offsets`], so a simulated trial is the same trial.
+
+mod geometry;
+mod mix;
+mod payload;
+mod permutation;
+mod phase;
+
+pub use geometry::{Access, Geometry, Layout, Offsets};
+pub use mix::{SplitMix64, mix64};
+pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
+pub use permutation::Permutation;
+pub use phase::{CachePolicy, Limit, Op, PhaseSpec, Durability, SpecError, TaskRange};
