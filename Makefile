@@ -1,0 +1,77 @@
+# Everything a developer starts. `make` alone lists the targets; `make test` is what CI runs.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+# rustup puts cargo here, and a CI shell often has not read the profile that says so.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+PYTHON := .venv/bin/python
+PYTEST := $(PYTHON) -m pytest -rs
+heading = @printf '\n== %s ==\n' '$(1)'
+
+# What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that
+# make a file system on a loop device of known speed.
+PACKAGES := build-essential python3-venv chromium chromium-driver e2fsprogs xfsprogs util-linux
+
+# The order in which a failure says most: small parts first, whole runs after.
+LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster \
+	tests/report tests/cli tests/e2e tests/lab lab tests/tidy)
+# A directory of tests that the list above does not name yet still runs, before the rest.
+OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
+
+.PHONY: help setup packages test test-fast lint rust pytest bench fmt docs clean
+.NOTPARALLEL:
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: packages  ## Install what the tests need, build the engine, fill .venv
+	$(call heading,Setup: release build and virtual environment)
+	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust from https://rustup.rs, then run this again' >&2; exit 2; }
+	./tonnage --version
+	$(PYTHON) tests/tidy/dev_requirements.py | $(PYTHON) -m pip install --quiet --requirement /dev/stdin
+
+packages:  # As root on Debian, what is missing; as anyone else, nothing: tests that lack a tool say so and skip.
+	@missing=$$(for package in $(PACKAGES); do \
+		dpkg-query --show --showformat='$${db:Status-Status}\n' $$package 2>/dev/null | grep -qx installed || echo $$package; done); \
+	if [ -z "$$missing" ]; then exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$missing; \
+	else echo "not installed, tests that need them will be skipped:" $$missing; fi
+
+test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
+
+test-fast: lint rust  ## Without end-to-end, lab and the long calibration
+	$(PYTEST) $(filter-out tests/calibration tests/e2e tests/lab lab,$(OTHERS) $(LAYERS))
+
+lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
+	$(call heading,cargo fmt)
+	cargo fmt --all --check
+	$(call heading,cargo clippy)
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	$(call heading,ruff)
+	$(PYTHON) -m ruff check .
+	$(call heading,mypy)
+	$(PYTHON) -m mypy python/tonnage
+
+rust:  # Unit tests beside the code, and the storages' conformance suite.
+	$(call heading,cargo test)
+	cargo test --workspace --quiet
+
+pytest:  # One pytest run, so that its last line counts every layer.
+	$(call heading,pytest: parts · calibration · command line · end to end · lab · tidy)
+	$(PYTEST) $(OTHERS) $(LAYERS)
+
+bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
+	$(PYTHON) -m bench
+
+fmt:  ## Format Rust and Python
+	cargo fmt --all
+	$(PYTHON) -m ruff format python tests lab bench
+	$(PYTHON) -m ruff check --fix .
+
+docs:  ## Rust API pages, with every public item required to have one
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --quiet
+
+clean:  ## Remove what the builds made
+	cargo clean
