@@ -2,8 +2,13 @@
 //!
 //! The engine and the simulator hand over the same types; `docs/record-format.md` describes the files.
 
+mod files;
 mod latency;
+mod read;
 mod result;
+mod table;
 
+pub use files::{FileError, PhaseFiles, SeriesRow};
 pub use latency::{Bucket, LatencyRecorder, bucket_bounds, bucket_of, BUCKETS};
+pub use read::{read_histograms, read_table};
 pub use result::{CacheFacts, DamageAt, ErrorAt, Event, LatencySummary, Note, PhaseResult, StopReason, TaskResult, VerifyResult};

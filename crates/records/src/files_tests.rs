@@ -1,0 +1,133 @@
+use std::fs::{self, OpenOptions};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::{bucket_of, read_histograms, read_table};
+
+fn run_dir() -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["series", "heat", "latency"] {
+        fs::create_dir(directory.path().join(name)).expect("made");
+    }
+    directory
+}
+
+fn row(index: u64) -> SeriesRow {
+    SeriesRow {
+        start_ns: index,
+        end_ns: index + 1,
+        task: (index % 3) as u32,
+        bytes: index << 20,
+        operations: index,
+        latency_sum_ns: 7 * index,
+    }
+}
+
+/// A record of `rows` series rows, two heat rows and two tasks.
+fn written(directory: &Path, rows: u64) {
+    let mut files = PhaseFiles::create(directory, "0000-write", false).expect("created");
+    for index in 0..rows {
+        files.series(row(index)).expect("written");
+    }
+    files.heat(0, 10, bucket_of(1000), 4).expect("written");
+    files.heat(0, 10, bucket_of(2000), 0).expect("left out");
+    files.heat(10, 20, bucket_of(4096), 5).expect("written");
+    let (mut first, mut second) = (LatencyRecorder::new(), LatencyRecorder::new());
+    for value in 1..=1000 {
+        first.record(value * 1000);
+    }
+    second.record(60_000_000_000);
+    files.finish(&[(0, &first), (1, &second)]).expect("finished");
+}
+
+fn cut(path: &Path, bytes: u64) {
+    let file = OpenOptions::new().write(true).open(path).expect("opens");
+    let length = file.metadata().expect("has a length").len();
+    file.set_len(length - bytes).expect("cut");
+}
+
+#[test]
+fn series_and_heat_come_back_as_written_across_row_groups() {
+    let directory = run_dir();
+    let rows = 150_000;
+    written(directory.path(), rows);
+    let series = read_table(&directory.path().join("series/0000-write.parquet")).expect("reads");
+    let names: Vec<&str> = series.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"]);
+    for index in 0..rows {
+        let SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns } = row(index);
+        let expected = [start_ns, end_ns, u64::from(task), bytes, operations, latency_sum_ns];
+        let got: Vec<u64> = series.iter().map(|(_, column)| column[index as usize] as u64).collect();
+        assert_eq!(got, expected);
+    }
+    let heat = read_table(&directory.path().join("heat/0000-write.parquet")).expect("reads");
+    assert_eq!(heat[2], ("low_ns".to_owned(), vec![896, 4096]));
+    assert_eq!(heat[3], ("high_ns".to_owned(), vec![1024, 5120]));
+    assert_eq!(heat[4], ("count".to_owned(), vec![4, 5]));
+}
+
+#[test]
+fn histograms_come_back_within_three_digits() {
+    let directory = run_dir();
+    written(directory.path(), 1);
+    let histograms = read_histograms(&directory.path().join("latency/0000-write.hlog")).expect("reads");
+    assert_eq!(histograms.iter().map(|(tag, _)| tag.as_str()).collect::<Vec<_>>(), ["task-0", "task-1"]);
+    let (_, first) = &histograms[0];
+    assert_eq!(first.iter().map(|(_, count)| count).sum::<u64>(), 1000);
+    assert!(first.is_sorted());
+    let (value, count) = histograms[1].1[0];
+    assert_eq!(count, 1);
+    assert!(value.abs_diff(60_000_000_000) < 60_000_000, "{value}");
+}
+
+#[test]
+fn a_cut_file_is_an_error_that_names_it() {
+    for (name, bytes) in [("series/0000-write.parquet", 1), ("heat/0000-write.parquet", 100), ("latency/0000-write.hlog", 10)] {
+        let directory = run_dir();
+        written(directory.path(), 10);
+        let path = directory.path().join(name);
+        cut(&path, bytes);
+        let error = if name.ends_with("hlog") { read_histograms(&path).err() } else { read_table(&path).err() };
+        let text = error.expect("damaged").to_string();
+        assert!(text.contains(name) && text.contains("damaged"), "{text}");
+    }
+}
+
+#[test]
+fn a_histogram_log_cut_at_the_end_of_a_line_is_an_error() {
+    let directory = run_dir();
+    written(directory.path(), 1);
+    let path = directory.path().join("latency/0000-write.hlog");
+    let text = fs::read_to_string(&path).expect("text");
+    let last = text.lines().last().expect("a line").len() as u64 + 1;
+    cut(&path, last);
+    assert!(read_histograms(&path).expect_err("one is missing").to_string().contains("1 of 2 histograms"));
+}
+
+#[test]
+fn a_record_that_never_ended_reads_as_unfinished_and_is_replaced_only_when_told() {
+    let directory = run_dir();
+    drop(PhaseFiles::create(directory.path(), "0000-write", false).expect("created"));
+    assert!(matches!(
+        read_table(&directory.path().join("series/0000-write.parquet")),
+        Err(FileError::Damaged { .. })
+    ));
+    assert!(matches!(
+        read_histograms(&directory.path().join("latency/0000-write.hlog")),
+        Err(FileError::Damaged { .. })
+    ));
+    assert!(matches!(PhaseFiles::create(directory.path(), "0000-write", false), Err(FileError::Exists(_))));
+    let files = PhaseFiles::create(directory.path(), "0000-write", true).expect("replaced");
+    files.finish(&[(0, &LatencyRecorder::new())]).expect("finished");
+    let series = read_table(&directory.path().join("series/0000-write.parquet")).expect("reads");
+    assert!(series.iter().all(|(_, column)| column.is_empty()));
+}
+
+#[test]
+fn a_record_name_cannot_lead_out_of_the_run() {
+    let directory = run_dir();
+    for name in ["", "../x", "a/b", ".hidden", "a b"] {
+        assert!(matches!(PhaseFiles::create(directory.path(), name, false), Err(FileError::Name(_))), "{name}");
+    }
+}
