@@ -1,0 +1,166 @@
+"""Rooms depend one way (docs/design.md, "The house"): a door opens downwards only."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from .tree import PACKAGE, ROOT, name, python_files, read, read_toml
+
+CRATES: dict[str, set[str]] = {
+    "workload": set(),
+    "storage": {"workload"},
+    "records": set(),
+    "engine": {"workload", "storage", "records"},
+    "simulator": {"workload", "records"},
+    "bindings": {"workload", "storage", "records", "engine", "simulator"},
+}
+"""What each crate may depend on. A new crate gets a line here before it gets a dependency."""
+
+PYTHON_BRIDGES = {"pyo3", "pythonize"}
+"""Crates that only ``bindings`` knows."""
+
+_MIDDLE = {"cluster", "machine", "importers", "analysis", "records"}
+ROOMS: dict[str, set[str]] = {
+    "records": {"_native"},
+    "analysis": {"records"},
+    "machine": {"records", "_native"},
+    "importers": {"records"},
+    "cluster": {"records", "machine", "_native"},
+    "campaign": _MIDDLE | {"_native"},
+    "placement": _MIDDLE,
+    "staging": _MIDDLE | {"_native"},
+    "dashboard": _MIDDLE,
+    "report": {"analysis", "records"},
+    "compat": _MIDDLE | {"campaign"},
+    "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
+    "__main__": {"cli"},
+}
+"""What each Python room may import besides the floor everyone stands on (errors, units and the like)."""
+
+
+def crate_complaints(crate: str, manifest: dict) -> list[str]:
+    """What a crate's manifest depends on and must not."""
+    used: set[str] = set()
+    for table in ("dependencies", "dev-dependencies", "build-dependencies"):
+        used |= set(manifest.get(table, {}))
+    ours = {dependency.removeprefix("tonnage-") for dependency in used if dependency.startswith("tonnage-")}
+    found = [f"crates/{crate} must not depend on {other}" for other in sorted(ours - CRATES.get(crate, set()))]
+    if crate not in CRATES:
+        found.append(f"crates/{crate} has no line in CRATES")
+    if crate != "bindings":
+        found += [f"crates/{crate}: only bindings knows {bridge}" for bridge in sorted(used & PYTHON_BRIDGES)]
+    return found
+
+
+def imported_rooms(module: tuple[str, ...], is_package: bool, text: str) -> set[tuple[str, int]]:
+    """``(room, line)`` of each import from this package in ``module`` (its dotted name, ``tonnage`` first)."""
+    here = module if is_package else module[:-1]
+    found: set[tuple[str, int]] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            targets = [tuple(alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            targets = [base + (alias.name,) for alias in node.names]
+        else:
+            continue
+        found |= {(target[1], node.lineno) for target in targets if target[0] == "tonnage" and len(target) > 1}
+    return found
+
+
+def import_complaints(module: tuple[str, ...], is_package: bool, text: str, rooms: set[str]) -> list[str]:
+    """Imports that lead upwards or sideways. ``rooms``: names of the package's directories and of ``_native``."""
+    room = module[1] if len(module) > 1 else ""
+    allowed = ROOMS.get(room, set()) | {room}
+    return [
+        f"{'.'.join(module)}:{line}: {room or 'the package itself'} must not import {other}"
+        for other, line in sorted(imported_rooms(module, is_package, text))
+        if other in rooms and other not in allowed
+    ]
+
+
+def _module(path: Path) -> tuple[tuple[str, ...], bool]:
+    parts = ("tonnage", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return (parts[:-1], True) if parts[-1] == "__init__" else (parts, False)
+
+
+def _rooms() -> set[str]:
+    package_files = python_files("python/tonnage/")
+    return {path.parent.name for path in package_files if path.parent.parent == PACKAGE} | {"_native", "__main__"}
+
+
+def test_crates_depend_downwards_only() -> None:
+    complaints = []
+    for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml")):
+        complaints += crate_complaints(manifest.parent.name, read_toml(manifest))
+    assert not complaints, "\n".join(complaints)
+
+
+def test_python_rooms_import_downwards_only() -> None:
+    complaints = []
+    for path in python_files("python/tonnage/"):
+        complaints += import_complaints(*_module(path), read(path), _rooms())
+    assert not complaints, "\n".join(complaints)
+
+
+def test_every_python_room_is_on_the_plan() -> None:
+    unplanned = _rooms() - set(ROOMS) - {"_native", "published"}
+    assert not unplanned, f"{sorted(unplanned)} need a line in ROOMS, docs/design.md and docs/house.md"
+
+
+def test_every_room_has_its_door_in_the_house_page() -> None:
+    page = read(ROOT / "docs" / "house.md")
+    crates = [f"`crates/{path.parent.name}`" for path in (ROOT / "crates").glob("*/Cargo.toml")]
+    rooms = [f"`tonnage.{room}`" for room in _rooms() - {"_native", "__main__"}]
+    missing = [door for door in crates + rooms if door not in page]
+    assert not missing, f"docs/house.md says nothing of {missing}"
+
+
+@pytest.mark.parametrize(
+    ("crate", "manifest", "word"),
+    [
+        ("workload", {"dependencies": {"tonnage-storage": {}}}, "storage"),
+        ("storage", {"dev-dependencies": {"tonnage-engine": {}}}, "engine"),
+        ("engine", {"dependencies": {"pyo3": {}}}, "bindings"),
+        ("attic", {}, "CRATES"),
+    ],
+)
+def test_the_crate_check_sees_a_step_up(crate: str, manifest: dict, word: str) -> None:
+    assert any(word in complaint for complaint in crate_complaints(crate, manifest))
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("tonnage.analysis.knee", "import tonnage._native"),
+        ("tonnage.analysis.knee", "from .. import _native"),
+        ("tonnage.analysis.knee", "def late():\n    from tonnage.campaign import Campaign"),
+        ("tonnage.records.writer", "from ..analysis.results import Point"),
+        ("tonnage.report.page", "from tonnage import machine"),
+        ("tonnage.errors", "from .cli import main"),
+    ],
+)
+def test_the_import_check_sees_a_step_up(module: str, text: str) -> None:
+    assert import_complaints(tuple(module.split(".")), False, text, set(ROOMS) | {"_native"})
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("tonnage.analysis.knee", "from ..records import Run\nfrom ..errors import RecordError\nfrom .stats import median\nimport math"),
+        ("tonnage.cli.main", "from tonnage.campaign import Campaign"),
+        ("tonnage.records.run", "from tonnage import _native, __version__"),
+    ],
+)
+def test_the_import_check_allows_the_way_down(module: str, text: str) -> None:
+    assert not import_complaints(tuple(module.split(".")), False, text, set(ROOMS) | {"_native"})
+
+
+def test_the_scan_names_a_module_as_python_does() -> None:
+    assert _module(PACKAGE / "records" / "__init__.py") == (("tonnage", "records"), True)
+    assert _module(PACKAGE / "errors.py") == (("tonnage", "errors"), False)
+    assert name(PACKAGE / "errors.py") == "python/tonnage/errors.py"
