@@ -47,7 +47,7 @@ def rust_functions(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _body_start(code: str, position: int) -> int | None:
-    """Index of the brace that opens a function's body; None for a declaration. ``[u8; 4]`` in the arguments is neither."""
+    """Index of the brace that opens a function's body; None for a declaration (``[u8; 4]`` is neither)."""
     depth = 0
     for index in range(position, len(code)):
         character = code[index]

@@ -151,7 +151,10 @@ def test_the_import_check_sees_a_step_up(module: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        ("tonnage.analysis.knee", "from ..records import Run\nfrom ..errors import RecordError\nfrom .stats import median\nimport math"),
+        (
+            "tonnage.analysis.knee",
+            "from ..records import Run\nfrom ..errors import RecordError\nfrom .stats import median",
+        ),
         ("tonnage.cli.main", "from tonnage.campaign import Campaign"),
         ("tonnage.records.run", "from tonnage import _native, __version__"),
     ],

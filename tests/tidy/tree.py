@@ -14,7 +14,7 @@ except ModuleNotFoundError:  # Python 3.10; pytest brings tomli there
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "tonnage"
 SOURCE_SUFFIXES = {".rs", ".py", ".c", ".h", ".js", ".css", ".html", ".sh", ".pyi"}
-TEXT_SUFFIXES = SOURCE_SUFFIXES | {".md", ".toml", ".cff", ".yml", ".yaml", ".json", ".csv", ".txt", ".lock", ".cfg", ".in", ""}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | set(".md .toml .cff .yml .yaml .json .jsonl .csv .txt .lock .in".split()) | {""}
 RECORDED = ("bench/results/",)
 """Files that keep what another program said are facts: nobody edits them to please a check."""
 
