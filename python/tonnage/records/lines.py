@@ -1,0 +1,152 @@
+"""From a PhaseResult (``crates/records/src/result.rs``) to the lines of ``trials.jsonl``, ``tasks.jsonl`` and ``events.jsonl``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+COLD_SHARE = 0.95
+"""A read is cold when at least this share of its bytes came from a device."""
+
+
+def rate(count: int, elapsed_ns: int | None) -> int | None:
+    """Things per second, rounded down; None where no time passed or none was measured."""
+    return count * 10**9 // elapsed_ns if elapsed_ns else None
+
+
+def setting_key(setting: Mapping[str, Any]) -> str:
+    """The same text for the same factors, whatever the order of the keys: what makes two trials repetitions."""
+    return json.dumps(setting, sort_keys=True, separators=(",", ":"))
+
+
+def record_name(trial: int, phase: str) -> str:
+    """The record of a phase; names its files in ``series/``, ``heat/`` and ``latency/``."""
+    return f"{trial:04d}-{phase}"
+
+
+def trial_line(
+    *,
+    trial: int,
+    setting: Mapping[str, Any],
+    phase: str,
+    repetition: int,
+    block: int,
+    started: str,
+    result: Mapping[str, Any] | None,
+    purpose: str = "measure",
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """One line of ``trials.jsonl``.
+
+    ``result`` is None for a phase that never crossed its start line; ``reason`` then says why. A ``reason`` given with
+    a result makes the phase failed whatever the result says.
+    """
+    tasks: Sequence[Mapping[str, Any]] = result["tasks"] if result else ()
+    totals = totals_of(tasks)
+    status, why = _status(result, totals["errors"])
+    if reason is not None:
+        status, why = ("interrupted" if status == "interrupted" else "failed"), reason
+    return {
+        "trial": trial,
+        "record": record_name(trial, phase),
+        "setting": dict(setting),
+        "repetition": repetition,
+        "block": block,
+        "phase": phase,
+        "purpose": purpose,
+        "status": status,
+        "reason": why,
+        "stop_reason": result["stop_reason"] if result else "error",
+        "started": started,
+        **totals,
+        "latency": result["latency"] if result else None,
+        "cpu_user_ns": result["cpu_user_ns"] if result else None,
+        "cpu_system_ns": result["cpu_system_ns"] if result else None,
+        "cache": _cache(result, totals["bytes"]) if phase == "read" else None,
+        "durability": setting.get("sync", "none") if phase == "write" else "none",
+        "direct": result["direct"] if result else None,
+        "wrapped": any(task["wrapped"] for task in tasks),
+        "verify": result["verify"] if result else None,
+        "first_error": result["first_error"] if result else None,
+        "facts": dict(result["facts"]) if result else {},
+        "notes": list(result["notes"]) if result else [],
+    }
+
+
+def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a trial line derives from its tasks: instants, sums and rates. Times are None where there is no task."""
+    starts = [task["start_ns"] for task in tasks]
+    ends = [task["end_ns"] for task in tasks]
+    elapsed_ns = max(ends) - min(starts) if tasks else None
+    moved = sum(task["bytes"] for task in tasks)
+    operations = sum(task["operations"] for task in tasks)
+    return {
+        "first_start_ns": min(starts, default=None),
+        "last_start_ns": max(starts, default=None),
+        "first_done_ns": min(ends, default=None),
+        "last_done_ns": max(ends, default=None),
+        "elapsed_ns": elapsed_ns,
+        "bytes": moved,
+        "operations": operations,
+        "errors": sum(task["errors"] for task in tasks),
+        "bandwidth_bytes_per_s": rate(moved, elapsed_ns),
+        "operations_per_s": rate(operations, elapsed_ns),
+    }
+
+
+def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, host: str) -> list[dict[str, Any]]:
+    """The lines of ``tasks.jsonl`` that belong to a trial line; ``host`` is where these tasks ran."""
+    head = {"trial": line["trial"], "record": line["record"], "phase": line["phase"]}
+    return [{**head, **task, "host": host} for task in (result["tasks"] if result else ())]
+
+
+def event_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
+    head = {"trial": line["trial"], "record": line["record"]}
+    events = [{**head, **event} for event in (result["events"] if result else ())]
+    if line["status"] != "ok":
+        kind = "interrupted" if line["status"] == "interrupted" else "trial-failed"
+        events.append({**head, "time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]})
+    return events
+
+
+def cache_state(device_share: float | None) -> str:
+    """``cold``, ``warm`` or ``unknown`` (rule of ``docs/record-format.md``)."""
+    if device_share is None:
+        return "unknown"
+    return "cold" if device_share >= COLD_SHARE else "warm"
+
+
+def device_share(device_bytes: int | None, moved: int) -> float | None:
+    """Share of the bytes that came from a device. Read-ahead may fetch more than was asked for: never above 1."""
+    if device_bytes is None or moved <= 0:
+        return None
+    return min(1.0, device_bytes / moved)
+
+
+def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
+    facts = (result or {}).get("cache") or {}
+    share = device_share(facts.get("device_bytes"), moved)
+    return {
+        "state": cache_state(share),
+        "cached_before_bytes": facts.get("cached_before_bytes"),
+        "examined_bytes": facts.get("examined_bytes"),
+        "device_bytes": facts.get("device_bytes"),
+        "device_share": share,
+    }
+
+
+def _status(result: Mapping[str, Any] | None, errors: int) -> tuple[str, str | None]:
+    if result is None:
+        return "failed", "the phase did not start"
+    if result["stop_reason"] == "interrupted":
+        return "interrupted", "stopped before its end"
+    if errors or result["stop_reason"] == "error":
+        first = result["first_error"]
+        where = f": task {first['task']}, offset {first['offset']}: {first['message']}" if first else ""
+        return "failed", f"{errors} operation{'s' if errors != 1 else ''} failed{where}"
+    damaged = (result["verify"] or {}).get("damaged_operations", 0)
+    if damaged:
+        return "failed", f"{damaged} operation{'s' if damaged != 1 else ''} read damaged data"
+    return "ok", None

@@ -1,0 +1,151 @@
+"""Reads a run directory. Whatever is wrong with a file becomes a RecordError that names the file and the line."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RecordError
+from tonnage.records.writer import EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS
+
+_RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
+_TRIAL_KEYS = {
+    "trial": int,
+    "record": str,
+    "setting": dict,
+    "repetition": int,
+    "phase": str,
+    "purpose": str,
+    "status": str,
+    "bytes": int,
+    "operations": int,
+    "errors": int,
+}
+_TASK_KEYS = {"record": str, "task": int, "start_ns": int, "end_ns": int, "bytes": int, "operations": int, "errors": int}
+_SETTING_KEYS = {"op": str, "tasks": int, "transfer_size": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run directory, read only. A run that is still being written reads as what is whole so far."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @staticmethod
+    def open(path: str | Path) -> Run:
+        """RecordError if ``path`` is not a run directory of a format this version reads."""
+        directory = Path(path)
+        file = directory / MANIFEST
+        try:
+            data = file.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            raise RecordError(f"{directory} is not a run directory: it has no {MANIFEST}") from None
+        except OSError as error:
+            raise RecordError(f"{file} cannot be read: {error.strerror}") from error
+        manifest = _parse(data, str(file))
+        if manifest.get("format") != FORMAT:
+            raise RecordError(f"{file}: format is {manifest.get('format')!r}, not {FORMAT!r}; this is no run of Tonnage")
+        version = manifest.get("format_version")
+        if version != FORMAT_VERSION:
+            raise RecordError(
+                f"{file}: format_version is {version!r}; this Tonnage reads {FORMAT_VERSION}: use the version that wrote it"
+            )
+        return Run(directory, manifest)
+
+    def trials(self) -> list[dict[str, Any]]:
+        """The lines of ``trials.jsonl``, in the order they ran."""
+        lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
+        for number, line in enumerate(lines, 1):
+            where = f"{self.path / TRIALS}, line {number}"
+            if not _RECORD.match(line["record"]):
+                raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
+            _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
+        return lines
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """The lines of ``tasks.jsonl``."""
+        return _lines(self.path / TASKS, _TASK_KEYS)
+
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of ``events.jsonl``."""
+        return _lines(self.path / EVENTS, {"kind": str})
+
+    def series(self, record: str) -> dict[str, list[int]] | None:
+        """Columns ``start_ns``, ``end_ns``, ``task``, ``bytes``, ``operations``, ``latency_sum_ns``; None if there is no such file."""
+        return self._native("series", record, "parquet", "read_table")
+
+    def heat(self, record: str) -> dict[str, list[int]] | None:
+        """Columns ``start_ns``, ``end_ns``, ``low_ns``, ``high_ns``, ``count``; None if there is no such file."""
+        return self._native("heat", record, "parquet", "read_table")
+
+    def histograms(self, record: str) -> dict[str, list[tuple[int, int]]] | None:
+        """Tag → (highest equivalent value in ns, count), ascending; None if there is no such file."""
+        return self._native("latency", record, "hlog", "read_histograms")
+
+    def histogram(self, record: str) -> list[tuple[int, int]] | None:
+        """As :meth:`histograms`, all tasks together."""
+        tasks = self.histograms(record)
+        if tasks is None:
+            return None
+        merged: dict[int, int] = {}
+        for pairs in tasks.values():
+            for value, count in pairs:
+                merged[value] = merged.get(value, 0) + count
+        return sorted(merged.items())
+
+    def _native(self, room: str, record: str, suffix: str, reader: str) -> Any:
+        if not _RECORD.match(record):
+            raise RecordError(f"{record!r} is not the name of a record")
+        file = self.path / room / f"{record}.{suffix}"
+        if not file.exists():
+            return None
+        from tonnage import _native
+
+        try:
+            return getattr(_native, reader)(str(file))
+        except (OSError, ValueError) as error:
+            raise RecordError(f"{file} cannot be read: {error}") from error
+
+
+def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise RecordError(f"{path} is missing; the run directory is not complete") from None
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    # What follows the last newline is a line that is being written, or was when the machine stopped.
+    lines = []
+    for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        where = f"{path}, line {number}"
+        line = _parse(text, where)
+        _check(line, keys, where)
+        lines.append(line)
+    return lines
+
+
+def _parse(data: bytes, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{where} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise RecordError(f"{where} is not a JSON object")
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _check(line: dict[str, Any], keys: dict[str, type], where: str) -> None:
+    for key, kind in keys.items():
+        value = line.get(key)
+        if type(value) is not kind:
+            raise RecordError(f"{where}: {key} is {value!r}, not {'an integer' if kind is int else f'a {kind.__name__}'}")
+        if kind is int and value < 0:
+            raise RecordError(f"{where}: {key} is {value}, below 0")

@@ -1,0 +1,88 @@
+"""Recomputes every derived figure of ``trials.jsonl`` from the files it was derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tonnage.records.latency import summarise
+from tonnage.records.lines import cache_state, device_share, totals_of
+from tonnage.records.reader import Run
+
+_MEAN_SLACK_NS = 1
+"""The mean of a histogram is a float in one place and a whole number in the other."""
+
+
+def verify_files(run: Run) -> list[str]:
+    """Sentences, one for each contradiction between the files of ``run``; empty where all agree."""
+    trials = run.trials()
+    tasks: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
+    found = []
+    if len(tasks) < len(trials):
+        found.append(f"trials.jsonl: {len(trials) - len(tasks)} records have more than one line")
+    for task in run.tasks():
+        if task["record"] in tasks:
+            tasks[task["record"]].append(task)
+        else:
+            found.append(f"tasks.jsonl: a task of {task['record']}, which trials.jsonl does not have")
+    for line in trials:
+        found.extend(f"{line['record']}: {what}" for what in _contradictions(run, line, tasks[line["record"]]))
+    return found
+
+
+def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+    for key, value in totals_of(tasks).items():
+        if line.get(key) != value:
+            yield f"{key} is {line.get(key)} in trials.jsonl, and {value} from tasks.jsonl"
+    yield from _cache(line)
+    if not tasks:
+        return
+    yield from _series(run, line, tasks)
+    yield from _latency(run, line, tasks)
+
+
+def _cache(line: dict[str, Any]) -> Iterator[str]:
+    cache = line.get("cache")
+    if not cache:
+        return
+    share = device_share(cache.get("device_bytes"), line["bytes"])
+    if cache.get("device_share") != share:
+        yield f"cache.device_share is {cache.get('device_share')}, and {share} from device_bytes and bytes"
+    elif cache.get("state") != cache_state(share):
+        yield f"cache.state is {cache.get('state')!r}, and {cache_state(share)!r} from its device_share"
+
+
+def _series(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+    series = run.series(line["record"])
+    if series is None:
+        yield "series file is missing"
+        return
+    for key in ("bytes", "operations"):
+        by_task = {task["task"]: 0 for task in tasks}
+        for task, value in zip(series["task"], series[key], strict=True):
+            by_task[task] = by_task.get(task, 0) + value
+        for task in tasks:
+            got = by_task.pop(task["task"])
+            if got != task[key]:
+                yield f"{key} of task {task['task']} are {task[key]} in tasks.jsonl, and {got} in its series"
+        if by_task:
+            yield f"series has tasks that tasks.jsonl does not: {sorted(by_task)}"
+
+
+def _latency(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+    histograms = run.histograms(line["record"])
+    merged = run.histogram(line["record"])
+    if histograms is None or merged is None:
+        yield "latency file is missing"
+        return
+    yield from _differences("latency", line["latency"], summarise(merged))
+    for task in tasks:
+        pairs = histograms.get(f"task-{task['task']}", [])
+        yield from _differences(f"latency of task {task['task']}", task["latency"], summarise(pairs))
+
+
+def _differences(what: str, said: dict[str, int] | None, computed: dict[str, int]) -> Iterator[str]:
+    for key, value in computed.items():
+        other = (said or {}).get(key)
+        if other is None or abs(other - value) > (_MEAN_SLACK_NS if key == "mean_ns" else 0):
+            yield f"{what}: {key} is {other} in the line, and {value} from the histogram"

@@ -1,0 +1,140 @@
+"""Writes a run directory so that whatever was appended is still there after a crash, and nothing half-written counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RecordError
+
+FORMAT = "tonnage-run"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
+DIRECTORIES = ("series", "heat", "latency")
+
+
+class RunWriter:
+    """The only writer of a run directory. Every call returns after its bytes are on the disk."""
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def create(cls, path: str | Path, manifest: Mapping[str, Any]) -> RunWriter:
+        """Makes the run directory and its manifest; RecordError if there is a run already."""
+        directory = Path(path)
+        if (directory / MANIFEST).exists():
+            raise RecordError(f"{directory} already holds a run; give another directory, or resume it")
+        for name in DIRECTORIES:
+            (directory / name).mkdir(parents=True, exist_ok=True)
+        writer = cls(directory, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest})
+        for name in (TRIALS, TASKS, EVENTS):
+            _append(directory / name, b"")
+        writer._write_manifest()
+        return writer
+
+    @classmethod
+    def reopen(cls, path: str | Path) -> RunWriter:
+        """Takes up a run that ended early: a torn last line goes, and so do tasks and events of a trial without a line.
+
+        The trial line is written last, so it is what says that a trial counts.
+        """
+        from tonnage.records.reader import Run
+
+        run = Run.open(path)
+        for name in (TRIALS, TASKS, EVENTS):
+            _truncate_torn_line(run.path / name)
+        for name in DIRECTORIES:
+            (run.path / name).mkdir(exist_ok=True)
+        counted = {line["record"] for line in run.trials()}
+        for name, lines in ((TASKS, run.tasks()), (EVENTS, run.events())):
+            kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
+            if len(kept) < len(lines):
+                _replace(run.path / name, b"".join(map(_encode, kept)))
+        return cls(run.path, run.manifest)
+
+    def append_trial(
+        self, line: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Appends a phase: its tasks, its events, and last the trial line that makes it count."""
+        _append(self.path / TASKS, b"".join(map(_encode, tasks)))
+        self.append_events(events)
+        _append(self.path / TRIALS, _encode(line))
+
+    def append_events(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Appends events that belong to the run (``record`` None) or to a phase."""
+        _append(self.path / EVENTS, b"".join(map(_encode, events)))
+
+    def update_manifest(self, **changes: Any) -> None:
+        """Replaces the manifest by one with these keys changed, in one rename."""
+        self.manifest.update(changes)
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        text = json.dumps(self.manifest, indent=2, ensure_ascii=False, allow_nan=False)
+        _replace(self.path / MANIFEST, text.encode() + b"\n")
+
+
+def _encode(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _append(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        before = os.fstat(descriptor).st_size
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        except OSError as error:
+            # A disk that is full must not leave half a line that the next append would complete into nonsense.
+            os.ftruncate(descriptor, before)
+            raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Either the old file or the new one is there at any moment, and the new one after this returns."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _truncate_torn_line(path: Path) -> None:
+    if not path.exists():
+        _append(path, b"")
+        return
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(path, whole)
