@@ -13,6 +13,11 @@ heading = @printf '\n== %s ==\n' '$(1)'
 # make a file system on a loop device of known speed.
 PACKAGES := build-essential python3-venv chromium chromium-driver e2fsprogs xfsprogs util-linux
 
+# The extra `dev` of pyproject.toml, as the installed package states it: pip can install an extra only together with a
+# package, which would build the engine a second time.
+DEV_REQUIREMENTS := import importlib.metadata as m; \
+	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "dev" in r.partition(";")[2]), sep="\n")
+
 # The order in which a failure says most: small parts first, whole runs after.
 LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster \
 	tests/report tests/cli tests/e2e tests/lab lab tests/tidy)
@@ -29,7 +34,7 @@ setup: packages  ## Install what the tests need, build the engine, fill .venv
 	$(call heading,Setup: release build and virtual environment)
 	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust from https://rustup.rs, then run this again' >&2; exit 2; }
 	./tonnage --version
-	$(PYTHON) tests/tidy/dev_requirements.py | $(PYTHON) -m pip install --quiet --requirement /dev/stdin
+	$(PYTHON) -c '$(DEV_REQUIREMENTS)' | $(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
 
 packages:  # As root on Debian, what is missing; as anyone else, nothing: tests that lack a tool say so and skip.
 	@missing=$$(for package in $(PACKAGES); do \

@@ -14,7 +14,9 @@ except ModuleNotFoundError:  # Python 3.10; pytest brings tomli there
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "tonnage"
 SOURCE_SUFFIXES = {".rs", ".py", ".c", ".h", ".js", ".css", ".html", ".sh", ".pyi"}
-TEXT_SUFFIXES = SOURCE_SUFFIXES | set(".md .toml .cff .yml .yaml .json .jsonl .csv .txt .lock .in".split()) | {""}
+PROSE_SUFFIXES = {".md", ".txt", ".cff", ""}
+DATA_SUFFIXES = {".toml", ".yml", ".yaml", ".json", ".jsonl", ".csv", ".lock", ".in"}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | PROSE_SUFFIXES | DATA_SUFFIXES
 RECORDED = ("bench/results/",)
 """Files that keep what another program said are facts: nobody edits them to please a check."""
 

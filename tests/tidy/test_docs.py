@@ -1,0 +1,132 @@
+"""What has a name has a page, a line or a sentence."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from .tree import ROOT, files, name, python_files, read, read_toml
+
+FINDINGS_PAGE = ROOT / "docs" / "findings.md"
+_LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=\"([^\"]+)\"")
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def crate_page_complaints(crate: Path) -> list[str]:
+    """A crate without a page that says what it is for, or that opted out of the workspace's lints."""
+    page = crate / "README.md"
+    found = []
+    if not page.is_file() or len(read(page).split()) < 20:
+        found.append(f"crates/{crate.name}/README.md is missing or says nothing")
+    if read_toml(crate / "Cargo.toml").get("lints") != {"workspace": True}:
+        found.append(f"crates/{crate.name}/Cargo.toml: [lints] workspace = true is missing")
+    return found
+
+
+def docstring_complaints(file: str, text: str) -> list[str]:
+    """Modules that are not empty, and public classes, without a docstring."""
+    tree = ast.parse(text)
+    if not tree.body:
+        return []
+    found = [] if ast.get_docstring(tree) else [f"{file}: no module docstring"]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
+            found.append(f"{file}:{node.lineno}: class {node.name} has no docstring")
+    return found
+
+
+def finding_codes(text: str) -> set[str]:
+    """The codes that a module passes to ``Finding(...)``, as its first argument or by name."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Finding":
+            given = [word.value for word in node.keywords if word.arg == "code"] + node.args[:1]
+            found |= {
+                value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)
+            }
+    return found
+
+
+def dead_links(page: Path, text: str) -> list[str]:
+    """Relative links of a page that lead nowhere."""
+    found = []
+    for match in _LINK.finditer(_FENCED.sub("", text)):
+        target = (match.group(1) or match.group(2)).partition("#")[0]
+        if target and "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+            found.append(f"{page.name}: {target} does not exist")
+    return found
+
+
+def test_every_crate_has_a_page_and_the_common_lints() -> None:
+    crates = [manifest.parent for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml"))]
+    complaints = [line for crate in crates for line in crate_page_complaints(crate)]
+    assert crates and not complaints, "\n".join(complaints)
+
+
+def test_public_rust_items_must_be_documented() -> None:
+    lints = read_toml(ROOT / "Cargo.toml")["workspace"]["lints"]["rust"]
+    assert lints["missing_docs"] in {"warn", "deny"}
+    assert "--deny warnings" in read(ROOT / "Makefile"), "clippy must turn that warning into a failure"
+
+
+def test_every_python_module_and_public_class_says_what_it_is_for() -> None:
+    complaints = [line for path in python_files() for line in docstring_complaints(name(path), read(path))]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_every_finding_has_a_section_and_every_section_a_finding() -> None:
+    used = {code for path in python_files("python/tonnage/analysis/") for code in finding_codes(read(path))}
+    sections = re.findall(r"^## `?([a-z0-9-]+)`?\s*$", read(FINDINGS_PAGE), re.MULTILINE)
+    assert used, "no finding was found in analysis: the scan is broken"
+    assert used == set(sections)
+
+
+def test_every_finding_code_is_a_constant_in_kebab_case() -> None:
+    for path in python_files("python/tonnage/analysis/"):
+        text = read(path)
+        calls = len(re.findall(r"\bFinding\(", text)) - len(re.findall(r"class Finding\(", text))
+        assert calls <= 0 or finding_codes(text), f"{name(path)} builds findings whose code is not written there"
+        assert all(_CODE.fullmatch(code) for code in finding_codes(text))
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [path for path in files() if path.suffix == ".md"]
+    complaints = [f"{name(page)}: {line}" for page in pages for line in dead_links(page, read(page))]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_index_of_the_docs_names_every_page() -> None:
+    index = read(ROOT / "docs" / "README.md")
+    pages = [
+        path for path in files() if path.parent == ROOT / "docs" and path.suffix == ".md" and path.name != "README.md"
+    ]
+    missing = [page.name for page in pages if f"({page.name})" not in index]
+    assert not missing, f"docs/README.md does not link {missing}"
+
+
+def test_the_crate_check_sees_an_empty_page_and_missing_lints(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.toml").write_text("[package]\nname = 'attic'\n")
+    (tmp_path / "README.md").write_text("# attic\n")
+    assert len(crate_page_complaints(tmp_path)) == 2
+
+
+def test_the_docstring_check_sees_a_silent_module_and_class() -> None:
+    assert len(docstring_complaints("f.py", "import os\nclass Point:\n    x = 1\n")) == 2
+    assert not docstring_complaints("f.py", '"""Points."""\nclass _Inner: pass\n')
+    assert not docstring_complaints("__init__.py", "")
+
+
+def test_the_scan_for_findings_reads_both_ways_of_naming_a_code() -> None:
+    text = "Finding('above-ceiling', s, e, a)\n"
+    text += "results.Finding(subject=s, code='stall', evidence=e, advice=a)\nFinding(code, s)"
+    assert finding_codes(text) == {"above-ceiling", "stall"}
+
+
+def test_the_link_check_sees_a_dead_link_but_not_code(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    text = (
+        '[a](missing.md#part) [b](https://example.org) [c](#here)\n```\n[d](also-missing.md)\n```\n<img src="no.png">'
+    )
+    assert dead_links(page, text) == ["page.md: missing.md does not exist", "page.md: no.png does not exist"]
