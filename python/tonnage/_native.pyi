@@ -68,3 +68,6 @@ def read_table(path: str) -> dict[str, list[int]]:
 
 def read_histograms(path: str) -> dict[str, list[tuple[int, int]]]:
     """A ``latency/*.hlog`` file: tag → list of (highest equivalent value in ns, count), ascending, empty ones left out."""
+
+def clock_name() -> str:
+    """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""

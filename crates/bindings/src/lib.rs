@@ -1,1 +1,23 @@
-//! x
+//! `tonnage._native`: the engine and the simulator as Python sees them. Thin on purpose; `python/tonnage/_native.pyi`
+//! documents every call.
+
+mod errors;
+mod phase;
+mod scratch;
+mod tables;
+mod target;
+
+use pyo3::prelude::*;
+
+#[pymodule(name = "_native")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<scratch::Scratch>()?;
+    module.add_class::<target::Target>()?;
+    module.add_class::<phase::Phase>()?;
+    module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::read_histograms, module)?)?;
+    module.add_function(wrap_pyfunction!(target::memory_copy_bytes_per_s, module)?)?;
+    module.add_function(wrap_pyfunction!(target::clock_name, module)?)?;
+    Ok(())
+}

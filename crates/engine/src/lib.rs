@@ -1,1 +1,20 @@
-//! x
+//! Runs a workload on a storage.
+//!
+//! [`Phase::prepare`] gives every task of a [`PhaseSpec`](tonnage_workload::PhaseSpec) a thread, memory and a lane to
+//! its file, and leaves them at the start line; [`Phase::go`] opens it. Tasks then only take the next offset, call the
+//! storage, read the clock once and count: nothing in their loop allocates, locks or waits for another thread. A
+//! supervisor thread samples their counters into the series and collects the result.
+
+mod board;
+mod ceiling;
+mod clock;
+mod phase;
+mod queued;
+mod supervisor;
+mod sync;
+mod task;
+mod usage;
+
+pub use ceiling::memory_copy_bytes_per_s;
+pub use clock::{Clock, monotonic_ns};
+pub use phase::{EngineError, Live, Phase};

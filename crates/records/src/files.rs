@@ -44,12 +44,12 @@ impl FileError {
         Self::Io { path: path.to_owned(), source }
     }
 
-    pub(crate) fn damaged(path: &Path, what: impl ToString) -> Self {
+    pub(crate) fn damaged(path: &Path, what: &impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.to_string() }
     }
 }
 
-/// What one task did in one interval. Times are relative to the phase's first start.
+/// What one task did in one interval. Times are relative to the opening of the start line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/record-format.md")]
 pub struct SeriesRow {

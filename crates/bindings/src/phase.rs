@@ -1,0 +1,115 @@
+//! A phase from the start line to its result.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tonnage_engine::Live;
+use tonnage_records::{PhaseFiles, PhaseResult};
+use tonnage_simulator::Simulator;
+use tonnage_workload::PhaseSpec;
+
+use crate::errors;
+use crate::target::{Backend, lock};
+
+/// See `_native.pyi`.
+#[pyclass(frozen, module = "tonnage._native")]
+pub struct Phase(Mutex<State>);
+
+enum State {
+    Real(tonnage_engine::Phase),
+    Waiting(Arc<Mutex<Simulator>>, Box<PhaseSpec>, Option<PhaseFiles>),
+    Simulated(Box<PhaseResult>),
+    Failed(PyErr),
+    Taken,
+}
+
+impl Phase {
+    pub fn prepare(backend: &Backend, spec: PhaseSpec, files: Option<PhaseFiles>) -> PyResult<Self> {
+        let state = match backend {
+            Backend::Real(storage) => tonnage_engine::Phase::prepare(Arc::clone(storage), spec, files)
+                .map(State::Real)
+                .map_err(|error| errors::engine(&error))?,
+            Backend::Simulated(simulator) => State::Waiting(Arc::clone(simulator), Box::new(spec), files),
+        };
+        Ok(Self(Mutex::new(state)))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Phase {
+    fn go(&self, py: Python<'_>) {
+        py.detach(|| {
+            let mut state = self.state();
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Real(mut phase) => {
+                    phase.go();
+                    *state = State::Real(phase);
+                }
+                State::Waiting(simulator, spec, files) => {
+                    *state = match lock(&simulator).run(&spec, files) {
+                        Ok(result) => State::Simulated(Box::new(result)),
+                        Err(error) => State::Failed(errors::simulator(&error)),
+                    };
+                }
+                other => *state = other,
+            }
+        });
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
+        let timeout = Duration::try_from_secs_f64(timeout_s).unwrap_or_default();
+        py.detach(|| match &*self.state() {
+            State::Real(phase) => phase.wait(timeout),
+            State::Waiting(..) => false,
+            State::Simulated(_) | State::Failed(_) | State::Taken => true,
+        })
+    }
+
+    fn stop(&self) {
+        if let State::Real(phase) = &*self.state() {
+            phase.stop();
+        }
+    }
+
+    fn live<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let live = match &*self.state() {
+            State::Real(phase) => phase.live(),
+            _ => Live::default(),
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("elapsed_ns", live.elapsed_ns)?;
+        dict.set_item("bytes", live.bytes)?;
+        dict.set_item("operations", live.operations)?;
+        dict.set_item("bandwidth_bytes_per_s", live.bandwidth_bytes_per_s)?;
+        dict.set_item("recent_p99_ns", live.recent_p99_ns)?;
+        dict.set_item("p50_ns", live.p50_ns)?;
+        dict.set_item("p99_ns", live.p99_ns)?;
+        dict.set_item("running_tasks", live.running_tasks)?;
+        Ok(dict)
+    }
+
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut state = self.state();
+        let result = match std::mem::replace(&mut *state, State::Taken) {
+            State::Real(phase) => match phase.take_result() {
+                Some(result) => result.map_err(|error| errors::engine(&error))?,
+                None => {
+                    *state = State::Real(phase);
+                    return Err(PyRuntimeError::new_err("the phase has not ended; wait until wait() is True"));
+                }
+            },
+            State::Simulated(result) => *result,
+            State::Failed(error) => return Err(error),
+            State::Waiting(..) => return Err(PyRuntimeError::new_err("the phase never started; call go() first")),
+            State::Taken => return Err(PyRuntimeError::new_err("the result was taken before")),
+        };
+        Ok(pythonize::pythonize(py, &result)?)
+    }
+}

@@ -1,0 +1,102 @@
+//! A storage under test, real or simulated.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyFileNotFoundError;
+use pyo3::prelude::*;
+use tonnage_engine::monotonic_ns;
+use tonnage_records::PhaseFiles;
+use tonnage_simulator::{ModelSpec, Simulator};
+use tonnage_storage::{Storage, TargetSpec};
+use tonnage_workload::PhaseSpec;
+
+use crate::errors;
+use crate::phase::Phase;
+
+/// See `_native.pyi`.
+#[pyclass(frozen, module = "tonnage._native")]
+pub struct Target {
+    backend: Backend,
+    run_directory: Option<PathBuf>,
+}
+
+#[derive(Clone)]
+pub enum Backend {
+    Real(Arc<dyn Storage>),
+    Simulated(Arc<Mutex<Simulator>>),
+}
+
+#[pymethods]
+impl Target {
+    #[new]
+    #[pyo3(signature = (spec, *, series_directory = None))]
+    fn new(spec: &str, series_directory: Option<PathBuf>) -> PyResult<Self> {
+        let mut value: serde_json::Value = serde_json::from_str(spec).map_err(|error| errors::json("target", &error))?;
+        let simulated = value.get("kind").is_some_and(|kind| kind == "sim");
+        let backend = if simulated {
+            value.as_object_mut().map(|keys| keys.remove("kind"));
+            let model: ModelSpec = serde_json::from_value(value).map_err(|error| errors::json("sim", &error))?;
+            let simulator = Simulator::new(model).map_err(|error| errors::simulator(&error))?;
+            Backend::Simulated(Arc::new(Mutex::new(simulator)))
+        } else {
+            let target: TargetSpec = serde_json::from_value(value).map_err(|error| errors::json("target", &error))?;
+            Backend::Real(tonnage_storage::open(&target).map_err(|error| errors::storage(&error))?)
+        };
+        Ok(Self { backend, run_directory: series_directory })
+    }
+
+    fn start(&self, py: Python<'_>, phase: &str) -> PyResult<Phase> {
+        let spec: PhaseSpec = serde_json::from_str(phase).map_err(|error| errors::json("phase", &error))?;
+        let files = self
+            .run_directory
+            .as_deref()
+            .map(|directory| PhaseFiles::create(directory, &spec.record, true))
+            .transpose()
+            .map_err(|error| errors::files(&error))?;
+        py.detach(|| Phase::prepare(&self.backend, spec, files))
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.backend {
+            Backend::Real(storage) => py.detach(|| storage.clear()).map_err(|error| errors::storage(&error)),
+            Backend::Simulated(simulator) => {
+                lock(simulator).clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn length(&self, file: u32) -> PyResult<u64> {
+        match &self.backend {
+            Backend::Real(storage) => storage.length(file).map_err(|error| errors::storage(&error)),
+            Backend::Simulated(simulator) => lock(simulator)
+                .length(file)
+                .ok_or_else(|| PyFileNotFoundError::new_err(format!("file {file} was never written"))),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        match &self.backend {
+            Backend::Real(_) => monotonic_ns(),
+            Backend::Simulated(simulator) => lock(simulator).now_ns(),
+        }
+    }
+}
+
+pub fn lock(simulator: &Mutex<Simulator>) -> std::sync::MutexGuard<'_, Simulator> {
+    simulator.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pyfunction]
+pub fn memory_copy_bytes_per_s(py: Python<'_>, transfer_size: usize, tasks: usize, duration_ns: u64) -> PyResult<u64> {
+    let duration = Duration::from_nanos(duration_ns);
+    py.detach(|| tonnage_engine::memory_copy_bytes_per_s(transfer_size, tasks, duration))
+        .map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
+pub fn clock_name() -> &'static str {
+    tonnage_engine::Clock::new().name()
+}

@@ -1,0 +1,343 @@
+//! A phase from the start line to its result.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use tonnage_records::{FileError, PhaseFiles, PhaseResult};
+use tonnage_storage::{Facts, Storage, StorageError};
+use tonnage_workload::{Op, Payload, PhaseSpec, SpecError, Verifier};
+
+use crate::board::{Board, Step, quantile_of, total_heat};
+use crate::clock::Clock;
+use crate::supervisor::{Recent, Supervisor};
+use crate::task::{Outcome, Shared, Task};
+
+/// Stack of a task's thread: the loop needs a few kB; 256 tasks must stay small.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Why a phase could not be run at all. Failed operations are in the result instead.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The specification contradicts itself.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The storage refused.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Files(#[from] FileError),
+    /// No thread for a task.
+    #[error("cannot start a thread for task {task}: {source}; use fewer tasks or raise the process limit")]
+    Thread {
+        /// Which.
+        task: u32,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A task's thread died: a defect of ours.
+    #[error("a task ended in a panic; please report this with the message above it")]
+    Panic,
+}
+
+/// What a running phase looks like now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Since the start line opened.
+    pub elapsed_ns: u64,
+    /// All tasks, so far.
+    pub bytes: u64,
+    /// All tasks, so far.
+    pub operations: u64,
+    /// Over the last second.
+    pub bandwidth_bytes_per_s: u64,
+    /// Over the last second, to a quarter of an octave.
+    pub recent_p99_ns: u64,
+    /// So far, to a quarter of an octave.
+    pub p50_ns: u64,
+    /// So far, to a quarter of an octave.
+    pub p99_ns: u64,
+    /// Tasks that have not ended.
+    pub running_tasks: u32,
+}
+
+impl Live {
+    fn with_quantiles(mut self, boards: &[Arc<Board>]) -> Self {
+        let heat = total_heat(boards.iter().map(|board| board.read().heat));
+        self.p50_ns = quantile_of(&heat, 0.5);
+        self.p99_ns = quantile_of(&heat, 0.99);
+        self
+    }
+}
+
+/// The start line: where tasks wait until it opens.
+#[derive(Default)]
+pub struct StartLine {
+    state: Mutex<LineState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct LineState {
+    ready: u32,
+    failed: bool,
+    open: Option<bool>,
+}
+
+impl StartLine {
+    fn lock(&self) -> MutexGuard<'_, LineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A task reports that it is ready (or failed to be) and, if ready, waits. True: go; false: go home.
+    fn arrive(&self, ready: bool) -> bool {
+        let mut state = self.lock();
+        state.ready += u32::from(ready);
+        state.failed |= !ready;
+        self.changed.notify_all();
+        while ready && state.open.is_none() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        ready && state.open == Some(true)
+    }
+
+    /// Waits until all `tasks` are ready (true) or one failed (false).
+    fn gather(&self, tasks: u32) -> bool {
+        let mut state = self.lock();
+        while state.ready < tasks && !state.failed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.failed
+    }
+
+    fn open(&self, go: bool) {
+        self.lock().open.get_or_insert(go);
+        self.changed.notify_all();
+    }
+}
+
+/// The handle of one task's thread: its outcome, or why it could not be prepared; `None` if it was sent home.
+pub type TaskHandle = JoinHandle<Result<Option<Outcome>, StorageError>>;
+
+/// A phase whose tasks are at the start line, run, or have ended.
+pub struct Phase {
+    shared: Arc<Shared>,
+    boards: Arc<[Arc<Board>]>,
+    line: Arc<StartLine>,
+    recent: Arc<Mutex<Recent>>,
+    finished: Arc<Finished>,
+    waiting: Option<Supervisor>,
+    started: Option<Instant>,
+}
+
+/// Where the supervisor leaves the result.
+#[derive(Default)]
+pub struct Finished {
+    pub result: Mutex<Option<Result<PhaseResult, EngineError>>>,
+    pub changed: Condvar,
+    pub done: AtomicBool,
+}
+
+impl Phase {
+    /// Checks `spec`, applies the cache policy, and prepares all tasks of this process; returns when all are ready.
+    /// With `files`, the series and histograms are kept there.
+    pub fn prepare(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
+        spec.check()?;
+        let residency = if spec.op == Op::Read {
+            let numbers: Vec<u32> = files_of(&spec);
+            require_length(storage.as_ref(), &spec, &numbers)?;
+            Some(storage.settle(&numbers, spec.cache)?)
+        } else {
+            None
+        };
+        let verifier = spec.verify.then(|| Verifier::new(Payload::new(spec.payload, spec.seed)));
+        let shared = Arc::new(Shared {
+            storage,
+            verifier,
+            clock: Clock::new(),
+            stop: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            running: AtomicU32::new(spec.tasks.here),
+            supervisor: OnceLock::new(),
+            spec,
+        });
+        let line = Arc::new(StartLine::default());
+        let (boards, handles) = spawn_tasks(&shared, &line)?;
+        if !line.gather(shared.spec.tasks.here) {
+            line.open(false);
+            return Err(first_failure(handles));
+        }
+        let finished = Arc::new(Finished::default());
+        let recent = Arc::new(Mutex::new(Recent::default()));
+        let waiting = Supervisor {
+            shared: Arc::clone(&shared),
+            boards: Arc::clone(&boards),
+            handles,
+            files,
+            residency,
+            recent: Arc::clone(&recent),
+            finished: Arc::clone(&finished),
+        };
+        Ok(Self { shared, boards, line, recent, finished, waiting: Some(waiting), started: None })
+    }
+
+    /// Opens the start line. Does nothing if it is open.
+    ///
+    /// # Panics
+    /// If the system has no thread for the supervisor.
+    pub fn go(&mut self) {
+        let Some(supervisor) = self.waiting.take() else { return };
+        let line = Arc::clone(&self.line);
+        self.started = Some(Instant::now());
+        Builder::new()
+            .name("tonnage-supervisor".into())
+            .spawn(move || supervisor.run(|| line.open(true)))
+            .expect("one more thread than the tasks have");
+    }
+
+    /// Waits until the phase has ended, at most `timeout`; true if it has.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let result = self.finished.result.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.finished.changed.wait_timeout_while(result, timeout, |_| !self.finished.done.load(Ordering::Acquire));
+        drop(waited);
+        self.finished.done.load(Ordering::Acquire)
+    }
+
+    /// Asks the tasks to end after the operation in hand.
+    pub fn stop(&self) {
+        self.shared.interrupted.store(true, Ordering::Relaxed);
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn live(&self) -> Live {
+        let mut live = Live {
+            elapsed_ns: self.started.map_or(0, |start| start.elapsed().as_nanos() as u64),
+            running_tasks: self.shared.running.load(Ordering::Relaxed),
+            ..Live::default()
+        };
+        for board in self.boards.iter() {
+            live.bytes += board.bytes();
+            live.operations += board.operations();
+        }
+        let recent = *self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        Live { bandwidth_bytes_per_s: recent.bandwidth_bytes_per_s, recent_p99_ns: recent.p99_ns, ..live }.with_quantiles(&self.boards)
+    }
+
+    /// The result, once, after [`Phase::wait`] was true; `None` before that and after the first time.
+    #[must_use]
+    pub fn take_result(&self) -> Option<Result<PhaseResult, EngineError>> {
+        self.finished.result.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What the storage did of what it was asked.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        self.shared.storage.facts()
+    }
+}
+
+impl Drop for Phase {
+    /// A phase that is dropped before its end stops its tasks and waits for them: no thread outlives it.
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(supervisor) = self.waiting.take() {
+            self.line.open(false);
+            supervisor.send_home();
+        } else {
+            while !self.wait(Duration::from_secs(1)) {}
+        }
+    }
+}
+
+fn files_of(spec: &PhaseSpec) -> Vec<u32> {
+    let tasks = spec.tasks.first..spec.tasks.first + spec.tasks.here;
+    let mut files: Vec<u32> = tasks.map(|task| spec.geometry.file(task)).collect();
+    files.dedup();
+    files
+}
+
+fn require_length(storage: &dyn Storage, spec: &PhaseSpec, files: &[u32]) -> Result<(), StorageError> {
+    let needed = spec.geometry.file_bytes(spec.tasks.total);
+    for &file in files {
+        let actual = storage.length(file)?;
+        if actual < needed {
+            return Err(StorageError::TooShort { file, needed, actual });
+        }
+    }
+    Ok(())
+}
+
+type Boards = Arc<[Arc<Board>]>;
+
+fn spawn_tasks(shared: &Arc<Shared>, line: &Arc<StartLine>) -> Result<(Boards, Vec<TaskHandle>), EngineError> {
+    let range = shared.spec.tasks;
+    let boards: Boards = (0..range.here).map(|_| Arc::new(Board::new())).collect();
+    let mut handles = Vec::with_capacity(range.here as usize);
+    for (number, board) in (range.first..).zip(boards.iter()) {
+        let (shared, line_of_task, board) = (Arc::clone(shared), Arc::clone(line), Arc::clone(board));
+        let spawned = Builder::new()
+            .name(format!("task-{number}"))
+            .stack_size(STACK_BYTES)
+            .spawn(move || live_as_task(&shared, &line_of_task, &board, number));
+        match spawned {
+            Ok(handle) => handles.push(handle),
+            Err(source) => {
+                line.open(false);
+                for handle in handles {
+                    let _ = handle.join();
+                }
+                return Err(EngineError::Thread { task: number, source });
+            }
+        }
+    }
+    Ok((boards, handles))
+}
+
+fn live_as_task(
+    shared: &Arc<Shared>,
+    line: &StartLine,
+    board: &Arc<Board>,
+    number: u32,
+) -> Result<Option<Outcome>, StorageError> {
+    let task = Task::prepare(Arc::clone(shared), Arc::clone(board), number);
+    let go = line.arrive(task.is_ok());
+    let task = task?;
+    if !go {
+        return Ok(None);
+    }
+    // Counted down also when the task panics, or the supervisor would wait for ever.
+    let _running = Running { shared, board };
+    Ok(Some(task.run()))
+}
+
+struct Running<'a> {
+    shared: &'a Shared,
+    board: &'a Board,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.board.set_step(Step::Ended);
+        if self.shared.running.fetch_sub(1, Ordering::Release) == 1
+            && let Some(supervisor) = self.shared.supervisor.get()
+        {
+            supervisor.unpark();
+        }
+    }
+}
+
+fn first_failure(handles: Vec<TaskHandle>) -> EngineError {
+    let mut failure = EngineError::Panic;
+    for handle in handles {
+        if let Ok(Err(error)) = handle.join() {
+            failure = error.into();
+        }
+    }
+    failure
+}

@@ -1,0 +1,251 @@
+//! Watches a running phase: samples the tasks' counters into the series, notices stalls, and collects the result.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tonnage_records::{
+    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, PhaseFiles, PhaseResult, SeriesRow, StopReason, VerifyResult,
+};
+use tonnage_storage::{Facts, Residency};
+
+use crate::board::{Board, Reading, quantile_of};
+use crate::clock::monotonic_ns;
+use crate::phase::{EngineError, Finished, TaskHandle};
+use crate::task::{DAMAGE_KEPT, Outcome, Shared};
+use crate::usage::Usage;
+
+/// A task that completed nothing for this long has stalled…
+const STALL_NS: u64 = 1_000_000_000;
+/// …unless its operations usually take that long: at least this many mean latencies.
+const STALL_LATENCIES: u64 = 8;
+/// What "now" means in the live figures.
+const RECENT_NS: u64 = 1_000_000_000;
+
+/// Figures over the last second.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recent {
+    pub bandwidth_bytes_per_s: u64,
+    pub p99_ns: u64,
+}
+
+/// Everything the supervisor's thread takes with it.
+pub struct Supervisor {
+    pub shared: Arc<Shared>,
+    pub boards: Arc<[Arc<Board>]>,
+    pub handles: Vec<TaskHandle>,
+    pub files: Option<PhaseFiles>,
+    pub residency: Option<Residency>,
+    pub recent: Arc<Mutex<Recent>>,
+    pub finished: Arc<Finished>,
+}
+
+impl Supervisor {
+    /// Opens the start line, samples until all tasks have ended, and leaves the result.
+    pub fn run(mut self, open: impl FnOnce()) {
+        let _ = self.shared.supervisor.set(std::thread::current());
+        let usage = Usage::now();
+        let mut sampler = Sampler::new(&self.shared, &self.boards, self.files.take(), monotonic_ns());
+        open();
+        let interval = Duration::from_nanos(self.shared.spec.interval_ns);
+        while self.shared.running.load(Ordering::Acquire) > 0 {
+            std::thread::park_timeout(interval);
+            sampler.sample(&self.recent);
+        }
+        let outcomes: Vec<_> = std::mem::take(&mut self.handles).into_iter().map(std::thread::JoinHandle::join).collect();
+        let usage = Usage::now().since(&usage);
+        sampler.sample(&self.recent);
+        let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
+        let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage));
+        self.leave(result);
+    }
+
+    /// Joins tasks whose start line never opened.
+    pub fn send_home(self) {
+        for handle in self.handles {
+            let _ = handle.join();
+        }
+    }
+
+    fn leave(&self, result: Result<PhaseResult, EngineError>) {
+        *self.finished.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        self.finished.done.store(true, Ordering::Release);
+        self.finished.changed.notify_all();
+    }
+
+    fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
+        let events = sampler.finish(&outcomes)?;
+        let mut total = LatencyRecorder::new();
+        let mut verify = self.shared.verifier.is_some().then(VerifyResult::default);
+        let mut first_error = None;
+        let timed_out = outcomes.iter().any(|outcome| outcome.timed_out);
+        let mut tasks = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            total.add(&outcome.recorder);
+            if let Some(verify) = &mut verify {
+                verify.checked_bytes += outcome.checked_bytes;
+                verify.damaged_operations += outcome.result.damaged_operations;
+                let room = DAMAGE_KEPT - verify.first_damage.len();
+                verify.first_damage.extend(outcome.damage.into_iter().take(room));
+            }
+            first_error = first_error.or(outcome.error);
+            tasks.push(outcome.result);
+        }
+        let Facts { direct, flags, notes } = self.shared.storage.facts();
+        Ok(PhaseResult {
+            stop_reason: match () {
+                () if first_error.is_some() => StopReason::Error,
+                () if self.shared.interrupted.load(Ordering::Relaxed) => StopReason::Interrupted,
+                () if timed_out => StopReason::Time,
+                () => StopReason::Size,
+            },
+            tasks,
+            latency: total.summary(),
+            cpu_user_ns: usage.cpu_user_ns,
+            cpu_system_ns: usage.cpu_system_ns,
+            direct,
+            cache: self.residency.map(|residency| CacheFacts {
+                cached_before_bytes: residency.cached_bytes,
+                examined_bytes: residency.examined_bytes,
+                device_bytes: usage.device_read_bytes,
+            }),
+            verify,
+            first_error,
+            facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
+            notes: notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message }).collect(),
+            events,
+        })
+    }
+}
+
+/// What the supervisor knows of one task.
+struct Watched {
+    last: Reading,
+    /// When it was last seen to make progress, on the run's clock.
+    progress_ns: u64,
+}
+
+struct Sampler {
+    boards: Arc<[Arc<Board>]>,
+    first_task: u32,
+    files: Option<PhaseFiles>,
+    failed: Option<FileError>,
+    opened_ns: u64,
+    last_ns: u64,
+    watched: Vec<Watched>,
+    events: Vec<Event>,
+    /// (when, bytes, latencies) of the intervals of the last second.
+    window: VecDeque<(u64, u64, [u64; BUCKETS])>,
+}
+
+impl Sampler {
+    fn new(shared: &Shared, boards: &Arc<[Arc<Board>]>, files: Option<PhaseFiles>, now: u64) -> Self {
+        Self {
+            boards: Arc::clone(boards),
+            first_task: shared.spec.tasks.first,
+            files,
+            failed: None,
+            opened_ns: now,
+            last_ns: now,
+            watched: boards.iter().map(|_| Watched { last: Reading::default(), progress_ns: now }).collect(),
+            events: Vec::new(),
+            window: VecDeque::new(),
+        }
+    }
+
+    fn sample(&mut self, recent: &Mutex<Recent>) {
+        let now = monotonic_ns();
+        let (start_ns, end_ns) = (self.last_ns - self.opened_ns, now - self.opened_ns);
+        self.last_ns = now;
+        let mut heat = [0_u64; BUCKETS];
+        let mut bytes = 0;
+        for index in 0..self.boards.len() {
+            let reading = self.boards[index].read();
+            let before = &self.watched[index].last;
+            let row = SeriesRow {
+                start_ns,
+                end_ns,
+                task: self.first_task + index as u32,
+                bytes: reading.bytes - before.bytes,
+                operations: reading.operations - before.operations,
+                latency_sum_ns: reading.latency_sum_ns.wrapping_sub(before.latency_sum_ns),
+            };
+            for (sum, (new, old)) in heat.iter_mut().zip(reading.heat.iter().zip(before.heat)) {
+                *sum += u64::from(new.wrapping_sub(old));
+            }
+            bytes += row.bytes;
+            self.watch(index, &reading, now);
+            self.watched[index].last = reading;
+            self.keep(|files| files.series(row));
+        }
+        for (bucket, count) in heat.iter().enumerate() {
+            self.keep(|files| files.heat(start_ns, end_ns, bucket, *count));
+        }
+        self.publish(recent, now, start_ns, bytes, &heat);
+    }
+
+    /// Writes to the files as long as there are some; the first failure is told at the end.
+    fn keep(&mut self, write: impl FnOnce(&mut PhaseFiles) -> Result<(), FileError>) {
+        if let Some(files) = &mut self.files
+            && let Err(error) = write(files)
+        {
+            self.failed = Some(error);
+            self.files = None;
+        }
+    }
+
+    fn watch(&mut self, index: usize, reading: &Reading, now: u64) {
+        let watched = &mut self.watched[index];
+        if reading.operations > watched.last.operations {
+            watched.stall_until(now, self.first_task + index as u32, &mut self.events);
+            watched.progress_ns = now;
+        } else if !self.boards[index].is_transferring() {
+            // Opening, fsync and close are no operations; their time is told apart in the task's record.
+            watched.progress_ns = now;
+        }
+    }
+
+    fn publish(&mut self, recent: &Mutex<Recent>, now: u64, start_ns: u64, bytes: u64, heat: &[u64; BUCKETS]) {
+        self.window.push_back((self.opened_ns + start_ns, bytes, *heat));
+        while self.window.front().is_some_and(|(from, ..)| now - from > RECENT_NS) && self.window.len() > 1 {
+            self.window.pop_front();
+        }
+        let from = self.window.front().map_or(now, |(from, ..)| *from);
+        let mut total = [0; BUCKETS];
+        let mut moved = 0;
+        for (_, bytes, heat) in &self.window {
+            moved += bytes;
+            for (sum, count) in total.iter_mut().zip(heat) {
+                *sum += count;
+            }
+        }
+        let rate = u128::from(moved) * 1_000_000_000 / u128::from((now - from).max(1));
+        *recent.lock().unwrap_or_else(PoisonError::into_inner) =
+            Recent { bandwidth_bytes_per_s: rate as u64, p99_ns: quantile_of(&total, 0.99) };
+    }
+
+    fn finish(mut self, outcomes: &[Outcome]) -> Result<Vec<Event>, FileError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if let Some(files) = self.files.take() {
+            let recorders: Vec<(u32, &LatencyRecorder)> =
+                outcomes.iter().map(|outcome| (outcome.result.task, &outcome.recorder)).collect();
+            files.finish(&recorders)?;
+        }
+        Ok(self.events)
+    }
+}
+
+impl Watched {
+    /// The task made progress again: was what lies behind it a stall?
+    fn stall_until(&self, now: u64, task: u32, events: &mut Vec<Event>) {
+        let duration_ns = now - self.progress_ns;
+        let mean_ns = self.last.latency_sum_ns.checked_div(self.last.operations).unwrap_or(0);
+        if duration_ns >= STALL_NS && duration_ns >= STALL_LATENCIES * mean_ns {
+            let event = Event { time_ns: self.progress_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(duration_ns) };
+            events.push(event);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The loop of a task that does one operation at a time.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use tonnage_storage::{File, Lane};
+use tonnage_workload::{Durability, Op, Verifier};
+
+use crate::task::{Task, describe};
+
+/// Moves transfers until the block is done, the time is up, or someone says stop.
+///
+/// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
+/// nanoseconds of taking the next offset and stamping the payload. Where reads are verified, the check is outside the
+/// latency (but inside the phase).
+pub fn transfer(task: &mut Task) {
+    match (task.shared.spec.op, task.shared.verifier.is_some()) {
+        (Op::Write, _) => run::<true, false>(task),
+        (Op::Read, false) => run::<false, false>(task),
+        (Op::Read, true) => run::<false, true>(task),
+    }
+}
+
+fn run<const WRITE: bool, const VERIFY: bool>(task: &mut Task) {
+    let Task { shared, board, number, file, transfer_size, lane, memory, arena, tally, .. } = task;
+    let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
+    let (spec, clock) = (&shared.spec, shared.clock);
+    let mut offsets = spec.geometry.offsets(*number, spec.tasks.total, spec.seed);
+    let quota = if spec.limit.wrap { u64::MAX } else { spec.geometry.operations() };
+    let sync_each = WRITE && spec.durability == Durability::FsyncEach;
+    let mut last = clock.ticks();
+    let deadline = spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
+    let mut done = 0;
+    while done < quota && !shared.stop.load(Ordering::Relaxed) {
+        let offset = offsets.next_offset();
+        let mut moved = if WRITE {
+            let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
+            write_all(storage.as_mut(), offset, &memory[range])
+        } else {
+            read_all(storage.as_mut(), offset, &mut memory[..*transfer_size])
+        };
+        if sync_each && moved.is_ok() {
+            moved = storage.sync();
+        }
+        let now = clock.ticks();
+        if let Err(error) = moved {
+            let errno = error.raw_os_error().unwrap_or(0);
+            tally.fail(shared, *number, *file, offset, errno, describe(spec.op, &error));
+            break;
+        }
+        tally.record(board, clock.ns_between(last, now), *transfer_size as u64);
+        done += 1;
+        last = now;
+        if VERIFY {
+            verify(tally, shared.verifier.as_ref(), &memory[..*transfer_size], *number, *file, offset);
+            last = clock.ticks();
+        }
+        if now >= deadline {
+            tally.timed_out = true;
+            break;
+        }
+    }
+    tally.passes = offsets.passes();
+}
+
+#[inline]
+fn verify(tally: &mut crate::task::Tally, verifier: Option<&Verifier>, bytes: &[u8], task: u32, file: u32, offset: u64) {
+    if let Some(verifier) = verifier {
+        tally.verify(verifier, bytes, task, file, offset);
+    }
+}
+
+/// Writes all of `bytes`: one call, and more only where the system took fewer.
+#[inline]
+fn write_all(file: &mut dyn File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    match file.write_at(offset, bytes) {
+        Ok(moved) if moved == bytes.len() => Ok(()),
+        other => finish_write(file, offset, bytes, other),
+    }
+}
+
+#[cold]
+fn finish_write(file: &mut dyn File, offset: u64, bytes: &[u8], mut result: io::Result<usize>) -> io::Result<()> {
+    let mut moved = 0;
+    loop {
+        match result {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes")),
+            Ok(more) => moved += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if moved == bytes.len() {
+            return Ok(());
+        }
+        result = file.write_at(offset + moved as u64, &bytes[moved..]);
+    }
+}
+
+/// Fills all of `bytes`: one call, and more only where the system gave fewer.
+#[inline]
+fn read_all(file: &mut dyn File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    match file.read_at(offset, bytes) {
+        Ok(moved) if moved == bytes.len() => Ok(()),
+        other => finish_read(file, offset, bytes, other),
+    }
+}
+
+#[cold]
+fn finish_read(file: &mut dyn File, offset: u64, bytes: &mut [u8], mut result: io::Result<usize>) -> io::Result<()> {
+    let mut moved = 0;
+    loop {
+        match result {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends here; write it first")),
+            Ok(more) => moved += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if moved == bytes.len() {
+            return Ok(());
+        }
+        result = file.read_at(offset + moved as u64, &mut bytes[moved..]);
+    }
+}
