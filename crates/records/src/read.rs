@@ -14,10 +14,13 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::files::{COUNT_HEADER, FileError};
 
+/// One histogram: its tag, and (highest equivalent value in ns, count) of each value that occurred, ascending.
+pub type TaggedCounts = (String, Vec<(u64, u64)>);
+
 /// The columns of a `series/` or `heat/` file, in file order, by name.
 pub fn read_table(path: &Path) -> Result<Vec<(String, Vec<i64>)>, FileError> {
     let file = File::open(path).map_err(|error| FileError::io(path, error))?;
-    read_columns(file).map_err(|error| FileError::damaged(path, error))
+    read_columns(file).map_err(|error| FileError::damaged(path, &error))
 }
 
 fn read_columns(file: File) -> Result<Vec<(String, Vec<i64>)>, ParquetError> {
@@ -41,25 +44,24 @@ fn read_columns(file: File) -> Result<Vec<(String, Vec<i64>)>, ParquetError> {
     Ok(table)
 }
 
-/// The histograms of a `latency/` file: tag → (highest equivalent value in ns, count), ascending, empty values left out.
-/// A histogram without a tag has the tag `""`.
-pub fn read_histograms(path: &Path) -> Result<Vec<(String, Vec<(u64, u64)>)>, FileError> {
+/// The histograms of a `latency/` file, in file order. A histogram without a tag has the tag `""`.
+pub fn read_histograms(path: &Path) -> Result<Vec<TaggedCounts>, FileError> {
     let log = std::fs::read(path).map_err(|error| FileError::io(path, error))?;
     let mut histograms = Vec::new();
     for entry in IntervalLogIterator::new(&log) {
         match entry {
             Ok(LogEntry::Interval(interval)) => {
-                histograms.push(decode(&interval).map_err(|what| FileError::damaged(path, what))?);
+                histograms.push(decode(&interval).map_err(|what| FileError::damaged(path, &what))?);
             }
             Ok(_) => {}
-            Err(error) => return Err(FileError::damaged(path, format!("not an HdrHistogram log line: {error:?}"))),
+            Err(error) => return Err(FileError::damaged(path, &format!("not an HdrHistogram log line: {error:?}"))),
         }
     }
     match announced(&log) {
         Some(count) if count != histograms.len() => {
-            Err(FileError::damaged(path, format!("{} of {count} histograms", histograms.len())))
+            Err(FileError::damaged(path, &format!("{} of {count} histograms", histograms.len())))
         }
-        None if histograms.is_empty() => Err(FileError::damaged(path, "no histogram in it")),
+        None if histograms.is_empty() => Err(FileError::damaged(path, &"no histogram in it")),
         _ => Ok(histograms),
     }
 }
@@ -71,7 +73,7 @@ fn announced(log: &[u8]) -> Option<usize> {
     line.strip_suffix(']')?.parse().ok()
 }
 
-fn decode(interval: &IntervalLogHistogram) -> Result<(String, Vec<(u64, u64)>), String> {
+fn decode(interval: &IntervalLogHistogram) -> Result<TaggedCounts, String> {
     let tag = interval.tag().map_or("", |tag| tag.as_str());
     let bytes = STANDARD.decode(interval.encoded_histogram()).map_err(|error| format!("histogram {tag:?}: {error}"))?;
     let histogram: Histogram<u64> =
