@@ -1,4 +1,4 @@
-//! Page-aligned memory, touched before use, as O_DIRECT and registered buffers want it.
+//! Page-aligned memory, touched before use, as `O_DIRECT` and registered buffers want it.
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -22,6 +22,9 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Maps and touches `length` bytes (at least one).
+    ///
+    /// # Panics
+    /// If the system maps the null page, which it does only where it was asked to.
     pub fn new(length: usize) -> Result<Self> {
         let length = length.max(1);
         // SAFETY: a new anonymous mapping aliases nothing.

@@ -6,11 +6,23 @@
 //! storage that holds another.
 
 mod buffer;
+mod direct;
+mod directory;
 mod error;
+mod files;
+mod kinds;
+mod marker;
+mod null;
+mod posix;
+mod residency;
+mod scratch;
+mod serial;
 mod target;
 
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};
+pub use kinds::open;
+pub use scratch::{Leftover, Scratch};
 pub use target::{DirectMode, StorageKind, TargetSpec};
 
 use tonnage_workload::{CachePolicy, Op};

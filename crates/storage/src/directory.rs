@@ -1,0 +1,151 @@
+//! A directory that Tonnage marked as its own, held open: every name below it is resolved from the handle, so nobody
+//! can redirect a write or an unlink by moving the directory or planting a link.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::error::{Result, StorageError};
+use crate::marker::{MARKER_NAME, Marker};
+
+/// A held directory whose marker was read.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    handle: OwnedFd,
+    path: PathBuf,
+    run_id: String,
+}
+
+impl Directory {
+    /// Opens the marked directory at `path`; the last component may not be a symbolic link.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        Self::open_at(fs::CWD, path, path)
+    }
+
+    /// The same relative to a handle; `path` is where that is, for messages.
+    pub(crate) fn open_at<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path) -> Result<Self> {
+        let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
+        let marker = Marker::read(&handle, path)?;
+        Ok(Self { handle, path: path.to_owned(), run_id: marker.run_id })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// Where a data file is, for messages.
+    pub(crate) fn data_path(&self, file: u32) -> PathBuf {
+        self.path.join(data_name(file))
+    }
+
+    /// Opens a data file; never through a symbolic link.
+    pub(crate) fn open_data(&self, file: u32, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fs::openat(&self.handle, data_name(file), flags, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// Bytes of a data file.
+    pub(crate) fn length(&self, file: u32) -> Result<u64> {
+        fs::statat(&self.handle, data_name(file), AtFlags::SYMLINK_NOFOLLOW)
+            .and_then(|stat| if is_regular(&stat) { Ok(stat.st_size as u64) } else { Err(Errno::LOOP) })
+            .map_err(|errno| failed("measure", &self.data_path(file), errno))
+    }
+
+    /// Removes the data files, which are the regular files named like one. Gives the first entry that is neither one
+    /// of them nor the marker; it stays.
+    pub(crate) fn remove_data(&self) -> Result<Option<PathBuf>> {
+        let marker = Marker::read(&self.handle, &self.path)?;
+        if marker.run_id != self.run_id {
+            let why = format!("its marker now names run {}", marker.run_id);
+            return Err(StorageError::NotOurs { path: self.path.clone(), why });
+        }
+        let mut foreign = None;
+        for entry in Dir::read_from(&self.handle).map_err(|errno| failed("list", &self.path, errno))? {
+            let entry = entry.map_err(|errno| failed("list", &self.path, errno))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") || name.to_bytes() == MARKER_NAME.as_bytes() {
+                continue;
+            }
+            if !self.remove_if_data(name)? {
+                foreign.get_or_insert_with(|| self.entry_path(name));
+            }
+        }
+        Ok(foreign)
+    }
+
+    /// Whether `name` was a data file (and is gone now).
+    fn remove_if_data(&self, name: &CStr) -> Result<bool> {
+        let path = || self.entry_path(name);
+        if !is_data_name(name.to_bytes()) {
+            return Ok(false);
+        }
+        match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if !is_regular(&stat) => return Ok(false),
+            Ok(_) => {}
+            // Another rank of the same run clears as well.
+            Err(Errno::NOENT) => return Ok(true),
+            Err(errno) => return Err(failed("measure", &path(), errno)),
+        }
+        match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(errno) => Err(failed("remove", &path(), errno)),
+        }
+    }
+
+    fn entry_path(&self, name: &CStr) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        self.path.join(std::ffi::OsStr::from_bytes(name.to_bytes()))
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Opens a directory, not through a symbolic link in the last component.
+pub(crate) fn open_directory<P: rustix::path::Arg>(at: impl AsFd, path: P) -> rustix::io::Result<OwnedFd> {
+    fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// An error of the system about a path.
+pub(crate) fn failed(action: &'static str, path: &Path, errno: Errno) -> StorageError {
+    StorageError::Path { action, path: path.to_owned(), source: errno.into() }
+}
+
+pub(crate) fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+fn data_name(file: u32) -> String {
+    format!("data.{file:08}")
+}
+
+fn is_data_name(name: &[u8]) -> bool {
+    let number = name.strip_prefix(b"data.").and_then(|digits| std::str::from_utf8(digits).ok());
+    // Formatting again refuses other spellings of a number, such as `+1` or too many zeros.
+    number.and_then(|digits| digits.parse().ok()).is_some_and(|file| data_name(file).as_bytes() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_spelling_of_a_file_number_is_a_data_name() {
+        for file in [0, 7, 99_999_999, 100_000_000, u32::MAX] {
+            assert!(is_data_name(data_name(file).as_bytes()));
+        }
+        for name in ["data.", "data.1", "data.+0000001", "data.000000001", "data.0000000x", "data.4294967296", "xdata.00000000"] {
+            assert!(!is_data_name(name.as_bytes()), "{name}");
+        }
+    }
+}

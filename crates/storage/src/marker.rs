@@ -1,0 +1,88 @@
+//! The file that makes a directory ours: `TONNAGE-SCRATCH`, one JSON object padded with newlines.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{self, Errno};
+use serde::{Deserialize, Serialize};
+
+use crate::directory::{failed, is_regular};
+use crate::error::{Result, StorageError};
+
+pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
+
+/// A fixed size, so that taking over is one write in place: a crash leaves the old marker or the new one.
+const MARKER_BYTES: usize = 1024;
+
+/// Who made a scratch directory, or took it over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marker {
+    pub(crate) run_id: String,
+    pub(crate) pid: u32,
+    /// When that process started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`): a pid comes again.
+    pub(crate) pid_start_ticks: u64,
+    pub(crate) host: String,
+}
+
+impl Marker {
+    /// A marker that names this process.
+    pub(crate) fn of_this_process(run_id: &str) -> Self {
+        let pid = std::process::id();
+        Self { run_id: run_id.to_owned(), pid, pid_start_ticks: start_ticks(pid).unwrap_or(0), host: host_name() }
+    }
+
+    /// Writes the marker of a new directory; it must not be there yet.
+    pub(crate) fn create(&self, directory: impl AsFd, path: &Path) -> Result<()> {
+        self.write(directory, path, OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// Replaces the marker of a directory that is taken over.
+    pub(crate) fn replace(&self, directory: impl AsFd, path: &Path) -> Result<()> {
+        self.write(directory, path, OFlags::empty())
+    }
+
+    fn write(&self, directory: impl AsFd, path: &Path, extra: OFlags) -> Result<()> {
+        let mut text = serde_json::to_vec(self).expect("a marker is plain text and numbers");
+        text.resize(MARKER_BYTES, b'\n');
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
+        fs::openat(directory, MARKER_NAME, flags, Mode::RUSR | Mode::WUSR)
+            .and_then(|file| match io::pwrite(&file, &text, 0)? {
+                written if written == text.len() => Ok(()),
+                _ => Err(Errno::NOSPC),
+            })
+            .map_err(|errno| failed("write", &path.join(MARKER_NAME), errno))
+    }
+
+    /// Reads the marker of the held `directory`; `path` is where it was found.
+    pub(crate) fn read(directory: impl AsFd, path: &Path) -> Result<Self> {
+        let not_ours = |why: String| StorageError::NotOurs { path: path.to_owned(), why };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file: OwnedFd = fs::openat(directory, MARKER_NAME, flags, Mode::empty())
+            .map_err(|errno| not_ours(format!("its marker {MARKER_NAME} cannot be opened: {errno}")))?;
+        if !fs::fstat(&file).is_ok_and(|stat| is_regular(&stat)) {
+            return Err(not_ours(format!("{MARKER_NAME} is not a regular file")));
+        }
+        let mut text = [0; MARKER_BYTES];
+        let length = io::pread(&file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
+        serde_json::from_slice(&text[..length]).map_err(|error| not_ours(format!("its marker is damaged: {error}")))
+    }
+
+    /// Whether the process that it names still runs; `None` if that is another host's.
+    pub(crate) fn owner_alive(&self) -> Option<bool> {
+        (self.host == host_name()).then(|| start_ticks(self.pid) == Some(self.pid_start_ticks))
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Field 22 of `/proc/<pid>/stat`; `None` for a process that is gone or only waits to be collected.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name may hold blanks and brackets; the last bracket ends it.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
+}

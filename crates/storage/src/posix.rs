@@ -1,0 +1,113 @@
+//! pread and pwrite, one at a time.
+
+use std::io;
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{OFlags, fsync};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use tonnage_workload::CachePolicy;
+
+use crate::error::Result;
+use crate::files::Files;
+use crate::{Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec};
+
+/// Files of a directory, through system calls.
+#[derive(Debug)]
+pub(crate) struct Posix {
+    files: Arc<Files>,
+}
+
+impl Posix {
+    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
+        Ok(Self { files: Arc::new(Files::new(spec)?) })
+    }
+}
+
+impl Storage for Posix {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let direct = self.files.decide_direct(request)?;
+        note_depth(&self.files, request, "posix");
+        Ok(Lane::Sync(Box::new(PosixFile::new(Arc::clone(&self.files), *request, direct))))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.files.length(file)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.files.settle(files, cache)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.files.clear()
+    }
+
+    fn facts(&self) -> Facts {
+        self.files.facts()
+    }
+}
+
+/// Says that a depth above one was asked of a kind that has none.
+pub(crate) fn note_depth(files: &Files, request: &OpenRequest, kind: &str) {
+    if request.queue_depth > 1 {
+        files.note("depth-one", || {
+            let depth = request.queue_depth;
+            format!("{kind} does one operation at a time, so queue_depth {depth} had no effect; uring keeps several in flight")
+        });
+    }
+}
+
+/// One task's file.
+pub(crate) struct PosixFile {
+    files: Arc<Files>,
+    request: OpenRequest,
+    flags: OFlags,
+    handle: Option<OwnedFd>,
+}
+
+impl PosixFile {
+    pub(crate) fn new(files: Arc<Files>, request: OpenRequest, direct: bool) -> Self {
+        let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
+        Self { files, request, flags, handle: None }
+    }
+
+    #[inline]
+    fn handle(&self) -> io::Result<&OwnedFd> {
+        self.handle.as_ref().ok_or_else(|| Errno::BADF.into())
+    }
+}
+
+impl File for PosixFile {
+    fn open(&mut self) -> Result<()> {
+        self.handle = Some(self.files.open(&self.request, self.flags)?);
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let handle = self.handle()?;
+        Ok(retry_on_intr(|| pread(handle, &mut *buffer, offset))?)
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let handle = self.handle()?;
+        Ok(retry_on_intr(|| pwrite(handle, buffer, offset))?)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(fsync(self.handle()?)?)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.handle.take().map_or(Ok(()), close)
+    }
+}
+
+/// Closes `handle` and says what the file system said: NFS and quota report late writes here.
+pub(crate) fn close(handle: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned and is not used again, whatever the call returns.
+    match unsafe { libc::close(handle.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
