@@ -13,8 +13,8 @@ from .tree import ROOT, name, python_files, read, read_toml, rust_files, texts
 SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 REMOVERS = {"shutil.rmtree", "os.removedirs"}
 EVALUATORS = {"eval", "exec"}
-UNLINKING_ROOMS = ("crates/storage/src/scratch",)
-"""The only Rust files that take names out of a directory, and only names that this project made."""
+UNLINKING_ROOMS = ("crates/storage/src/scratch.rs", "crates/storage/src/directory.rs")
+"""The only Rust files that take names out of a directory, relative to a handle, and only names this project made."""
 
 _RUST_REMOVAL = re.compile(r"\b(?:remove_file|remove_dir|remove_dir_all|unlink|unlinkat|rmdir)\s*\(")
 _RUST_EXCUSE = re.compile(r"(?:allow|expect)\s*\(\s*clippy::disallowed_methods")
