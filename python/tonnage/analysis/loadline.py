@@ -1,0 +1,230 @@
+"""The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
+
+Noise of rates is multiplicative, so everything is done on logarithms. A curve is a level for each measured number of
+tasks; from some number of tasks on the levels are one plateau. Which one is not known, so all are weighed by how well
+they explain the measurements (a Bayes factor: joining a level to the plateau saves a free parameter, and must not cost
+more misfit than noise explains). Drawing from that posterior gives plateau and knee together, with the uncertainty of
+both: the knee of a draw is computed by the definition itself. No shape of the rise is assumed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tonnage.analysis.results import LoadLine
+from tonnage.analysis.statistics import CONFIDENCE, student_t
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+WITHIN = 0.95
+"""The load line reaches this share of the plateau."""
+_PRIOR_NOISE, _PRIOR_WEIGHT = 0.02, 1.0
+"""What is believed about the noise of a trial before any repetition: 2 %, worth one of them."""
+_PRIOR_LEVEL = 0.5
+"""How far a level off the plateau lies from it, typically (logarithm)."""
+_DRAWS = 2000
+_SPAN = 1.25
+"""The last point beyond the knee is at least this many times the knee."""
+_RISING = 0.5
+"""A curve whose slope beyond the knee could be this (1 is proportional to tasks) still rises."""
+_DECLINE = 3.0
+"""A level this many standard errors below the plateau before it is a decline, not noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Load line of one curve. Rates in bytes per second; ``knee`` None where there is no plateau within the points."""
+
+    reached: bool
+    knee: int | None
+    knee_low: int
+    knee_high: int
+    plateau: float
+    plateau_low: float
+    plateau_high: float
+    noise: float
+    """Relative noise of one trial, pooled over all points."""
+    why: str
+    """Why it was not reached; empty where it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """Levels of a curve, ascending in tasks: all arrays are as long as there are measured numbers of tasks."""
+
+    tasks: NDArray[np.int64]
+    count: Floats
+    level: Floats
+    """Mean logarithm: of log-normal noise, the logarithm of the median."""
+    median: Floats
+    """Logarithm of the sample median."""
+    variance: float
+    degrees: float
+
+    def error(self) -> Floats:
+        """Standard error of each level."""
+        return (self.variance / self.count) ** 0.5
+
+
+def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+    """Load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
+
+    The interval of the knee covers every number of tasks between the measured neighbours, because the knee may be any.
+    """
+    import numpy as np
+
+    curve = _curve_of(values)
+    end = _end_of_plateau(curve)
+    knees, plateaus = _draw(curve, end)
+    tail = (1 - confidence) / 2
+    first, last = (int(i) for i in np.quantile(knees, (tail, 1 - tail), method="inverted_cdf"))
+    low = int(curve.tasks[first - 1]) + 1 if first else 1
+    high = int(curve.tasks[last])
+    plateau_low, plateau, plateau_high = np.exp(np.quantile(plateaus, (tail, 0.5, 1 - tail)))
+    inside = [
+        int(n)
+        for n, level in zip(curve.tasks[:end], curve.median[:end], strict=True)
+        if low <= n <= high and level >= math.log(plateau * WITHIN)
+    ]
+    knee = inside[0] if inside else high
+    why = _why_not_reached(curve, knee)
+    return Estimate(
+        not why, None if why else knee, low, high, float(plateau), float(plateau_low), float(plateau_high),
+        math.sqrt(curve.variance), why,
+    )  # fmt: skip
+
+
+def _curve_of(values: Mapping[int, Sequence[float]]) -> _Curve:
+    import numpy as np
+
+    tasks = sorted(values)
+    logs = [np.log(np.asarray(values[n], dtype=float)) for n in tasks]
+    squares = sum(float(((y - y.mean()) ** 2).sum()) for y in logs)
+    degrees = _PRIOR_WEIGHT + sum(len(y) - 1 for y in logs)
+    return _Curve(
+        tasks=np.array(tasks),
+        count=np.array([len(y) for y in logs], dtype=float),
+        level=np.array([y.mean() for y in logs]),
+        median=np.array([statistics.median(y) for y in logs]),
+        variance=(_PRIOR_WEIGHT * _PRIOR_NOISE**2 + squares) / degrees,
+        degrees=degrees,
+    )
+
+
+def _end_of_plateau(curve: _Curve) -> int:
+    """Number of points up to the end of the plateau: what declines after it is not part of it."""
+    import numpy as np
+
+    end = len(curve.tasks)
+    while end > 1:
+        last, before = end - 1, int(np.argmax(curve.level[: end - 1]))
+        fall = curve.level[before] - curve.level[last]
+        error = math.hypot(curve.error()[before], curve.error()[last])
+        if fall < max(-math.log(WITHIN), _DECLINE * error):
+            break
+        end -= 1
+    return end
+
+
+def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], Floats]:
+    """Index of the knee and logarithm of the plateau in each of many draws from their posterior."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    count, level = curve.count[:end], curve.level[:end]
+    weight = np.cumsum(count[::-1])[::-1]
+    pooled = np.cumsum((count * level)[::-1])[::-1] / weight
+    misfit = np.array([float((count[i:] * (level[i:] - pooled[i]) ** 2).sum()) for i in range(end)])
+    # Marginal likelihood of "the plateau begins at i", noise integrated out (a Student law), free levels spread as
+    # _PRIOR_LEVEL says.
+    within = curve.variance * curve.degrees
+    free = 0.5 * np.log1p(count * _PRIOR_LEVEL**2 / curve.variance)
+    evidence = -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - (np.cumsum(free) - free)
+    chance = np.exp(evidence - evidence.max())
+    start = random.choice(end, size=_DRAWS, p=chance / chance.sum())
+
+    scale = np.sqrt((within + misfit[start]) / random.chisquare(curve.degrees + end - 1 - start, _DRAWS))
+    plateau = pooled[start] + scale * random.standard_normal(_DRAWS) / np.sqrt(weight[start])
+    levels = level + scale[:, None] * random.standard_normal((_DRAWS, end)) / np.sqrt(count)
+    at_least = (levels >= plateau[:, None] + math.log(WITHIN)) | (np.arange(end) >= start[:, None])
+    return at_least.argmax(axis=1), plateau
+
+
+def _why_not_reached(curve: _Curve, knee: int) -> str:
+    """Empty where at least two points beyond the knee show that the curve does not rise any more."""
+    beyond = curve.tasks[curve.tasks > knee]
+    top = int(curve.tasks[-1])
+    if len(beyond) < 2:
+        return f"throughput still rises at {top} tasks, or fewer than two points beyond the knee show that it does not"
+    if top < _SPAN * knee:
+        return f"the points beyond {knee} tasks lie too close to it to show that throughput no longer rises"
+    if _steepest_slope(curve, knee) >= _RISING:
+        return f"throughput may still rise at {top} tasks: it is too noisy to tell"
+    return ""
+
+
+def _steepest_slope(curve: _Curve, knee: int) -> float:
+    """Upper bound (97.5 %) of d log throughput / d log tasks over the points from the knee on."""
+    import numpy as np
+
+    chosen = curve.tasks >= knee
+    x, y, w = np.log(curve.tasks[chosen]), curve.level[chosen], curve.count[chosen]
+    x = x - np.average(x, weights=w)
+    squares = float((w * x * x).sum())
+    slope = float((w * x * y).sum()) / squares
+    return slope + student_t(0.95, curve.degrees) * math.sqrt(curve.variance / squares)
+
+
+def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
+    """The largest number of tasks that still meets a latency objective; 0 where not even the smallest does.
+
+    Counted from below: a point that meets it again after one that does not is luck.
+    """
+    best = 0
+    for tasks in sorted(latency_ns):
+        if latency_ns[tasks] > objective_ns:
+            break
+        best = tasks
+    return best
+
+
+def load_line(
+    op: str,
+    group: str,
+    values: Mapping[int, Sequence[float]],
+    p99_of: Mapping[int, int] | None = None,
+    p99_ns: int | None = None,
+) -> LoadLine:
+    """The load line of one operation as a result. ``p99_of``: tasks → measured p99, for an objective ``p99_ns``."""
+    found = estimate(values)
+    top = max(values)
+    why = f"not reached within {top} tasks: {found.why}"
+    if found.reached:
+        why = (
+            f"{found.knee} tasks [{found.knee_low}, {found.knee_high}] reach 95 % of the "
+            f"{found.plateau / 1e9:.3g} GB/s plateau; more only add latency"
+        )
+    return LoadLine(
+        op=op,
+        group=group,
+        reached=found.reached,
+        tasks=found.knee,
+        tasks_low=found.knee_low if found.reached else None,
+        tasks_high=found.knee_high if found.reached else None,
+        confidence=CONFIDENCE if any(len(v) > 1 for v in values.values()) else 0.0,
+        plateau_bytes_per_s=round(found.plateau) if found.reached else None,
+        plateau_low=round(found.plateau_low) if found.reached else None,
+        plateau_high=round(found.plateau_high) if found.reached else None,
+        max_tasks_tried=top,
+        why=why,
+        p99_ns=p99_ns,
+        p99_tasks=largest_within(p99_of or {}, p99_ns) if p99_ns is not None else None,
+    )

@@ -1,0 +1,109 @@
+"""What to measure next to find a load line: double until it stops rising, bisect around the knee, repeat where it counts."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+from tonnage.analysis.loadline import Estimate, estimate
+
+_RISE = 1.05
+"""A point rises when it is this far above the best one before it."""
+_CONFIRMING = 2
+"""Points that must not rise before doubling ends."""
+_ENOUGH = 3
+"""Repetitions of a point that matters before the search may end."""
+_PLATEAU_WIDTH = 0.02
+"""Relative half-width of the plateau at which it is known well enough."""
+
+
+class Measured(Protocol):
+    """What the search needs to know of a point: ``tonnage.analysis.results.Point`` has it."""
+
+    @property
+    def tasks(self) -> int: ...
+    @property
+    def values(self) -> Sequence[int]: ...
+
+
+class Search:
+    """The decisions of ``probe`` for one operation. The same points and seed give the same decisions.
+
+    ``p99_ns`` is a latency objective: it does not change what is measured, as latency rises with tasks and the points
+    around the knee are those it is read from.
+    """
+
+    def __init__(self, op: str, max_tasks: int, seed: int, p99_ns: int | None = None) -> None:
+        self.op = op
+        self.max_tasks = max_tasks
+        self.p99_ns = p99_ns
+        self._random = random.Random(f"{seed}-{op}")
+        self._round: list[int] = []
+
+    def next(self, points: Sequence[Measured], trials_left: int) -> int | None:
+        """Tasks of the next trial, or None when the load line is known well enough or no trial is left."""
+        if trials_left <= 0:
+            return None
+        values = {point.tasks: point.values for point in points if point.values}
+        step = self._doubling(values)
+        if step is not None:
+            return step
+        if not self._round:
+            self._round = self._plan(values, trials_left)
+        return self._round.pop() if self._round else None
+
+    def _doubling(self, values: dict[int, Sequence[int]]) -> int | None:
+        """The next power of two (or the limit itself), until enough points in a row do not rise."""
+        best, flat, tasks = 0.0, 0, 1
+        while True:
+            if tasks not in values:
+                return tasks
+            rate = sum(values[tasks]) / len(values[tasks])
+            flat = 0 if rate > best * _RISE else flat + 1
+            best = max(best, rate)
+            if flat >= _CONFIRMING or tasks == self.max_tasks:
+                return None
+            tasks = min(2 * tasks, self.max_tasks)
+
+    def _plan(self, values: dict[int, Sequence[int]], trials_left: int) -> list[int]:
+        """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
+        found = estimate(values)
+        wanted = self._matters(values, found)
+        between = self._between(values, found)
+        if between is not None:
+            wanted = [*wanted, between, between]
+        elif self._known(values, found):
+            return []
+        self._random.shuffle(wanted)
+        return wanted[:trials_left]
+
+    def _matters(self, values: dict[int, Sequence[int]], found: Estimate) -> list[int]:
+        """Points to repeat: around the knee and on the plateau; the rest until each has two."""
+        tasks = sorted(values)
+        below = [n for n in tasks if n < found.knee_low][-1:]
+        inside = [n for n in tasks if found.knee_low <= n <= found.knee_high]
+        beyond = [n for n in tasks if n > found.knee_high]
+        singles = [n for n in tasks if len(values[n]) < 2]
+        return sorted({*below, *inside, *beyond, *singles})
+
+    def _between(self, values: dict[int, Sequence[int]], found: Estimate) -> int | None:
+        """A number of tasks not yet measured that halves the widest gap of the knee's interval, where noise lets it."""
+        tasks = sorted(values)
+        edges = [n for n in tasks if found.knee_low - 1 <= n <= found.knee_high]
+        if found.knee_low == 1:
+            edges = [0, *edges]
+        gaps = [(b / max(a, 0.5), a, b) for a, b in zip(edges, edges[1:], strict=False) if b - a > 1]
+        if not gaps:
+            return None
+        ratio, a, b = max(gaps)
+        if len(edges) > 2 and math.log(ratio) < 2 * found.noise:
+            return None  # neighbours so close that their rates cannot be told apart by two repetitions
+        return (a + b) // 2
+
+    def _known(self, values: dict[int, Sequence[int]], found: Estimate) -> bool:
+        repeated = all(len(values[n]) >= _ENOUGH for n in self._matters(values, found))
+        width = (found.plateau_high - found.plateau_low) / (2 * found.plateau)
+        narrow = found.knee_low == found.knee_high or not found.reached and found.knee_low > max(values) / 2
+        return repeated and narrow and width <= _PLATEAU_WIDTH

@@ -1,0 +1,69 @@
+"""The median of a few repetitions, with an interval that covers the true one at its stated rate."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+CONFIDENCE = 0.95
+_FEW = 6
+"""From this many values on, the smallest and the largest bracket the median with more than 95 % (1 − 2·2⁻⁶)."""
+
+
+def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float, float]:
+    """Median, low, high, and the confidence that was reached: 0 for a single value, which has no interval.
+
+    ``values`` are positive rates of equal trials. Fewer than six: a t-interval of the logarithms, exact where noise is
+    log-normal (its median is the exponential of the mean logarithm). Six or more: interpolated order statistics
+    (Hettmansperger and Sheather 1986), which assume no law at all.
+    """
+    if not values:
+        raise ValueError("no values: there is no median of nothing")
+    median = float(statistics.median(values))
+    if len(values) == 1:
+        return median, median, median, 0.0
+    if len(values) < _FEW and min(values) > 0:
+        low, high = _of_logarithms(values, confidence)
+    else:
+        low, high = _of_order(values, confidence)
+    return median, min(low, median), max(high, median), confidence
+
+
+def student_t(confidence: float, degrees: float) -> float:
+    """Two-sided quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def spread(values: Sequence[float]) -> float:
+    """Standard deviation of the logarithms: the relative noise of one trial. 0 for fewer than two values."""
+    logs = [math.log(value) for value in values if value > 0]
+    return statistics.stdev(logs) if len(logs) > 1 else 0.0
+
+
+def _of_logarithms(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    logs = [math.log(value) for value in values]
+    middle = statistics.fmean(logs)
+    half = student_t(confidence, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(middle - half), math.exp(middle + half)
+
+
+def _of_order(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    ordered = sorted(values)
+    n = len(ordered)
+    inside = [_inside(n, k) for k in range(n // 2 + 1)]
+    k = max((k for k in range(1, n // 2 + 1) if inside[k] >= confidence), default=1)
+    if k + 1 > n // 2:
+        return ordered[k - 1], ordered[n - k]
+    share = max(0.0, inside[k] - confidence) / (inside[k] - inside[k + 1])
+    weight = (n - k) * share / (k + (n - 2 * k) * share)
+    low = (1 - weight) * ordered[k - 1] + weight * ordered[k]
+    high = (1 - weight) * ordered[n - k] + weight * ordered[n - k - 1]
+    return low, high
+
+
+def _inside(n: int, k: int) -> float:
+    """Probability that the k-th smallest and the k-th largest of n values bracket the median."""
+    return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n if k else 1.0
