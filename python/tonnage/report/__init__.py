@@ -1,0 +1,24 @@
+"""Prints what the analysis says: one self-contained page for a run, and a summary for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tonnage.report.page import write_report
+    from tonnage.report.text import print_summary
+
+__all__ = ["print_summary", "write_report"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: neither the page's template engine nor rich belongs into the start of a measurement.
+    if name == "write_report":
+        from tonnage.report.page import write_report
+
+        return write_report
+    if name == "print_summary":
+        from tonnage.report.text import print_summary
+
+        return print_summary
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

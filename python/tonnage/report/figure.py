@@ -1,0 +1,181 @@
+"""What a figure is made of, whatever it shows: plots, the table behind them, the words around them.
+
+Colours are written ``@<light>|<dark>``; the page's script picks one by the theme. The hues are Okabe and Ito's (2008),
+told apart with every common form of colour blindness; ordered things take steps of cividis (Nuñez et al. 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, log10
+from typing import Any
+
+from tonnage.report import units
+
+INK = "@#1f2328|#e6e8eb"
+MUTED = "@#5b636d|#9aa4b0"
+GRID = "@#e3e6ea|#2b3138"
+CLEAR = "rgba(0,0,0,0)"
+ALERT = "@#b5179e|#f29bd4"
+ALERT_BAND = "@rgba(204,121,167,0.28)|rgba(204,121,167,0.30)"
+KNEE = "@#00734f|#2fc79a"
+KNEE_BAND = "@rgba(0,158,115,0.13)|rgba(0,158,115,0.20)"
+LINES = {"write": "@#0072b2|#56b4e9", "read": "@#c14e00|#e69f00"}
+BANDS = {"write": "@rgba(0,114,178,0.16)|rgba(86,180,233,0.20)", "read": "@rgba(213,94,0,0.16)|rgba(230,159,0,0.20)"}
+# Ends cut off: the darkest step would vanish on a dark page, the lightest on a light one.
+_CIVIDIS_LIGHT = ("#00224e", "#2a3f6d", "#575c6d", "#7d7b78", "#a59c74", "#c4a83a")
+_CIVIDIS_DARK = ("#7ba7e6", "#93a6c4", "#a9a9b3", "#bdb38b", "#d7c35f", "#fee838")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The numbers behind a figure, already formatted; columns hold name and unit."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One plot with its table. ``alt`` says in words what the picture shows."""
+
+    title: str
+    caption: str
+    alt: str
+    traces: list[dict[str, Any]]
+    layout: dict[str, Any]
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One choice of a selector and the figures it shows."""
+
+    label: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A section of the page: figures, and a selector where there is more than one variant."""
+
+    identifier: str
+    title: str
+    introduction: str
+    choice: str
+    """What the selector chooses, e.g. ``trial``."""
+    variants: tuple[Variant, ...]
+    default: int = 0
+
+
+def line_colour(op: str) -> str:
+    """The colour of everything about an operation."""
+    return LINES.get(op, INK)
+
+
+def band_colour(op: str) -> str:
+    """The same, see-through."""
+    return BANDS.get(op, KNEE_BAND)
+
+
+def step_colour(position: int, of: int) -> str:
+    """A step of an ordered scale: ``position`` 0 is the first of ``of``."""
+    fraction = position / (of - 1) if of > 1 else 0.0
+    return f"@{_between(_CIVIDIS_LIGHT, fraction)}|{_between(_CIVIDIS_DARK, fraction)}"
+
+
+def _between(stops: tuple[str, ...], fraction: float) -> str:
+    place = fraction * (len(stops) - 1)
+    left = min(int(place), len(stops) - 2)
+    pairs = zip(_channels(stops[left]), _channels(stops[left + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - left)):02x}" for a, b in pairs)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def words(text: object) -> str:
+    """Text inside a plot. The kit reads a little HTML in labels (links too), so nothing of a user's may look like it."""
+    return escape(str(text), quote=False)
+
+
+def layout(x: dict[str, Any], y: dict[str, Any], *, height: int = 360, **more: Any) -> dict[str, Any]:
+    """The common look: no box, quiet grid, legend above the plot where nothing is drawn."""
+    return {
+        "height": height,
+        "margin": {"l": 64, "r": 24, "t": 36, "b": 56},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        "xaxis": _axis(x),
+        "yaxis": _axis(y),
+        **more,
+    }
+
+
+def _axis(own: dict[str, Any]) -> dict[str, Any]:
+    title = own.pop("title")
+    return {
+        "title": {"text": title, "standoff": 10, "font": {"size": 13}},
+        "gridcolor": GRID,
+        "linecolor": MUTED,
+        "showline": True,
+        "ticks": "outside",
+        "tickcolor": MUTED,
+        "ticklen": 4,
+        "zeroline": False,
+        "automargin": True,
+        **own,
+    }
+
+
+def latency_axis(lowest_ns: float, highest_ns: float, title: str = "Latency") -> dict[str, Any]:
+    """A logarithmic axis in nanoseconds whose ticks say ns, µs, ms or s."""
+    low, high = log10(max(1.0, lowest_ns)), log10(max(2.0, highest_ns))
+    pad = max(0.08, 0.06 * (high - low))
+    low, high = max(0.0, low - pad), high + pad
+    steps = (1, 2, 5) if high - low < 2.2 else (1,)
+    decades = range(floor(low), ceil(high) + 1)
+    ticks = [step * 10**decade for decade in decades for step in steps if low <= log10(step * 10**decade) <= high]
+    if high - low > 7:
+        ticks = ticks[::2]
+    return {
+        "title": title,
+        "type": "log",
+        "range": [low, high],
+        "tickvals": ticks,
+        "ticktext": [f"{units.duration(tick)}".replace(".00", "").replace(".0", "") for tick in ticks],
+    }
+
+
+def tasks_axis(tried: list[int]) -> dict[str, Any]:
+    """Number of tasks on a logarithmic axis that names what was tried, as far as the names fit."""
+    unique = sorted(set(tried)) or [1]
+    return {
+        "title": "Tasks",
+        "type": "log",
+        "range": [log10(unique[0]) - 0.09, log10(unique[-1]) + 0.09],
+        "tickvals": _spaced(unique, 0.035 * max(1.0, log10(unique[-1] / unique[0]) / 0.9)),
+        "tickformat": "d",
+    }
+
+
+def _spaced(ascending: list[int], gap: float) -> list[int]:
+    """Those that lie ``gap`` decades apart; powers of two are kept before others, for they are what was doubled."""
+    kept: list[int] = []
+    for value in sorted(ascending, key=lambda tasks: (tasks & (tasks - 1) != 0, tasks)):
+        if all(abs(log10(value / other)) >= gap for other in kept):
+            kept.append(value)
+    return sorted(kept)
+
+
+def rate_scale_title(largest: float, what: str = "Throughput") -> tuple[float, str]:
+    """Divisor for rates up to ``largest``, and an axis title that spells it: ``Throughput (GB/s; 1 GB = 10⁹ bytes)``."""
+    scale, unit = units.rate_scale(largest)
+    power = {"k": "10³", "M": "10⁶", "G": "10⁹", "T": "10¹²", "P": "10¹⁵"}.get(unit[0])
+    spelled = f"; 1 {unit.removesuffix('/s')} = {power} bytes" if power else ""
+    return scale, f"{what} ({unit}{spelled})"

@@ -1,0 +1,194 @@
+"""Writes the page: one file that opens by double click, asks the network for nothing, and runs only its own script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import pkgutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tonnage.analysis.results import Analysis, Point
+from tonnage.errors import RequestError
+from tonnage.records import Run
+from tonnage.report import load_line, percentiles, sentences, trials, units
+from tonnage.report.figure import Exhibit, Table
+from tonnage.report.source import Source
+
+MARKER = '<meta name="generator" content="Tonnage report">'
+"""In the first bytes of every page: what is replaced must carry it."""
+
+_FILE = "report.html"
+
+
+def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
+    """Writes the report of a run and returns its path: ``RUN/report.html``, or ``out``.
+
+    A report is replaced whole or not at all. RequestError if ``out`` is a file that is no report, or its directory does
+    not exist; RecordError if the run cannot be read.
+    """
+    from tonnage.analysis import analyse
+
+    run = Run.open(run_path)
+    path = Path(out) if out is not None else run.path / _FILE
+    _refuse_foreign(path)
+    _replace(path, render(analyse(run), Source.of(run)))
+    return path
+
+
+def render(analysis: Analysis, source: Source) -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=PackageLoader("tonnage.report", "static"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    exhibits = [
+        *load_line.exhibits(analysis),
+        *percentiles.exhibits(analysis, source),
+        *trials.exhibits(analysis, source),
+    ]
+    scripts = [_plotly(), _static("report.js")]
+    return environment.get_template("page.html").render(
+        analysis=analysis,
+        manifest=source.manifest,
+        manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
+        facts=_facts(source),
+        state=_state(analysis, source),
+        points=_points_table(analysis.points),
+        exhibits=exhibits,
+        unfinished=source.unfinished,
+        unreadable=source.unreadable,
+        sentences=sentences,
+        units=units,
+        marker=MARKER,
+        style=_static("report.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        data=_embedded(exhibits),
+    )
+
+
+def _facts(source: Source) -> list[tuple[str, str]]:
+    """What the small header says: which storage, where, when."""
+    manifest = source.manifest
+    target, host = manifest.get("target") or {}, manifest.get("host") or {}
+    found = [
+        ("target", target.get("name") or target.get("uri")),
+        ("file system", target.get("file_system")),
+        ("storage", target.get("kind")),
+        ("host", host.get("hostname")),
+        ("started", (manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")),
+        ("Tonnage", manifest.get("tonnage_version")),
+    ]
+    return [(name, str(value)) for name, value in found if value]
+
+
+def _state(analysis: Analysis, source: Source) -> str | None:
+    """What a reader must know before any figure: that the run is not whole. None where it is."""
+    trials_run, failed = len(source.trials), len(source.unfinished)
+    ended = {
+        "running": "This run has not ended, or its process died: what is here is what was recorded so far.",
+        "interrupted": "This run was interrupted: what is here is what was recorded before.",
+        "failed": "This run failed.",
+    }.get(str(source.manifest.get("state")))
+    parts = [ended] if ended else []
+    if not trials_run:
+        parts.append("It has no record of any trial, so there is nothing to draw.")
+    elif failed:
+        parts.append(f"{failed} of {trials_run} trials did not finish; they are listed below and in no figure.")
+    if trials_run and not analysis.points:
+        parts.append("No measured trial succeeded, so there is nothing to draw.")
+    return " ".join(parts) or None
+
+
+def _points_table(points: tuple[Point, ...]) -> Table:
+    groups = any(point.group for point in points)
+    head = ("operation", *(("setting",) if groups else ()), "tasks", "median throughput", "interval", "repetitions")
+    columns = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
+    return Table(columns, tuple(_point_row(point, groups) for point in points))
+
+
+def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
+    return (
+        point.op,
+        *((point.group,) if groups else ()),
+        str(point.tasks),
+        units.rate(point.median),
+        f"{units.rate(point.low)} – {units.rate(point.high)}" if point.confidence else units.NOT_MEASURED,
+        str(point.repetitions),
+        *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
+        units.duration(point.cpu_ns_per_gib),
+        sentences.cache(point) or units.NOT_MEASURED,
+    )
+
+
+def _embedded(exhibits: list[Exhibit]) -> str:
+    """The figures as JSON that is safe inside a script element whatever the strings in it say."""
+    data: dict[str, Any] = {exhibit.identifier: asdict(exhibit) for exhibit in exhibits}
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(scripts: list[str]) -> str:
+    """A Content Security Policy: no network at all, and no script but the two of this page, named by their hashes."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _static(name: str) -> str:
+    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    try:
+        script = pkgutil.get_data("plotly", "package_data/plotly.min.js")
+    except ImportError:
+        script = None
+    if script is None:
+        raise RequestError("the report needs plotly for its figures; install it with: pip install 'tonnage[report]'")
+    # The parser of a script element ends it at the first closing tag, even inside a string.
+    return script.decode().replace("</script", "<\\/script").replace("\r\n", "\n")
+
+
+def _refuse_foreign(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(1024)
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise RequestError(f"{path.parent} is not a directory; make it first, or give another --out") from None
+        return
+    except OSError as error:
+        raise RequestError(f"{path} cannot be replaced: {error.strerror}; give another --out") from error
+    if MARKER.encode() not in head:
+        raise RequestError(f"{path} exists and is not a report of Tonnage; give another --out, or move it away")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes beside ``path`` and renames, so that a reader sees the old page or the new one, never half of one."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise RequestError(f"no report can be written in {path.parent}: {error.strerror}; give another --out") from error
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,109 @@
+"""Latency by percentile, drawn as HdrHistogram's plots are: the tail gets as much room as the body."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tonnage.analysis.results import Analysis, Point
+from tonnage.report import sentences, units
+from tonnage.report.figure import Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour
+from tonnage.report.source import Histogram, Source
+
+_QUANTILES = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999))
+_NAMED = ((1, "0 %"), (10, "90 %"), (100, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %"))
+_MOST_STEPS = 240
+"""Steps drawn of one line: more cannot be told apart at the width of a page."""
+
+Curve = list[tuple[float, int]]
+"""(1/(1-q), latency in ns), ascending."""
+
+
+def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
+    """One section with a choice for each operation and setting."""
+    variants = []
+    for op, group in dict.fromkeys((point.op, point.group) for point in analysis.points):
+        curve = [point for point in analysis.points if (point.op, point.group) == (op, group)]
+        lines = {point.tasks: _curve(point, source) for point in sorted(curve, key=lambda point: point.tasks)}
+        lines = {tasks: line for tasks, line in lines.items() if line}
+        if lines:
+            variants.append(Variant(sentences.subject(op, group), (_figure(op, group, lines),)))
+    if not variants:
+        return []
+    introduction = "Every operation of every repetition, from the histograms that are always kept. One line per number of tasks."
+    return [Exhibit("percentiles", "Latency by percentile", introduction, "operation", tuple(variants))]
+
+
+def _curve(point: Point, source: Source) -> Curve:
+    histogram: Counter[int] = Counter()
+    for record in point.records:
+        for value, count in source.histogram(record):
+            histogram[value] += count
+    if histogram:
+        return _thinned(_from_histogram(sorted(histogram.items())))
+    known = [(1 / (1 - q), point.latency[key]) for key, q in _QUANTILES if key in point.latency]
+    count = point.latency.get("count", 0)
+    return [*known, (float(count), point.latency["max_ns"])] if count > 1000 else known
+
+
+def _from_histogram(histogram: Histogram) -> Curve:
+    total = sum(count for _, count in histogram)
+    below, curve = 0, []
+    for value, count in histogram:
+        # The last value stands at the share that all but one operation make up: 1 - 1/total.
+        below += count
+        curve.append((total / max(1, total - below), value))
+    return curve
+
+
+def _thinned(curve: Curve) -> Curve:
+    """Steps that differ on a logarithmic axis; the first and the last always stay."""
+    if len(curve) <= _MOST_STEPS:
+        return curve
+    ratio = (curve[-1][0] / curve[0][0]) ** (1 / _MOST_STEPS)
+    kept = [curve[0]]
+    for step in curve[1:-1]:
+        if step[0] >= kept[-1][0] * ratio:
+            kept.append(step)
+    return [*kept, curve[-1]]
+
+
+def _figure(op: str, group: str, lines: dict[int, Curve]) -> Figure:
+    traces: list[dict[str, Any]] = [
+        {
+            "x": [x for x, _ in line],
+            "y": [y for _, y in line],
+            "mode": "lines",
+            "line": {"color": step_colour(position, len(lines)), "width": 2, "shape": "vh"},
+            "name": sentences.tasks(tasks),
+            "customdata": [[f"{100 * (1 - 1 / x):.6g} %", units.duration(y)] for x, y in line],
+            "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{customdata[0]}} took up to %{{customdata[1]}}<extra></extra>",
+        }
+        for position, (tasks, line) in enumerate(lines.items())
+    ]
+    longest = max(line[-1][0] for line in lines.values())
+    named = [(x, text) for x, text in _NAMED if x <= 1.3 * longest]
+    latencies = [y for line in lines.values() for _, y in line]
+    x_axis = {"title": "Percentile of operations", "type": "log", "tickvals": [x for x, _ in named],
+              "ticktext": [text for _, text in named]}  # fmt: skip
+    return Figure(
+        title=f"Latency by percentile: {sentences.subject(op, group)}",
+        caption="To the right are the slowest operations: 99.9 % means that one in a thousand took longer.",
+        alt=f"Latency of {sentences.subject(op, group)} by percentile, one line for each of {len(lines)} numbers of tasks.",
+        traces=traces,
+        layout=layout(x_axis, latency_axis(min(latencies), max(latencies)), height=400),
+        table=_table(lines),
+    )
+
+
+def _table(lines: dict[int, Curve]) -> Table:
+    columns = ("tasks", *(text for _, text in _NAMED[1:6]), "max")
+    return Table(columns, tuple((str(tasks), *_row(line)) for tasks, line in lines.items()))
+
+
+def _row(line: Curve) -> list[str]:
+    cells = []
+    for x, _ in _NAMED[1:6]:
+        reached = next((y for at, y in line if at >= x * (1 - 1e-9)), None)
+        cells.append(units.duration(reached))
+    return [*cells, units.duration(line[-1][1])]

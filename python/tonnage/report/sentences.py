@@ -1,0 +1,80 @@
+"""The sentences that the terminal and the page both print, each made in one place."""
+
+from __future__ import annotations
+
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.report import units
+
+
+def subject(op: str, group: str) -> str:
+    """What a curve is of: ``write``, or ``write (transfer_size=4 KiB)``."""
+    return f"{op} ({group})" if group else op
+
+
+def interval(line: LoadLine) -> str:
+    """`` [5, 8]``, or nothing where there is no interval."""
+    if line.tasks_low is None or line.tasks_high is None or not line.confidence:
+        return ""
+    return f" [{line.tasks_low}, {line.tasks_high}]"
+
+
+def load_line(line: LoadLine) -> str:
+    """The answer of a run for one curve, without its subject."""
+    if not line.reached or line.tasks is None:
+        return f"not reached within {tasks(line.max_tasks_tried)}"
+    verb = "reaches" if line.tasks == 1 else "reach"
+    many = tasks(line.tasks, interval(line))
+    return f"{many} {verb} 95 % of the {units.rate(line.plateau_bytes_per_s)} plateau; more only add latency"
+
+
+def sentence(line: LoadLine) -> str:
+    """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
+    return f"{subject(line.op, line.group)}: {load_line(line)}"
+
+
+def tasks(number: int, bounds: str = "") -> str:
+    """``1 task``, ``6 tasks``."""
+    return f"{number} {'task' if number == 1 else 'tasks'}{bounds}"
+
+
+def objective(line: LoadLine) -> str | None:
+    """The second load line: the largest number of tasks that meets a latency objective."""
+    if line.p99_ns is None:
+        return None
+    limit = units.duration(line.p99_ns)
+    if not line.p99_tasks:
+        return f"no number of tasks tried keeps p99 within {limit}"
+    return f"up to {tasks(line.p99_tasks)} keep p99 within {limit}"
+
+
+def cache(point: Point) -> str:
+    """Where the bytes of a read came from; empty for a write."""
+    if point.cache_state is None:
+        return ""
+    if point.cache_device_share is None:
+        return point.cache_state
+    return f"{point.cache_state}, {units.share(point.cache_device_share)} from the device"
+
+
+def ceiling(entry: dict) -> str:
+    """One measured or stated upper bound."""
+    name = str(entry.get("name", "ceiling")).replace("-", " ")
+    figures = []
+    if entry.get("bytes_per_s") is not None:
+        figures.append(units.rate(entry["bytes_per_s"]))
+    if entry.get("operations_per_s") is not None:
+        figures.append(f"{units.count(entry['operations_per_s'])} operations/s")
+    with_tasks = f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
+    return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{with_tasks}"
+
+
+def cost(entry: dict) -> str:
+    """What driving the load costs the generator itself."""
+    found = []
+    if entry.get("ns_per_operation") is not None:
+        found.append(f"{units.duration(entry['ns_per_operation'])} an operation")
+    if entry.get("cpu_ns_per_operation") is not None:
+        found.append(f"{units.duration(entry['cpu_ns_per_operation'])} of CPU")
+    if entry.get("operations_per_s") is not None:
+        found.append(f"{units.count(entry['operations_per_s'])} operations/s a task")
+    return ", ".join(found) or units.NOT_MEASURED

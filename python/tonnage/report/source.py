@@ -1,0 +1,81 @@
+"""What a page reads from a run directory besides its analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RecordError
+from tonnage.records import Run
+
+Row = dict[str, Any]
+Columns = dict[str, list[int]]
+Histogram = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The records of a run, as rows and columns named as in ``docs/record-format.md``.
+
+    A picture whose file is missing or damaged is left out, and ``unreadable`` says so: one bad file must not hide the rest.
+    """
+
+    path: Path
+    manifest: Row
+    trials: list[Row]
+    tasks: list[Row]
+    events: list[Row]
+    read_series: Callable[[str], Columns | None]
+    read_heat: Callable[[str], Columns | None]
+    read_histogram: Callable[[str], Histogram | None]
+    unreadable: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(run: Run) -> Source:
+        """Reads the lines now and the pictures when asked. RecordError if a line is damaged: figures would be wrong."""
+        return Source(
+            run.path, run.manifest, run.trials(), run.tasks(), run.events(), run.series, run.heat, run.histogram
+        )
+
+    def series(self, record: str) -> Columns:
+        """Columns of ``series/``; empty where there are none."""
+        return self._read(self.read_series, record) or {}
+
+    def heat(self, record: str) -> Columns:
+        """Columns of ``heat/``; empty where there are none."""
+        return self._read(self.read_heat, record) or {}
+
+    def histogram(self, record: str) -> Histogram:
+        """(highest equivalent value in ns, count) of all tasks, ascending; empty where there is none."""
+        return self._read(self.read_histogram, record) or []
+
+    def _read(self, reader: Callable[[str], Any], record: str) -> Any:
+        try:
+            return reader(record)
+        except RecordError as error:
+            problem = str(error)
+        except ImportError:
+            problem = "series, heat maps and histograms need the engine (tonnage._native), which is not installed here"
+        if problem not in self.unreadable:
+            self.unreadable.append(problem)
+        return None
+
+    def trial(self, record: str) -> Row:
+        """The line of ``trials.jsonl`` of a record; empty where there is none."""
+        return next((row for row in self.trials if row["record"] == record), {})
+
+    @property
+    def unfinished(self) -> list[Row]:
+        """The trials that failed or were interrupted, in the order they ran."""
+        return [row for row in self.trials if row["status"] != "ok"]
+
+    def tasks_of(self, record: str) -> list[Row]:
+        """The tasks of a record, by number."""
+        return sorted((row for row in self.tasks if row["record"] == record), key=lambda row: row["task"])
+
+    def stalls_of(self, record: str) -> list[Row]:
+        """The stalls of a record, in order of time."""
+        found = [row for row in self.events if row.get("record") == record and row["kind"] == "stall"]
+        return sorted(found, key=lambda row: row["time_ns"])

@@ -1,0 +1,112 @@
+"use strict";
+// Draws the figures of the page from its embedded data. Everything that came from a run enters as text, never as markup.
+(() => {
+  const exhibits = JSON.parse(document.getElementById("report-data").textContent);
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const config = {
+    displaylogo: false,
+    responsive: true,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toggleSpikelines"],
+  };
+  const TABLE_ROWS = 2000;
+  const PRINT_WIDTH = 660;
+  const drawn = new Map();
+  let printing = false;
+
+  const isDark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return !printing && (chosen ? chosen === "dark" : prefersDark.matches);
+  };
+
+  // "@light|dark" is a colour in both themes; anything else stays as it is.
+  const COLOUR = /^@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))$/;
+  const inTheme = (value, dark) => {
+    if (typeof value === "string") {
+      const pair = COLOUR.exec(value);
+      return pair ? pair[dark ? 2 : 1] : value;
+    }
+    if (Array.isArray(value)) return value.map((item) => inTheme(item, dark));
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inTheme(item, dark)]));
+    }
+    return value;
+  };
+
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+
+  const tableOf = ({ columns, rows }) => {
+    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col", textContent: name })));
+    const body = rows.slice(0, TABLE_ROWS).map((row) =>
+      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell }))));
+    const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+    const box = element("div", { className: "scroll", tabIndex: 0 }, table);
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "Data of the figure");
+    if (rows.length > TABLE_ROWS) {
+      box.append(element("p", { textContent: `The first ${TABLE_ROWS} of ${rows.length} rows; all are in the run directory.` }));
+    }
+    return box;
+  };
+
+  const draw = (plot) => {
+    const figure = drawn.get(plot);
+    const layout = inTheme(figure.layout, isDark());
+    if (printing) Object.assign(layout, { width: PRINT_WIDTH, autosize: false });
+    return Plotly.react(plot, inTheme(figure.traces, isDark()), layout, config);
+  };
+
+  const show = (figure, identifier) => {
+    const plot = element("div", { className: "plot", id: `${identifier}-plot`, tabIndex: 0 });
+    plot.setAttribute("role", "img");
+    plot.setAttribute("aria-label", figure.alt);
+    const details = element("details", {}, element("summary", { textContent: "Data of this figure" }));
+    details.addEventListener("toggle", () => details.append(tableOf(figure.table)), { once: true });
+    const title = element("h3", { id: `${identifier}-title`, textContent: figure.title });
+    const whole = element("figure", {}, title, plot, element("figcaption", { textContent: figure.caption }), details);
+    whole.setAttribute("aria-labelledby", title.id);
+    drawn.set(plot, figure);
+    return { whole, plot };
+  };
+
+  const choose = (section, exhibit, position) => {
+    const place = section.querySelector(".figures");
+    for (const old of place.querySelectorAll(".plot")) {
+      Plotly.purge(old);
+      drawn.delete(old);
+    }
+    const shown = exhibit.variants[position].figures.map((figure, index) => show(figure, `${exhibit.identifier}-${index}`));
+    place.replaceChildren(...shown.map(({ whole }) => whole));
+    return Promise.all(shown.map(({ plot }) => draw(plot)));
+  };
+
+  const redraw = () => Promise.all([...drawn.keys()].map(draw));
+
+  const THEMES = ["", "light", "dark"];
+  const button = document.getElementById("theme");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const root = document.documentElement;
+    const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "") + 1) % THEMES.length];
+    if (next) root.dataset.theme = next;
+    else delete root.dataset.theme;
+    button.textContent = `Theme: ${next || "automatic"}`;
+    redraw();
+  });
+  prefersDark.addEventListener("change", redraw);
+  // Paper is narrower than a screen, and white.
+  addEventListener("beforeprint", () => { printing = true; redraw(); });
+  addEventListener("afterprint", () => { printing = false; redraw(); });
+
+  const all = Object.values(exhibits).map((exhibit) => {
+    const section = document.getElementById(exhibit.identifier);
+    const select = section.querySelector("select");
+    if (select) select.value = String(exhibit.default); // Browsers restore the old choice on reload.
+    select?.addEventListener("change", () => choose(section, exhibit, Number(select.value)));
+    return choose(section, exhibit, exhibit.default);
+  });
+  Promise.all(all).then(() => { document.documentElement.dataset.drawn = "true"; });
+})();

@@ -1,0 +1,91 @@
+"""Numbers as a person reads them. MB and GB are powers of ten, MiB and GiB powers of two, always spelled."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+
+UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 MiB = 2²⁰, 1 GiB = 2³⁰ bytes"
+"""Printed once on every page that shows a size or a rate."""
+
+NOT_MEASURED = "–"
+
+_DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
+    if value == 0 or not isfinite(value):
+        return "0" if value == 0 else str(value)
+    decimals = max(0, digits - 1 - floor(log10(abs(value))))
+    text = f"{value:.{decimals}f}"
+    # Rounding may carry into a new digit (9.996 -> 10.00): one decimal fewer then.
+    if decimals and len(text.lstrip("-").replace(".", "").lstrip("0")) > digits:
+        text = f"{value:.{decimals - 1}f}"
+    return text
+
+
+def rate_scale(largest: float) -> tuple[float, str]:
+    """Divisor and unit in which rates up to ``largest`` bytes per second are best drawn."""
+    for divisor, prefix in _DECIMAL:
+        if largest >= divisor:
+            return divisor, f"{'' if prefix == '' else prefix}B/s"
+    return 1.0, "B/s"
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Bytes per second with three significant digits: ``1.92 GB/s``."""
+    if bytes_per_s is None:
+        return NOT_MEASURED
+    divisor, unit = rate_scale(abs(bytes_per_s))
+    # 999.6 MB/s would print as 1000 MB/s.
+    if float(significant(abs(bytes_per_s) / divisor)) >= 1000 and divisor < 1e15:
+        divisor, unit = rate_scale(divisor * 1000)
+    return f"{significant(bytes_per_s / divisor)} {unit}"
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds with three significant digits: ``850 ns``, ``12.3 µs``, ``4.56 ms``, ``1.23 s``."""
+    if ns is None:
+        return NOT_MEASURED
+    for position, (divisor, unit) in enumerate(_TIMES):
+        if abs(ns) >= divisor:
+            if float(significant(abs(ns) / divisor)) >= 1000 and position:
+                divisor, unit = _TIMES[position - 1]
+            return f"{significant(ns / divisor)} {unit}"
+    return f"{significant(ns)} ns"
+
+
+def size(size_bytes: int | None) -> str:
+    """A byte count: exact in powers of two where it is one (``1 MiB``), else in powers of ten (``3.2 GB``)."""
+    if size_bytes is None:
+        return NOT_MEASURED
+    for divisor, unit in _BINARY:
+        if size_bytes >= divisor and size_bytes % divisor == 0:
+            return f"{size_bytes // divisor} {unit}"
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
+    return rate(size_bytes).removesuffix("/s")
+
+
+def count(number: float | None) -> str:
+    """A count: exact with separators below a million (``12,345``), then ``1.23 M``."""
+    if number is None:
+        return NOT_MEASURED
+    if abs(number) < 1e6:
+        return f"{round(number):,}"
+    for divisor, prefix in _DECIMAL:
+        if abs(number) >= divisor:
+            return f"{significant(number / divisor)} {prefix}"
+    return str(number)
+
+
+def share(part: float | None) -> str:
+    """A share of one, in per cent; never rounded up to a whole that it is not."""
+    if part is None:
+        return NOT_MEASURED
+    percent = 100 * part
+    if 99.5 <= percent < 100:
+        return f"{floor(percent * 10) / 10:.1f} %"
+    return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
