@@ -1,1 +1,19 @@
-//! x
+//! The same workloads on a model of a storage, in virtual time.
+//!
+//! A [`Simulator`] takes the engine's [`PhaseSpec`](tonnage_workload::PhaseSpec), visits the same offsets, and leaves
+//! the same [`PhaseResult`](tonnage_records::PhaseResult) and files behind; only the storage and the clock differ. What
+//! it models is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
+
+mod burst;
+mod chance;
+mod files;
+mod law;
+mod model;
+mod pace;
+mod race;
+mod sampler;
+mod simulator;
+mod stalls;
+
+pub use model::{ModelError, ModelSpec, Shape};
+pub use simulator::{Simulator, SimulatorError};

@@ -1,0 +1,80 @@
+//! The laws of throughput over concurrency.
+
+use tonnage_workload::Op;
+
+use crate::model::{DEFAULT_KNEE, ModelSpec, Shape};
+
+/// Share of the plateau that the load line asks for.
+const NEAR: f64 = 0.95;
+
+impl ModelSpec {
+    /// Plateau of transfers of `transfer_size` bytes on the device, in bytes per second.
+    pub(crate) fn plateau(&self, op: Op, transfer_size: u64) -> f64 {
+        let bytes = match op {
+            Op::Write => self.plateau_bytes_per_s,
+            Op::Read => self.read_plateau_bytes_per_s.unwrap_or(self.plateau_bytes_per_s),
+        };
+        let capped = self.operations_per_s.map_or(f64::INFINITY, |operations| operations as f64 * transfer_size as f64);
+        capped.min(bytes as f64)
+    }
+
+    /// Share of the plateau that `concurrency` operations in flight reach, without noise.
+    pub(crate) fn share(&self, concurrency: u64) -> f64 {
+        let (n, knee) = (concurrency as f64, f64::from(self.knee.unwrap_or(DEFAULT_KNEE)));
+        let law = if self.knee.is_none() { Shape::Linear } else { self.shape };
+        let share = match law {
+            Shape::Hinge => (NEAR * n / (knee - 0.5)).min(1.0),
+            Shape::Smooth => 1.0 - ((1.0 - NEAR).ln() * n / (knee - 0.5)).exp(),
+            Shape::Linear => n / knee,
+        };
+        share * (1.0 - self.decline).powf((n - knee).max(0.0))
+    }
+
+    /// Mean latency in nanoseconds of an operation among `concurrency` in flight, where all of them together would
+    /// move `plateau` bytes per second at best (Little's law on a closed system).
+    pub(crate) fn latency_ns(&self, concurrency: u64, transfer_size: u64, plateau: f64) -> f64 {
+        concurrency as f64 * transfer_size as f64 * 1e9 / (self.share(concurrency) * plateau)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_knee_is_the_smallest_number_of_tasks_within_five_percent_of_the_plateau() {
+        for shape in [Shape::Hinge, Shape::Smooth] {
+            for knee in 1..=64 {
+                let spec = ModelSpec { knee: Some(knee), shape, ..ModelSpec::default() };
+                let plateau = spec.share(1_000_000);
+                assert!((plateau - 1.0).abs() < 1e-12);
+                let found = (1..=200).find(|&n| spec.share(n) >= NEAR * plateau);
+                assert_eq!(found, Some(u64::from(knee)), "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_linear_curve_passes_the_plateau_at_the_knee_and_goes_on() {
+        for knee in 1..=64 {
+            let spec = ModelSpec { knee: Some(knee), shape: Shape::Linear, ..ModelSpec::default() };
+            let found = (1..=200).find(|&n| spec.share(n) >= 1.0);
+            assert_eq!(found, Some(u64::from(knee)));
+            assert!((spec.share(1000) / spec.share(500) - 2.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_operation_cap_limits_small_transfers_only() {
+        let spec = ModelSpec { operations_per_s: Some(1000), ..ModelSpec::default() };
+        assert_eq!(spec.plateau(Op::Write, 4096) as u64, 4_096_000);
+        assert_eq!(spec.plateau(Op::Read, 1 << 30) as u64, 2_000_000_000);
+    }
+
+    #[test]
+    fn tasks_beyond_the_knee_cost_what_decline_says() {
+        let spec = ModelSpec { knee: Some(4), decline: 0.1, ..ModelSpec::default() };
+        assert!((spec.share(4) - 1.0).abs() < 1e-12);
+        assert!((spec.share(6) - 0.81).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,281 @@
+use std::fs;
+
+use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, PayloadKind, TaskRange};
+
+use super::*;
+use crate::model::Shape;
+
+const MIB: u64 = 1 << 20;
+
+/// A phase of 1 MiB transfers, for `seconds` of virtual time, or for one pass where that is 0.
+fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
+    PhaseSpec {
+        record: record.to_owned(),
+        op,
+        geometry: Geometry {
+            transfer_size: MIB,
+            block_size: 64 * MIB,
+            segments: 1,
+            layout: Layout::FilePerTask,
+            access: Access::Sequential,
+        },
+        tasks: TaskRange { first: 0, here: tasks, total: tasks },
+        queue_depth: 1,
+        limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0 },
+        durability: Durability::None,
+        cache: CachePolicy::Keep,
+        payload: PayloadKind::Unique,
+        verify: false,
+        seed: 7,
+        interval_ns: 100_000_000,
+    }
+}
+
+fn simulator(model: ModelSpec) -> Simulator {
+    Simulator::new(model).expect("a possible model")
+}
+
+fn elapsed_ns(result: &PhaseResult) -> u64 {
+    let end = result.tasks.iter().map(|task| task.end_ns).max().expect("tasks");
+    end - result.tasks.iter().map(|task| task.start_ns).min().expect("tasks")
+}
+
+fn bytes(result: &PhaseResult) -> u64 {
+    result.tasks.iter().map(|task| task.bytes).sum()
+}
+
+fn rate(result: &PhaseResult) -> f64 {
+    bytes(result) as f64 * 1e9 / elapsed_ns(result) as f64
+}
+
+fn run(model: ModelSpec, spec: &PhaseSpec) -> PhaseResult {
+    simulator(model).run(spec, None).expect("runs")
+}
+
+fn near(actual: f64, expected: f64, tolerance: f64) -> bool {
+    (actual / expected - 1.0).abs() < tolerance
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result_and_another_seed_another() {
+    let model = ModelSpec { noise: 0.2, stall_every_ns: 500_000_000, stall_ns: 1_200_000_000, ..ModelSpec::default() };
+    let spec = phase(Op::Write, 5, 4, "0003-write");
+    let first = run(model.clone(), &spec);
+    assert_eq!(first, run(model.clone(), &spec));
+    assert_ne!(first, run(ModelSpec { seed: 1, ..model.clone() }, &spec));
+    assert_ne!(first, run(model, &PhaseSpec { record: "0004-write".to_owned(), ..spec }));
+}
+
+#[test]
+fn throughput_is_within_one_percent_of_the_law_at_every_number_of_tasks() {
+    for shape in [Shape::Hinge, Shape::Smooth, Shape::Linear] {
+        for tasks in [1, 2, 4, 7, 8, 9, 16, 32] {
+            let model = ModelSpec { shape, ..ModelSpec::default() };
+            let law = model.share(u64::from(tasks)) * 2e9;
+            let measured = rate(&run(model, &phase(Op::Write, tasks, 5, "0000-write")));
+            assert!(near(measured, law, 0.01), "{shape:?} {tasks}: {measured} against {law}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_of_four_counts_as_four_tasks() {
+    let spec = PhaseSpec { queue_depth: 4, ..phase(Op::Write, 2, 5, "0000-write") };
+    assert!(near(rate(&run(ModelSpec::default(), &spec)), 2e9, 0.01));
+}
+
+#[test]
+fn reads_have_a_plateau_of_their_own() {
+    let model = ModelSpec { read_plateau_bytes_per_s: Some(500_000_000), ..ModelSpec::default() };
+    let mut simulator = simulator(model);
+    simulator.run(&phase(Op::Write, 8, 0, "0000-write"), None).expect("writes");
+    let read = simulator.run(&phase(Op::Read, 8, 5, "0000-read"), None).expect("reads");
+    assert!(near(rate(&read), 5e8, 0.01));
+}
+
+#[test]
+fn noise_has_median_one_and_the_deviation_it_was_given() {
+    let mut logs: Vec<f64> = (0..1001)
+        .map(|seed| {
+            let model = ModelSpec { knee: Some(1), noise: 0.2, jitter: 0.0, seed, ..ModelSpec::default() };
+            (rate(&run(model, &phase(Op::Write, 1, 0, "0000-write"))) / 2e9).ln()
+        })
+        .collect();
+    logs.sort_by(f64::total_cmp);
+    let deviation = (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
+    // The standard error of the median of 1001 is 1.25·0.2/√1001 = 0.008.
+    assert!(logs[500].abs() < 0.024, "{}", logs[500]);
+    assert!((0.185..0.215).contains(&deviation), "{deviation}");
+}
+
+#[test]
+fn outliers_are_three_times_slower_at_their_share() {
+    let slow = (0..1000)
+        .filter(|&seed| {
+            let model = ModelSpec { knee: Some(1), outliers: 0.1, jitter: 0.0, seed, ..ModelSpec::default() };
+            near(rate(&run(model, &phase(Op::Write, 1, 0, "0000-write"))), 2e9 / 3.0, 0.01)
+        })
+        .count();
+    assert!((70..130).contains(&slow), "{slow}");
+}
+
+#[test]
+fn jitter_keeps_the_mean_latency() {
+    let model = ModelSpec { jitter: 0.5, ..ModelSpec::default() };
+    let expected = model.latency_ns(8, MIB, 2e9);
+    let latency = run(model, &phase(Op::Write, 8, 20, "0000-write")).latency;
+    assert!(near(latency.mean_ns as f64, expected, 0.01), "{latency:?}");
+    assert!(latency.p50_ns < latency.mean_ns);
+}
+
+#[test]
+fn nothing_starts_after_the_time_limit_and_what_is_in_flight_counts() {
+    let result = run(ModelSpec::default(), &phase(Op::Write, 8, 1, "0000-write"));
+    assert_eq!(result.stop_reason, StopReason::Time);
+    assert!(result.tasks.iter().all(|task| task.end_ns >= 1_000_000_000 && task.wrapped));
+    assert!(elapsed_ns(&result) < 1_000_000_000 + result.latency.max_ns + result.latency.max_ns / 100);
+    let once = run(ModelSpec::default(), &phase(Op::Write, 8, 0, "0000-write"));
+    assert_eq!((once.stop_reason, bytes(&once)), (StopReason::Size, 8 * 64 * MIB));
+    assert!(once.tasks.iter().all(|task| !task.wrapped));
+}
+
+#[test]
+fn fsync_is_inside_the_clock() {
+    let spec = |durability| PhaseSpec { durability, ..phase(Op::Write, 1, 0, "0000-write") };
+    let model = ModelSpec { fsync_ns: 10_000_000, jitter: 0.0, ..ModelSpec::default() };
+    let none = elapsed_ns(&run(model.clone(), &spec(Durability::None)));
+    let end = run(model.clone(), &spec(Durability::Fsync));
+    assert_eq!((elapsed_ns(&end) - none, end.tasks[0].sync_ns), (10_000_000, 10_000_000));
+    let each = elapsed_ns(&run(model, &spec(Durability::FsyncEach)));
+    assert_eq!(each - none, 65 * 10_000_000);
+}
+
+#[test]
+fn a_stall_is_an_event_of_every_task_and_nothing_completes_in_it() {
+    let model = ModelSpec { stall_every_ns: 3_000_000_000, stall_ns: 2_000_000_000, ..ModelSpec::default() };
+    let result = run(model, &phase(Op::Write, 4, 20, "0000-write"));
+    let first: Vec<_> = result.events.iter().take(4).collect();
+    assert_eq!(first.iter().filter_map(|event| event.task).collect::<std::collections::BTreeSet<_>>().len(), 4);
+    assert!(first.iter().all(|event| event.kind == "stall" && event.duration_ns >= Some(2_000_000_000)));
+    assert!(result.latency.max_ns >= 2_000_000_000);
+    assert!(run(ModelSpec::default(), &phase(Op::Write, 4, 20, "0000-write")).events.is_empty());
+}
+
+#[test]
+fn a_burst_is_fast_until_the_buffer_is_full_and_then_writes_go_at_the_plateau() {
+    let model = ModelSpec { burst_bytes: 4_000_000_000, ..ModelSpec::default() };
+    let mut simulator = simulator(model);
+    // 10 GB/s in and 2 GB/s out fill 4 GB in half a second.
+    let burst = simulator.run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "a") }, None);
+    assert!(near(rate(&burst.expect("runs")), 1e10, 0.01));
+    simulator.run(&phase(Op::Write, 8, 2, "b"), None).expect("fills it");
+    let full = simulator.run(&phase(Op::Write, 8, 10, "c"), None).expect("runs");
+    assert!(near(rate(&full), 2e9, 0.01), "{}", rate(&full));
+    simulator.add_time(2_000_000_000);
+    let again = simulator.run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "d") }, None);
+    assert!(near(rate(&again.expect("runs")), 1e10, 0.01), "it has drained");
+}
+
+#[test]
+fn a_read_of_what_was_just_written_is_from_the_cache_unless_dropped_or_direct() {
+    let cached = ModelSpec { cache_bytes: 1 << 40, ..ModelSpec::default() };
+    let read = |model: &ModelSpec, cache| {
+        let mut simulator = simulator(model.clone());
+        simulator.run(&phase(Op::Write, 8, 0, "0000-write"), None).expect("writes");
+        let result = simulator.run(&PhaseSpec { cache, ..phase(Op::Read, 8, 0, "0000-read") }, None).expect("reads");
+        (result.cache.expect("a read says"), rate(&result))
+    };
+    let all = Some(8 * 64 * MIB);
+    let (warm, warm_rate) = read(&cached, CachePolicy::Keep);
+    assert_eq!(warm, CacheFacts { cached_before_bytes: all, examined_bytes: all, device_bytes: Some(0) });
+    assert!(near(warm_rate, 1e10, 0.1), "{warm_rate}");
+    let (cold, cold_rate) = read(&cached, CachePolicy::Drop);
+    assert_eq!(cold, CacheFacts { cached_before_bytes: Some(0), examined_bytes: all, device_bytes: all });
+    assert!(near(cold_rate, 2e9, 0.1), "{cold_rate}");
+    let (direct, _) = read(&ModelSpec { direct: true, ..cached.clone() }, CachePolicy::Keep);
+    assert_eq!(direct.device_bytes, all);
+    let (half, _) = read(&ModelSpec { cache_bytes: 4 * 64 * MIB, ..cached }, CachePolicy::Keep);
+    assert_eq!(half.cached_before_bytes, Some(4 * 64 * MIB));
+    let share = half.device_bytes.expect("known") as f64 / (8 * 64 * MIB) as f64;
+    assert!((0.4..0.6).contains(&share), "{share}");
+}
+
+#[test]
+fn a_second_pass_over_files_that_fit_is_read_from_the_cache() {
+    let mut simulator = simulator(ModelSpec { cache_bytes: 1 << 40, ..ModelSpec::default() });
+    simulator.run(&phase(Op::Write, 8, 0, "0000-write"), None).expect("writes");
+    let spec = PhaseSpec { cache: CachePolicy::Drop, ..phase(Op::Read, 8, 2, "0000-read") };
+    let result = simulator.run(&spec, None).expect("reads");
+    assert!(bytes(&result) > 8 * 64 * MIB);
+    assert_eq!(result.cache.expect("a read says").device_bytes, Some(8 * 64 * MIB));
+}
+
+#[test]
+fn the_straggler_is_the_last_task_alone() {
+    let model = ModelSpec { straggler: 5.0, ..ModelSpec::default() };
+    let tasks = run(model, &phase(Op::Write, 4, 0, "0000-write")).tasks;
+    assert!(tasks[3].transfer_ns > 3 * tasks[2].transfer_ns);
+    assert!(tasks[2].transfer_ns < 2 * tasks[0].transfer_ns);
+}
+
+#[test]
+fn warm_up_and_drift_change_the_speed_by_what_they_say() {
+    let model = ModelSpec { warmup_ns: 2_000_000_000, ..ModelSpec::default() };
+    assert!(near(rate(&run(model, &phase(Op::Write, 8, 4, "0000-write"))), 1.5e9, 0.01));
+    let mut simulator = simulator(ModelSpec { drift: -0.5, ..ModelSpec::default() });
+    simulator.add_time(60_000_000_000);
+    let later = simulator.run(&phase(Op::Write, 8, 1, "0000-write"), None).expect("runs");
+    assert!(near(rate(&later), 1e9, 0.02));
+}
+
+#[test]
+fn a_fault_is_counted_with_its_offset_and_fails_the_phase() {
+    let result = run(ModelSpec { fault_every: 40, ..ModelSpec::default() }, &phase(Op::Write, 1, 0, "0000-write"));
+    let error = result.first_error.expect("the fortieth");
+    assert_eq!((error.errno, error.offset, error.task), (5, 39 * MIB, 0));
+    assert_eq!((result.stop_reason, result.tasks[0].errors, result.tasks[0].operations), (StopReason::Error, 1, 39));
+}
+
+#[test]
+fn a_full_storage_refuses_new_bytes_but_not_old_ones() {
+    let mut simulator = simulator(ModelSpec { full_after_bytes: Some(100 * MIB), ..ModelSpec::default() });
+    let one = simulator.run(&phase(Op::Write, 1, 1, "0000-write"), None).expect("runs");
+    assert_eq!(one.stop_reason, StopReason::Time, "writing the same 64 MiB again needs no space");
+    let two = simulator.run(&phase(Op::Write, 2, 0, "0001-write"), None).expect("runs");
+    assert_eq!(two.first_error.expect("no space").errno, 28);
+    simulator.clear();
+    assert_eq!(simulator.length(0), None);
+    assert_eq!(simulator.run(&phase(Op::Write, 1, 0, "0002-write"), None).expect("runs").first_error, None);
+    assert_eq!(simulator.length(0), Some(64 * MIB));
+}
+
+#[test]
+fn a_read_of_what_was_not_written_says_how_much_is_missing() {
+    let error = simulator(ModelSpec::default()).run(&phase(Op::Read, 1, 0, "0000-read"), None).expect_err("nothing there");
+    assert!(error.to_string().contains("file 0 has 0 bytes and the read needs 67108864"), "{error}");
+}
+
+#[test]
+fn series_heat_and_histograms_add_up_to_the_result() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["series", "heat", "latency"] {
+        fs::create_dir(directory.path().join(name)).expect("made");
+    }
+    let files = PhaseFiles::create(directory.path(), "0000-write", false).expect("created");
+    let spec = PhaseSpec { durability: Durability::Fsync, ..phase(Op::Write, 3, 2, "0000-write") };
+    let mut simulator = simulator(ModelSpec::default());
+    simulator.add_time(5);
+    let result = simulator.run(&spec, Some(files)).expect("runs");
+    let operations: u64 = result.tasks.iter().map(|task| task.operations).sum();
+    let series = read_table(&directory.path().join("series/0000-write.parquet")).expect("reads");
+    let sum = |table: &[(String, Vec<i64>)], column: usize| table[column].1.iter().sum::<i64>() as u64;
+    assert_eq!((sum(&series, 3), sum(&series, 4)), (bytes(&result), operations));
+    assert_eq!(series[1].1.last().copied(), Some(elapsed_ns(&result) as i64));
+    assert_eq!(series[0].1.len(), 3 * 21);
+    let heat = read_table(&directory.path().join("heat/0000-write.parquet")).expect("reads");
+    assert_eq!(sum(&heat, 4), operations);
+    let histograms = read_histograms(&directory.path().join("latency/0000-write.hlog")).expect("reads");
+    let counts: Vec<u64> = histograms.iter().map(|(_, values)| values.iter().map(|(_, count)| count).sum()).collect();
+    assert_eq!(counts, result.tasks.iter().map(|task| task.operations).collect::<Vec<_>>());
+}
