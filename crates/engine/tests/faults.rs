@@ -1,0 +1,119 @@
+//! What a phase says when its storage fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tonnage_engine::Phase;
+use tonnage_records::{PhaseResult, StopReason};
+use tonnage_storage::{DirectMode, Fault, Faulty, StorageKind, TargetSpec, open};
+use tonnage_workload::{
+    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, PayloadKind, PhaseSpec, TaskRange,
+};
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+const TRANSFER: u64 = 4096;
+
+fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
+    PhaseSpec {
+        record: "0000-fault".to_owned(),
+        op,
+        geometry: Geometry {
+            transfer_size: TRANSFER,
+            block_size: 100 * TRANSFER,
+            segments: 1,
+            layout: Layout::FilePerTask,
+            access: Access::Sequential,
+        },
+        tasks: TaskRange { first: 0, here: 1, total: 1 },
+        queue_depth,
+        limit: Limit::default(),
+        durability: Durability::Fsync,
+        cache: CachePolicy::Keep,
+        payload: PayloadKind::Unique,
+        verify: op == Op::Read,
+        seed: 5,
+        interval_ns: 10_000_000,
+    }
+}
+
+fn run(faults: Vec<Fault>, specs: &[PhaseSpec]) -> PhaseResult {
+    let memory = TargetSpec { kind: StorageKind::Memory, directory: None, direct: DirectMode::No };
+    let storage = Arc::new(Faulty::new(open(&memory).expect("memory"), faults));
+    let mut last = None;
+    for spec in specs {
+        let mut phase = Phase::prepare(storage.clone(), spec.clone(), None).expect("prepared");
+        phase.go();
+        assert!(phase.wait(Duration::from_secs(60)), "the phase ends");
+        last = Some(phase.take_result().expect("a result").expect("it ran"));
+    }
+    last.expect("at least one phase")
+}
+
+#[test]
+fn an_error_is_counted_with_its_offset_and_ends_the_phase() {
+    for depth in [1, 8] {
+        let fault = Fault::FailAt { op: Op::Write, offset: 30 * TRANSFER, errno: EIO };
+        let result = run(vec![fault], &[spec(Op::Write, depth)]);
+        assert_eq!(result.stop_reason, StopReason::Error);
+        let error = result.first_error.expect("the error is kept");
+        assert_eq!((error.offset, error.errno), (30 * TRANSFER, EIO), "depth {depth}");
+        assert!(error.message.starts_with("write failed: "), "{}", error.message);
+        assert_eq!(result.tasks[0].errors, 1);
+        let operations = result.tasks[0].operations;
+        assert!((30..30 + u64::from(depth)).contains(&operations), "{operations} succeeded at depth {depth}");
+        assert_eq!(result.latency.count, operations, "a failed operation has no latency");
+    }
+}
+
+#[test]
+fn a_full_storage_ends_the_phase_and_counts_only_what_fitted() {
+    for depth in [1, 4] {
+        let result = run(vec![Fault::FullAfter { bytes: 10 * TRANSFER + 100 }], &[spec(Op::Write, depth)]);
+        assert_eq!(result.first_error.expect("the error is kept").errno, ENOSPC);
+        assert_eq!(result.tasks[0].bytes, 10 * TRANSFER);
+    }
+}
+
+#[test]
+fn short_operations_are_finished_and_nothing_is_lost() {
+    for depth in [1, 8] {
+        let faults = vec![Fault::ShortEvery { op: Op::Write, nth: 3 }, Fault::ShortEvery { op: Op::Read, nth: 4 }];
+        let result = run(faults, &[spec(Op::Write, depth), spec(Op::Read, depth)]);
+        assert_eq!(result.stop_reason, StopReason::Size, "{:?}", result.first_error);
+        assert_eq!(result.tasks[0].bytes, 100 * TRANSFER);
+        assert_eq!(result.verify.expect("verified").damaged_operations, 0, "depth {depth}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_verification_and_by_nothing_else() {
+    for depth in [1, 8] {
+        let write = spec(Op::Write, depth);
+        let read = spec(Op::Read, depth);
+        let trusting = PhaseSpec { verify: false, ..read.clone() };
+        let result = run(vec![Fault::FlipEvery { nth: 10 }], &[write.clone(), read]);
+        assert_eq!(result.verify.expect("verified").damaged_operations, 10, "depth {depth}");
+        assert_eq!(result.stop_reason, StopReason::Size, "all damage is counted");
+        assert!(run(vec![Fault::FlipEvery { nth: 10 }], &[write, trusting]).verify.is_none());
+    }
+}
+
+#[test]
+fn failing_fsync_and_close_fail_the_phase() {
+    for (fault, step) in [(Fault::FailSync { errno: EIO }, "fsync"), (Fault::FailClose { errno: EIO }, "close")] {
+        let result = run(vec![fault], &[spec(Op::Write, 1)]);
+        assert_eq!(result.stop_reason, StopReason::Error);
+        assert!(result.first_error.expect("kept").message.starts_with(step));
+    }
+}
+
+#[test]
+fn a_second_without_progress_is_a_stall_and_less_is_not() {
+    let slow = |delay| run(vec![Fault::DelayEvery { op: Op::Write, nth: 90, delay }], &[spec(Op::Write, 1)]);
+    let stalled = slow(Duration::from_millis(1300));
+    let [stall] = stalled.events.as_slice() else { panic!("one stall, not {:?}", stalled.events) };
+    assert_eq!((stall.kind.as_str(), stall.task), ("stall", Some(0)));
+    assert!((1_200_000_000..2_600_000_000).contains(&stall.duration_ns.expect("a duration")));
+    assert!(slow(Duration::from_millis(300)).events.is_empty());
+}
