@@ -97,7 +97,7 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 
 def words(text: object) -> str:
-    """Text inside a plot. The kit reads a little HTML in labels (links too), so nothing of a user's may look like it."""
+    """Text inside a plot. The kit reads a little HTML in labels (links too); nothing of a user's may look like it."""
     return escape(str(text), quote=False)
 
 
@@ -173,9 +173,37 @@ def _spaced(ascending: list[int], gap: float) -> list[int]:
     return sorted(kept)
 
 
-def rate_scale_title(largest: float, what: str = "Throughput") -> tuple[float, str]:
-    """Divisor for rates up to ``largest``, and an axis title that spells it: ``Throughput (GB/s; 1 GB = 10⁹ bytes)``."""
-    scale, unit = units.rate_scale(largest)
+def rate_scale_title(largest: float, what: str = "Throughput", unit: str = "B/s") -> tuple[float, str]:
+    """Divisor for values up to ``largest``, and a title that spells it: ``Throughput (GB/s; 1 GB = 10⁹ bytes)``."""
+    scale, unit = units.scale(largest, unit)
     power = {"k": "10³", "M": "10⁶", "G": "10⁹", "T": "10¹²", "P": "10¹⁵"}.get(unit[0])
     spelled = f"; 1 {unit.removesuffix('/s')} = {power} bytes" if power else ""
     return scale, f"{what} ({unit}{spelled})"
+
+
+def level(y: float, colour: str, dash: str) -> dict[str, Any]:
+    """A horizontal line across the plot."""
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": y,
+        "y1": y,
+        "line": {"color": colour, "width": 1.2, "dash": dash},
+        "layer": "between",
+    }
+
+
+def left_note(y: float, text: str, colour: str) -> dict[str, Any]:
+    """A name above a horizontal line, at the left, where a rising curve leaves room."""
+    return {
+        "xref": "paper",
+        "x": 0.01,
+        "xanchor": "left",
+        "y": y,
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": text,
+        "font": {"color": colour, "size": 12},
+    }

@@ -28,17 +28,26 @@ def figure(record: str, columns: Columns) -> Figure | None:
     cells = _cells(rows, times, latencies)
     most = max(cells.values())
     # Bands of the scale without any operation stay empty, as do intervals without any.
-    z = [[log10(cells[x, y]) if (x, y) in cells else None for x in range(len(times) - 1)] for y in range(len(latencies) - 1)]
-    hover = [[str(cells.get((x, y), 0)) for x in range(len(times) - 1)] for y in range(len(latencies) - 1)]
+    across, up = range(len(times) - 1), range(len(latencies) - 1)
+    z = [[log10(cells[x, y]) if (x, y) in cells else None for x in across] for y in up]
+    hover = [[str(cells.get((x, y), 0)) for x in across] for y in up]
     trace: dict[str, Any] = {
-        "type": "heatmap", "x": [time / 1e9 for time in times], "y": latencies, "z": z, "text": hover,
-        "colorscale": _SCALE, "zmin": 0, "zmax": max(1.0, log10(most)), "hoverongaps": False,
-        "hovertemplate": "%{x:.3f} s<br>%{text} operations<extra></extra>", "colorbar": _colour_bar(most),
-    }  # fmt: skip
+        "type": "heatmap",
+        "x": [time / 1e9 for time in times],
+        "y": latencies,
+        "z": z,
+        "text": hover,
+        "colorscale": _SCALE,
+        "zmin": 0,
+        "zmax": max(1.0, log10(most)),
+        "hoverongaps": False,
+        "hovertemplate": "%{x:.3f} s<br>%{text} operations<extra></extra>",
+        "colorbar": _colour_bar(most),
+    }
     x_axis = {"title": "Time since the first task started (s)", "range": [0, times[-1] / 1e9]}
     return Figure(
         title="Latency over time",
-        caption=f"{record}: how many operations ended in each interval with that latency; darker on light, lighter on dark is more.",
+        caption=f"{record}: operations that ended in each interval, by latency; the scale is logarithmic.",
         alt=f"Heat map of the latency of {record} over time, {units.count(sum(cells.values()))} operations.",
         traces=[trace],
         layout=layout(x_axis, latency_axis(latencies[0], latencies[-1])),
@@ -62,15 +71,25 @@ def _cells(rows: list[tuple[int, ...]], times: list[int], latencies: list[int]) 
 
 def _colour_bar(most: int) -> dict[str, Any]:
     powers = list(range(int(log10(most)) + 1))
-    return {"title": {"text": "operations", "side": "right", "font": {"size": 12}}, "thickness": 12, "outlinewidth": 0,
-            "tickvals": powers, "ticktext": [units.count(10**power) for power in powers],
-            "tickfont": {"color": MUTED}}  # fmt: skip
+    return {
+        "title": {"text": "operations", "side": "right", "font": {"size": 12}},
+        "thickness": 12,
+        "outlinewidth": 0,
+        "tickvals": powers,
+        "ticktext": [units.count(10**power) for power in powers],
+        "tickfont": {"color": MUTED},
+    }
 
 
 def _table(cells: Cells, times: list[int], latencies: list[int]) -> Table:
     rows = tuple(
-        (f"{times[x] / 1e9:.3f}", f"{times[x + 1] / 1e9:.3f}", units.duration(latencies[y]), units.duration(latencies[y + 1]),
-         str(count))
+        (
+            f"{times[x] / 1e9:.3f}",
+            f"{times[x + 1] / 1e9:.3f}",
+            units.duration(latencies[y]),
+            units.duration(latencies[y + 1]),
+            str(count),
+        )
         for (x, y), count in sorted(cells.items())
-    )  # fmt: skip
+    )
     return Table(("from (s)", "to (s)", "latency from", "to", "operations"), rows)

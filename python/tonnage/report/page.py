@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pkgutil
+import re
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,7 @@ MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
 _FILE = "report.html"
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[KMGT]iB|tasks?\b)")
 
 
 def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
@@ -56,6 +58,7 @@ def render(analysis: Analysis, source: Source) -> str:
         *percentiles.exhibits(analysis, source),
         *trials.exhibits(analysis, source),
     ]
+    environment.filters["unbroken"] = _unbroken
     scripts = [_plotly(), _static("report.js")]
     return environment.get_template("page.html").render(
         analysis=analysis,
@@ -131,6 +134,11 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
     )
 
 
+def _unbroken(text: str) -> str:
+    """A number and its unit stay on one line."""
+    return _NUMBER_AND_UNIT.sub("\\1\u00a0", text)
+
+
 def _embedded(exhibits: list[Exhibit]) -> str:
     """The figures as JSON that is safe inside a script element whatever the strings in it say."""
     data: dict[str, Any] = {exhibit.identifier: asdict(exhibit) for exhibit in exhibits}
@@ -183,12 +191,14 @@ def _replace(path: Path, text: str) -> None:
     try:
         handle, name = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=path.parent)
     except OSError as error:
-        raise RequestError(f"no report can be written in {path.parent}: {error.strerror}; give another --out") from error
+        why = f"no report can be written in {path.parent}: {error.strerror}"
+        raise RequestError(f"{why}; give another --out") from error
+    temporary = Path(name)
     try:
-        with open(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(handle, 0o644)
             file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        temporary.replace(path)
     except BaseException:
-        os.unlink(name)
+        temporary.unlink()
         raise

@@ -11,7 +11,15 @@ from tonnage.report.figure import Exhibit, Figure, Table, Variant, latency_axis,
 from tonnage.report.source import Histogram, Source
 
 _QUANTILES = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999))
-_NAMED = ((1, "0 %"), (10, "90 %"), (100, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %"))
+_NAMED = (
+    (1, "0 %"),
+    (10, "90 %"),
+    (100, "99 %"),
+    (1e3, "99.9 %"),
+    (1e4, "99.99 %"),
+    (1e5, "99.999 %"),
+    (1e6, "99.9999 %"),
+)
 _MOST_STEPS = 240
 """Steps drawn of one line: more cannot be told apart at the width of a page."""
 
@@ -30,8 +38,8 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
             variants.append(Variant(sentences.subject(op, group), (_figure(op, group, lines),)))
     if not variants:
         return []
-    introduction = "Every operation of every repetition, from the histograms that are always kept. One line per number of tasks."
-    return [Exhibit("percentiles", "Latency by percentile", introduction, "operation", tuple(variants))]
+    introduction = "Every operation of every repetition; one line for each number of tasks."
+    return [Exhibit("percentiles", "Latency by percentile", introduction, "Operation", tuple(variants))]
 
 
 def _curve(point: Point, source: Source) -> Curve:
@@ -77,19 +85,23 @@ def _figure(op: str, group: str, lines: dict[int, Curve]) -> Figure:
             "line": {"color": step_colour(position, len(lines)), "width": 2, "shape": "vh"},
             "name": sentences.tasks(tasks),
             "customdata": [[f"{100 * (1 - 1 / x):.6g} %", units.duration(y)] for x, y in line],
-            "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{customdata[0]}} took up to %{{customdata[1]}}<extra></extra>",
+            "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{customdata[0]}} within %{{customdata[1]}}<extra></extra>",
         }
         for position, (tasks, line) in enumerate(lines.items())
     ]
     longest = max(line[-1][0] for line in lines.values())
     named = [(x, text) for x, text in _NAMED if x <= 1.3 * longest]
     latencies = [y for line in lines.values() for _, y in line]
-    x_axis = {"title": "Percentile of operations", "type": "log", "tickvals": [x for x, _ in named],
-              "ticktext": [text for _, text in named]}  # fmt: skip
+    x_axis = {
+        "title": "Percentile of operations",
+        "type": "log",
+        "tickvals": [x for x, _ in named],
+        "ticktext": [text for _, text in named],
+    }
     return Figure(
         title=f"Latency by percentile: {sentences.subject(op, group)}",
         caption="To the right are the slowest operations: 99.9 % means that one in a thousand took longer.",
-        alt=f"Latency of {sentences.subject(op, group)} by percentile, one line for each of {len(lines)} numbers of tasks.",
+        alt=f"Latency of {sentences.subject(op, group)} by percentile, for {len(lines)} numbers of tasks.",
         traces=traces,
         layout=layout(x_axis, latency_axis(min(latencies), max(latencies)), height=400),
         table=_table(lines),

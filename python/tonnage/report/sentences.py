@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import units
 
@@ -56,7 +59,7 @@ def cache(point: Point) -> str:
     return f"{point.cache_state}, {units.share(point.cache_device_share)} from the device"
 
 
-def ceiling(entry: dict) -> str:
+def ceiling(entry: Mapping[str, Any]) -> str:
     """One measured or stated upper bound."""
     name = str(entry.get("name", "ceiling")).replace("-", " ")
     figures = []
@@ -68,7 +71,7 @@ def ceiling(entry: dict) -> str:
     return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{with_tasks}"
 
 
-def cost(entry: dict) -> str:
+def cost(entry: Mapping[str, Any]) -> str:
     """What driving the load costs the generator itself."""
     found = []
     if entry.get("ns_per_operation") is not None:

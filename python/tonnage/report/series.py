@@ -44,15 +44,28 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
     edges = [start / 1e9 for start, *_ in found] + [found[-1][1] / 1e9]
     colour = line_colour(op)
     traces: list[dict[str, Any]] = [
-        {"x": edges, "y": [rate / scale for rate in (*rates, rates[-1])], "mode": "lines", "name": "all tasks",
-         "line": {"color": colour, "width": 1.8, "shape": "hv"},
-         "hovertemplate": "%{x:.3f} s<br>%{y:.4g}<extra></extra>", "showlegend": False},
-    ]  # fmt: skip
+        {
+            "x": edges,
+            "y": [rate / scale for rate in (*rates, rates[-1])],
+            "mode": "lines",
+            "name": "all tasks",
+            "line": {"color": colour, "width": 1.8, "shape": "hv"},
+            "hovertemplate": "%{x:.3f} s<br>%{y:.4g}<extra></extra>",
+            "showlegend": False,
+        },
+    ]
     average = trial.get("bandwidth_bytes_per_s")
     if average:
-        traces.append({"x": [edges[0], edges[-1]], "y": [average / scale] * 2, "mode": "lines", "hoverinfo": "skip",
-                       "line": {"color": colour, "width": 1.2, "dash": "dash"},
-                       "name": f"whole phase, {units.rate(average)}"})  # fmt: skip
+        traces.append(
+            {
+                "x": [edges[0], edges[-1]],
+                "y": [average / scale] * 2,
+                "mode": "lines",
+                "hoverinfo": "skip",
+                "line": {"color": colour, "width": 1.2, "dash": "dash"},
+                "name": f"whole phase, {units.rate(average)}",
+            }
+        )
     begin = trial.get("first_start_ns") or 0
     shapes, notes = _marks(stalls, begin)
     return Figure(
@@ -60,11 +73,15 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
         caption=f"{record}, all tasks together, by interval. {_stalled(stalls)}",
         alt=f"Throughput of {record} over time. {_stalled(stalls)}",
         traces=traces,
-        layout=layout({"title": "Time since the first task started (s)", "range": [0, edges[-1]]},
-                      {"title": title, "range": [0, 1.15 * max(*rates, average or 0) / scale or 1]}, shapes=shapes,
-                      annotations=notes, showlegend=bool(average)),
+        layout=layout(
+            {"title": "Time since the first task started (s)", "range": [0, edges[-1]]},
+            {"title": title, "range": [0, 1.15 * max(*rates, average or 0) / scale or 1]},
+            shapes=shapes,
+            annotations=notes,
+            showlegend=bool(average),
+        ),
         table=_table(found, stalls, begin),
-    )  # fmt: skip
+    )
 
 
 def _stalled(stalls: list[Row]) -> str:
@@ -72,7 +89,8 @@ def _stalled(stalls: list[Row]) -> str:
         return "No task stood still for a second or more."
     worst = max(stalls, key=lambda stall: stall.get("duration_ns") or 0)
     many = "1 stall is" if len(stalls) == 1 else f"{len(stalls)} stalls are"
-    return f"{many} marked; the longest, of task {worst.get('task')}, lasted {units.duration(worst.get('duration_ns'))}."
+    lasted = units.duration(worst.get("duration_ns"))
+    return f"{many} marked; the longest, of task {worst.get('task')}, lasted {lasted}."
 
 
 def _span(stall: Row, begin: int) -> tuple[float, float]:
@@ -86,13 +104,34 @@ def _marks(stalls: list[Row], begin: int) -> tuple[list[dict[str, Any]], list[di
     named = sorted(stalls, key=lambda stall: -(stall.get("duration_ns") or 0))[:_MOST_NAMED]
     for stall in stalls:
         start, end = _span(stall, begin)
-        shapes.append({"type": "rect", "yref": "paper", "x0": start, "x1": end, "y0": 0, "y1": 1, "fillcolor": ALERT_BAND,
-                       "line": {"color": ALERT, "width": 1}, "layer": "below"})  # fmt: skip
+        shapes.append(
+            {
+                "type": "rect",
+                "yref": "paper",
+                "x0": start,
+                "x1": end,
+                "y0": 0,
+                "y1": 1,
+                "fillcolor": ALERT_BAND,
+                "line": {"color": ALERT, "width": 1},
+                "layer": "below",
+            }
+        )
     for row, stall in enumerate(sorted(named, key=lambda stall: stall["time_ns"])):
         # One line of text each, stepping down, so that stalls at the same time keep readable names.
-        notes.append({"x": _span(stall, begin)[0], "y": 0.99, "yref": "paper", "yshift": -15 * row, "xanchor": "left",
-                      "yanchor": "top", "showarrow": False, "font": {"color": ALERT, "size": 12},
-                      "text": f"task {stall.get('task')}: {units.duration(stall.get('duration_ns'))}"})  # fmt: skip
+        notes.append(
+            {
+                "x": _span(stall, begin)[0],
+                "y": 0.99,
+                "yref": "paper",
+                "yshift": -15 * row,
+                "xanchor": "left",
+                "yanchor": "top",
+                "showarrow": False,
+                "font": {"color": ALERT, "size": 12},
+                "text": f"task {stall.get('task')}: {units.duration(stall.get('duration_ns'))}",
+            }
+        )
     return shapes, notes
 
 
@@ -101,6 +140,14 @@ def _table(found: list[Interval], stalls: list[Row], begin: int) -> Table:
     rows = []
     for start, end, moved, operations in found:
         idle = [str(task) for (since, until), task in spans if since < end / 1e9 and until > start / 1e9]
-        rows.append((f"{start / 1e9:.3f}", f"{end / 1e9:.3f}", units.rate(moved * 1e9 / (end - start)), str(moved),
-                     str(operations), ", ".join(idle)))  # fmt: skip
+        rows.append(
+            (
+                f"{start / 1e9:.3f}",
+                f"{end / 1e9:.3f}",
+                units.rate(moved * 1e9 / (end - start)),
+                str(moved),
+                str(operations),
+                ", ".join(idle),
+            )
+        )
     return Table(("from (s)", "to (s)", "throughput", "bytes", "operations", "stalled tasks"), tuple(rows))

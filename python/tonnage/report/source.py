@@ -19,7 +19,7 @@ Histogram = list[tuple[int, int]]
 class Source:
     """The records of a run, as rows and columns named as in ``docs/record-format.md``.
 
-    A picture whose file is missing or damaged is left out, and ``unreadable`` says so: one bad file must not hide the rest.
+    A picture whose file is missing or damaged is left out, and ``unreadable`` says so: one file must not hide the rest.
     """
 
     path: Path

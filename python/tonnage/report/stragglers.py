@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 from tonnage.report import units
-from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, words
+from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Row
 
 
 def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
-    """End times where the phase ended by size (all moved the same), bytes where it ended by time. None without tasks."""
+    """End times where the phase ended by size (all moved the same), bytes where by time. None without tasks."""
     if not tasks:
         return None
     begin = min(row["start_ns"] for row in tasks)
     by_time = trial.get("stop_reason") == "time"
+    shown: Callable[[int], str]
     if by_time:
         values = [float(row["bytes"]) for row in tasks]
-        scale, unit = units.rate_scale(max(values))
-        unit = unit.removesuffix("/s")
-        title, slowest, shown = f"Bytes moved ({unit}; powers of ten)", min(values), units.size
+        scale, title = rate_scale_title(max(values), "Moved", "B")
+        slowest, shown = min(values), units.size
     else:
         values = [float(row["end_ns"] - begin) for row in tasks]
         scale, title, slowest, shown = 1e9, "End, after the first start (s)", max(values), units.duration
@@ -32,13 +33,16 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
         caption=f"{record}. {story}",
         alt=f"{title} by task for {record}. {story}",
         traces=_traces(op, tasks, [value / scale for value in values], middle / scale, tasks.index(last)),
-        layout=layout({"title": "Task", "tickformat": "d", **_few_ticks(len(tasks))},
-                      {"title": title, "range": [0, 1.15 * max(values) / scale or 1]}, showlegend=True),
+        layout=layout(
+            {"title": "Task", "tickformat": "d", **_few_ticks(len(tasks))},
+            {"title": title, "range": [0, 1.15 * max(values) / scale or 1]},
+            showlegend=True,
+        ),
         table=_table(tasks, begin),
-    )  # fmt: skip
+    )
 
 
-def _story(last: Row, slowest: float, middle: float, by_time: bool, shown: Any) -> str:
+def _story(last: Row, slowest: float, middle: float, by_time: bool, shown: Callable[[int], str]) -> str:
     what = "moved" if by_time else "ended after"
     host = f" on {last['host']}" if last.get("host") else ""
     ratio = f"{100 * slowest / middle:.0f} % of the median" if middle else "with a median of 0"
@@ -56,22 +60,62 @@ def _traces(op: str, tasks: list[Row], values: list[float], middle: float, last:
     stems_x = [x for number in numbers for x in (number, number, None)]
     stems_y = [y for value in values for y in (0, value, None)]
     return [
-        {"x": stems_x, "y": stems_y, "mode": "lines", "line": {"color": MUTED, "width": 1}, "hoverinfo": "skip",
-         "showlegend": False},
-        {"x": numbers, "y": values, "mode": "markers", "marker": {"color": colours, "size": 9}, "text": hosts,
-         "hovertemplate": "task %{x} %{text}<br>%{y:.4g}<extra></extra>", "showlegend": False},
-        {"x": [numbers[0] - 0.5, numbers[-1] + 0.5], "y": [middle, middle], "mode": "lines", "name": "median of the tasks",
-         "line": {"color": MUTED, "width": 1.5, "dash": "dash"}, "hoverinfo": "skip"},
-    ]  # fmt: skip
+        {
+            "x": stems_x,
+            "y": stems_y,
+            "mode": "lines",
+            "line": {"color": MUTED, "width": 1},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+        {
+            "x": numbers,
+            "y": values,
+            "mode": "markers",
+            "marker": {"color": colours, "size": 9},
+            "text": hosts,
+            "hovertemplate": "task %{x} %{text}<br>%{y:.4g}<extra></extra>",
+            "showlegend": False,
+        },
+        {
+            "x": [numbers[0] - 0.5, numbers[-1] + 0.5],
+            "y": [middle, middle],
+            "mode": "lines",
+            "name": "median of the tasks",
+            "line": {"color": MUTED, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "skip",
+        },
+    ]
 
 
 def _table(tasks: list[Row], begin: int) -> Table:
     steps = ("open_ns", "transfer_ns", "sync_ns", "close_ns")
     rows = tuple(
-        (str(row["task"]), str(row.get("host") or ""), units.duration(row["start_ns"] - begin),
-         units.duration(row["end_ns"] - begin), *(units.duration(row.get(step)) for step in steps), str(row["bytes"]),
-         str(row["operations"]), str(row["errors"]), units.duration((row.get("latency") or {}).get("p99_ns")))
+        (
+            str(row["task"]),
+            str(row.get("host") or ""),
+            units.duration(row["start_ns"] - begin),
+            units.duration(row["end_ns"] - begin),
+            *(units.duration(row.get(step)) for step in steps),
+            str(row["bytes"]),
+            str(row["operations"]),
+            str(row["errors"]),
+            units.duration((row.get("latency") or {}).get("p99_ns")),
+        )
         for row in tasks
-    )  # fmt: skip
-    columns = ("task", "host", "start", "end", "open", "transfer", "sync", "close", "bytes", "operations", "errors", "p99")
+    )
+    columns = (
+        "task",
+        "host",
+        "start",
+        "end",
+        "open",
+        "transfer",
+        "sync",
+        "close",
+        "bytes",
+        "operations",
+        "errors",
+        "p99",
+    )
     return Table(columns, rows)

@@ -29,18 +29,19 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     if len(chosen) > len(kept):
         introduction += f" {len(kept)} of {len(chosen)} are shown; all are in the run directory."
     default = _most_telling([point for point, _ in variants], analysis)
-    return [Exhibit("trial", "One trial, closely", introduction, "trial", tuple(v for _, v in variants), default)]
+    return [Exhibit("trial", "One trial, closely", introduction, "Trial", tuple(v for _, v in variants), default)]
 
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
     """Trials worth a look: those with stalls first, then the most typical one of each setting."""
-    stalled, typical = [], []
+    stalled: list[tuple[Point, str]] = []
+    typical: list[tuple[Point, str]] = []
     for point in analysis.points:
-        by_distance = sorted(zip(point.values, point.records, strict=True), key=lambda pair: abs(pair[0] - point.median))
-        with_stalls = [(point, record) for _, record in by_distance if source.stalls_of(record)]
-        stalled += with_stalls
-        if by_distance and (point, by_distance[0][1]) not in with_stalls:
-            typical.append((point, by_distance[0][1]))
+        distances = [abs(value - point.median) for value in point.values]
+        nearest = point.records[distances.index(min(distances))]
+        stalled += [(point, record) for record in point.records if source.stalls_of(record)]
+        if (point, nearest) not in stalled:
+            typical.append((point, nearest))
     return stalled + typical
 
 

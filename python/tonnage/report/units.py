@@ -26,22 +26,22 @@ def significant(value: float, digits: int = 3) -> str:
     return text
 
 
-def rate_scale(largest: float) -> tuple[float, str]:
-    """Divisor and unit in which rates up to ``largest`` bytes per second are best drawn."""
+def scale(largest: float, unit: str = "B/s") -> tuple[float, str]:
+    """Divisor and unit in which values up to ``largest`` bytes (per second) are best drawn."""
     for divisor, prefix in _DECIMAL:
         if largest >= divisor:
-            return divisor, f"{'' if prefix == '' else prefix}B/s"
-    return 1.0, "B/s"
+            return divisor, prefix + unit
+    return 1.0, unit
 
 
 def rate(bytes_per_s: float | None) -> str:
     """Bytes per second with three significant digits: ``1.92 GB/s``."""
     if bytes_per_s is None:
         return NOT_MEASURED
-    divisor, unit = rate_scale(abs(bytes_per_s))
+    divisor, unit = scale(abs(bytes_per_s))
     # 999.6 MB/s would print as 1000 MB/s.
     if float(significant(abs(bytes_per_s) / divisor)) >= 1000 and divisor < 1e15:
-        divisor, unit = rate_scale(divisor * 1000)
+        divisor, unit = scale(divisor * 1000)
     return f"{significant(bytes_per_s / divisor)} {unit}"
 
 

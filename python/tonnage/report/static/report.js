@@ -9,7 +9,9 @@
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toggleSpikelines"],
   };
   const TABLE_ROWS = 2000;
+  // Two figures to a sheet of A4 or Letter.
   const PRINT_WIDTH = 660;
+  const PRINT_HEIGHT = 320;
   const drawn = new Map();
   let printing = false;
 
@@ -55,7 +57,7 @@
   const draw = (plot) => {
     const figure = drawn.get(plot);
     const layout = inTheme(figure.layout, isDark());
-    if (printing) Object.assign(layout, { width: PRINT_WIDTH, autosize: false });
+    if (printing) Object.assign(layout, { width: PRINT_WIDTH, height: PRINT_HEIGHT, autosize: false });
     return Plotly.react(plot, inTheme(figure.traces, isDark()), layout, config);
   };
 

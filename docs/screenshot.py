@@ -1,0 +1,59 @@
+"""Pictures of a run's report, as they stand in the README: ``python docs/screenshot.py RUN DIRECTORY``.
+
+Writes ``report.png`` and ``report-dark.png`` (the first screen) and ``report-whole.png`` (the page from top to bottom).
+Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WIDTH, HEIGHT = 1280, 1000
+
+
+def shoot(page_file: Path, directory: Path) -> list[Path]:
+    """Opens a report in both themes and writes its pictures; their paths."""
+    written = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            for theme, name in (("light", "report"), ("dark", "report-dark")):
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
+                page.goto(page_file.resolve().as_uri())
+                page.wait_for_selector("html[data-drawn=true]")
+                written.append(directory / f"{name}.png")
+                page.screenshot(path=written[-1])
+                if theme == "light":
+                    written.append(directory / f"{name}-whole.png")
+                    page.screenshot(path=written[-1], full_page=True)
+                page.close()
+        finally:
+            browser.close()
+    return written
+
+
+def main() -> int:
+    """Writes the report of RUN to a temporary file and its pictures to DIRECTORY."""
+    if len(sys.argv) != 3:
+        print("usage: python docs/screenshot.py RUN DIRECTORY", file=sys.stderr)
+        return 2
+    from tonnage.report import write_report
+
+    directory = Path(sys.argv[2])
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        report = write_report(sys.argv[1], Path(scratch) / "report.html")
+        for picture in shoot(report, directory):
+            print(picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

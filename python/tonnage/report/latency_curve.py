@@ -1,0 +1,110 @@
+"""What each step up in throughput costs one operation: latency against throughput, and the table of a curve."""
+
+from __future__ import annotations
+
+from math import log10
+from typing import Any
+
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.report import units
+from tonnage.report.figure import (
+    ALERT,
+    MUTED,
+    Figure,
+    Table,
+    latency_axis,
+    layout,
+    left_note,
+    level,
+    line_colour,
+    rate_scale_title,
+)
+
+
+def figure(curve: list[Point], line: LoadLine | None) -> Figure:
+    """p50 and p99 of one curve, joined in order of the number of tasks."""
+    scale, title = rate_scale_title(max(point.median for point in curve))
+    colour = line_colour(curve[0].op)
+    x = [point.median / scale for point in curve]
+    labels = _spread_labels(curve)
+    traces: list[dict[str, Any]] = []
+    for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond")):
+        y = [point.latency[f"{name}_ns"] for point in curve]
+        traces.append(
+            {
+                "x": x,
+                "y": y,
+                "mode": "lines+markers+text",
+                "name": name,
+                "line": {"color": colour, "width": 2, "dash": dash},
+                "marker": {"color": colour, "size": 8, "symbol": symbol},
+                "text": labels if name == "p99" else [""] * len(curve),
+                "textposition": [_label_side(curve, at) for at in range(len(curve))],
+                "textfont": {"color": MUTED, "size": 12},
+                "cliponaxis": False,
+                "customdata": [[point.tasks, units.duration(value)] for point, value in zip(curve, y, strict=True)],
+                "hovertemplate": "%{customdata[0]} tasks<br>%{x:.4g}<br>" + name + " %{customdata[1]}<extra></extra>",
+            }
+        )
+    values = [value for trace in traces for value in trace["y"]]
+    shapes, notes = [], []
+    if line is not None and line.p99_ns:
+        values.append(line.p99_ns)
+        shapes.append(level(line.p99_ns, ALERT, "dash"))
+        note = left_note(log10(line.p99_ns), f"objective: p99 ≤ {units.duration(line.p99_ns)}", ALERT)
+        notes.append(note)
+    largest = max(x) or 1.0
+    return Figure(
+        title="Latency against throughput",
+        caption="The same points: what each step up in throughput costs one operation. Numbers are tasks.",
+        alt="Median and 99th percentile latency against throughput, joined in order of the number of tasks.",
+        traces=traces,
+        layout=layout(
+            {"title": title, "range": [0, 1.12 * largest]},
+            latency_axis(min(values), max(values)),
+            height=420,
+            shapes=shapes,
+            annotations=notes,
+        ),
+        table=points_table(curve),
+    )
+
+
+def _spread_labels(curve: list[Point]) -> list[str]:
+    """Task numbers for those points that lie far enough from the last one named."""
+    widest = max(point.median for point in curve) or 1.0
+    heights = [log10(max(1, point.latency["p99_ns"])) for point in curve]
+    tall = max(max(heights) - min(heights), 0.5)
+    kept: list[tuple[float, float]] = []
+    labels = []
+    for point, height in zip(curve, heights, strict=True):
+        place = (point.median / widest, height / tall)
+        free = all(abs(place[0] - x) > 0.06 or abs(place[1] - y) > 0.09 for x, y in kept)
+        labels.append(str(point.tasks) if free else "")
+        if free:
+            kept.append(place)
+    return labels
+
+
+def _label_side(curve: list[Point], at: int) -> str:
+    """Above a point while throughput rises; beside it where the curve climbs straight up and would be covered."""
+    before = curve[at - 1].median if at else 0.0
+    return "top center" if curve[at].median > before * 1.06 else "middle right"
+
+
+def points_table(curve: list[Point]) -> Table:
+    """The points of a curve; the same for both of its figures."""
+    columns = ("tasks", "repetitions", "median", "interval", "each repetition", "p50", "p99", "max", "operations/s")
+    rows = tuple(
+        (
+            str(point.tasks),
+            str(point.repetitions),
+            units.rate(point.median),
+            f"{units.rate(point.low)} – {units.rate(point.high)}" if point.confidence else units.NOT_MEASURED,
+            ", ".join(units.rate(value) for value in point.values),
+            *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
+            units.count(point.operations_per_s),
+        )
+        for point in curve
+    )
+    return Table(columns, rows)
