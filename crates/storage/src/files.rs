@@ -37,10 +37,6 @@ impl Files {
         &self.directory
     }
 
-    pub(crate) const fn mode(&self) -> DirectMode {
-        self.direct
-    }
-
     /// Whether `request` will go past the page cache; an error if it must and cannot.
     pub(crate) fn decide_direct(&self, request: &OpenRequest) -> Result<bool> {
         if self.direct == DirectMode::No {

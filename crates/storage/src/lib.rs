@@ -2,28 +2,35 @@
 //!
 //! A [`Storage`] is a place under test. Each task asks it for a [`Lane`], its own way to one file: either a [`File`],
 //! which does one operation at a time, or a [`Queue`], which keeps several in flight. A new kind of storage is one
-//! file of this crate that passes the conformance suite (`conformance.rs`); a wrapper (faulty, throttled) is a
+//! file of this crate that passes the conformance suite (`tests/conformance.rs`); a wrapper (faulty, throttled) is a
 //! storage that holds another.
 
 mod buffer;
 mod direct;
 mod directory;
 mod error;
+mod faulty;
 mod files;
 mod kinds;
 mod marker;
+mod memory;
+mod mmap;
 mod null;
 mod posix;
 mod residency;
 mod scratch;
 mod serial;
 mod target;
+mod throttled;
+mod uring;
 
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};
+pub use faulty::{Fault, Faulty};
 pub use kinds::open;
 pub use scratch::{Leftover, Scratch};
 pub use target::{DirectMode, StorageKind, TargetSpec};
+pub use throttled::Throttled;
 
 use tonnage_workload::{CachePolicy, Op};
 

@@ -1,0 +1,257 @@
+//! A storage that fails by rule: the same failures at the same operations each time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tonnage_workload::{CachePolicy, Op};
+
+use crate::error::Result;
+use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage};
+
+/// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "op, nth, errno, offset, bytes and delay are what the rules say")]
+pub enum Fault {
+    /// Each nth operation fails.
+    FailEvery { op: Op, nth: u64, errno: i32 },
+    /// Operations that touch the byte at `offset` fail.
+    FailAt { op: Op, offset: u64, errno: i32 },
+    /// The storage is full (ENOSPC) when all lanes together wrote `bytes`; the last write before is cut short.
+    FullAfter { bytes: u64 },
+    /// Each nth operation moves only half of its bytes.
+    ShortEvery { op: Op, nth: u64 },
+    /// Each nth read gives one flipped bit, in the middle.
+    FlipEvery { nth: u64 },
+    /// Each nth operation takes so much longer.
+    DelayEvery { op: Op, nth: u64, delay: Duration },
+    /// Sync fails; nothing is synced.
+    FailSync { errno: i32 },
+    /// Close fails; the file is closed all the same.
+    FailClose { errno: i32 },
+}
+
+/// Another storage, with faults.
+pub struct Faulty {
+    inner: Arc<dyn Storage>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    faults: Vec<Fault>,
+    written_bytes: AtomicU64,
+}
+
+impl Faulty {
+    /// `inner` with these faults.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Storage>, faults: Vec<Fault>) -> Self {
+        Self { inner, shared: Arc::new(Shared { faults, written_bytes: AtomicU64::new(0) }) }
+    }
+}
+
+impl Storage for Faulty {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let rules = Rules { shared: Arc::clone(&self.shared), reads: 0, writes: 0 };
+        Ok(match self.inner.lane(request)? {
+            Lane::Sync(inner) => Lane::Sync(Box::new(FaultyFile { inner, rules })),
+            Lane::Queued(inner) => {
+                let flips = vec![None; request.queue_depth];
+                let failed = VecDeque::with_capacity(request.queue_depth);
+                Lane::Queued(Box::new(FaultyQueue { inner, rules, flips, failed }))
+            }
+        })
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.inner.length(file)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.inner.settle(files, cache)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()
+    }
+
+    fn facts(&self) -> Facts {
+        self.inner.facts()
+    }
+}
+
+/// The rules as one lane counts them.
+struct Rules {
+    shared: Arc<Shared>,
+    reads: u64,
+    writes: u64,
+}
+
+/// What an operation may do.
+struct Verdict {
+    /// Bytes it may move, or the error it meets.
+    length: std::result::Result<usize, i32>,
+    flip: bool,
+}
+
+impl Rules {
+    /// Judges the next operation; sleeps where a rule says so.
+    fn judge(&mut self, op: Op, offset: u64, length: usize) -> Verdict {
+        let count = match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        *count += 1;
+        let due = |on: Op, nth: u64| on == op && count.is_multiple_of(nth);
+        let mut verdict = Verdict { length: Ok(length), flip: false };
+        for fault in &self.shared.faults {
+            match *fault {
+                Fault::FailEvery { op: on, nth, errno } if due(on, nth) => verdict.length = Err(errno),
+                Fault::FailAt { op: on, offset: at, errno } if on == op && at >= offset && at - offset < length as u64 => {
+                    verdict.length = Err(errno);
+                }
+                Fault::FullAfter { bytes } if op == Op::Write => {
+                    verdict.length = verdict.length.and_then(|length| self.shared.take(bytes, length));
+                }
+                Fault::ShortEvery { op: on, nth } if due(on, nth) => {
+                    verdict.length = verdict.length.map(|length| length.div_ceil(2));
+                }
+                Fault::FlipEvery { nth } if due(Op::Read, nth) => verdict.flip = true,
+                Fault::DelayEvery { op: on, nth, delay } if due(on, nth) => thread::sleep(delay),
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.first(|fault| if let Fault::FailSync { errno } = fault { Some(*errno) } else { None })
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.first(|fault| if let Fault::FailClose { errno } = fault { Some(*errno) } else { None })
+    }
+
+    fn first(&self, errno: impl FnMut(&Fault) -> Option<i32>) -> io::Result<()> {
+        self.shared.faults.iter().find_map(errno).map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
+    }
+}
+
+impl Shared {
+    /// How many of `wanted` bytes there is still room for.
+    fn take(&self, capacity: u64, wanted: usize) -> std::result::Result<usize, i32> {
+        let before = self.written_bytes.fetch_add(wanted as u64, Ordering::Relaxed);
+        match capacity.saturating_sub(before).min(wanted as u64) {
+            0 if wanted > 0 => Err(libc::ENOSPC),
+            room => Ok(room as usize),
+        }
+    }
+}
+
+fn flip(bytes: &mut [u8]) {
+    if let Some(byte) = bytes.get_mut(bytes.len() / 2) {
+        *byte ^= 1;
+    }
+}
+
+struct FaultyFile {
+    inner: Box<dyn File>,
+    rules: Rules,
+}
+
+impl File for FaultyFile {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let verdict = self.rules.judge(Op::Read, offset, buffer.len());
+        let length = verdict.length.map_err(io::Error::from_raw_os_error)?;
+        let count = self.inner.read_at(offset, &mut buffer[..length])?;
+        if verdict.flip {
+            flip(&mut buffer[..count]);
+        }
+        Ok(count)
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let verdict = self.rules.judge(Op::Write, offset, buffer.len());
+        let length = verdict.length.map_err(io::Error::from_raw_os_error)?;
+        self.inner.write_at(offset, &buffer[..length])
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.rules.sync()?;
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()?;
+        self.rules.close()
+    }
+}
+
+struct FaultyQueue {
+    inner: Box<dyn Queue>,
+    rules: Rules,
+    /// By slot: where in memory the bytes of a read to damage will be.
+    flips: Vec<Option<Range<usize>>>,
+    /// Completions that never reached the storage.
+    failed: VecDeque<Completion>,
+}
+
+impl Queue for FaultyQueue {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+        self.inner.set_memory(memory)
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        self.inner.memory()
+    }
+
+    fn push(&mut self, request: Request) {
+        let verdict = self.rules.judge(request.op, request.offset, request.length);
+        match verdict.length {
+            Err(errno) => self.failed.push_back(Completion { slot: request.slot, result: -errno }),
+            Ok(length) => {
+                let range = request.start..request.start + length;
+                self.flips[request.slot as usize] = verdict.flip.then_some(range);
+                self.inner.push(Request { length, ..request });
+            }
+        }
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        self.inner.submit_and_wait(wait_for.saturating_sub(self.failed.len()))
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        if let Some(failed) = self.failed.pop_front() {
+            return Some(failed);
+        }
+        let completion = self.inner.next_completion()?;
+        if let Some(range) = self.flips[completion.slot as usize].take() {
+            let count = completion.result.max(0) as usize;
+            flip(&mut self.inner.memory()[range.start..range.start + count]);
+        }
+        Some(completion)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.rules.sync()?;
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()?;
+        self.rules.close()
+    }
+}

@@ -1,0 +1,184 @@
+//! Mapped files: reads and writes are copies, and the page cache does the rest.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, ftruncate};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
+use tonnage_workload::{CachePolicy, Op};
+
+use crate::direct::NO_DIRECT;
+use crate::directory::failed;
+use crate::error::{Result, StorageError};
+use crate::files::Files;
+use crate::posix::{close, note_depth};
+use crate::{DirectMode, Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec};
+
+/// Files of a directory, mapped.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    files: Arc<Files>,
+}
+
+impl Mapped {
+    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
+        let why = "mapped files always go through the page cache";
+        let files = Files::new(spec)?;
+        match spec.direct {
+            DirectMode::Yes => return Err(StorageError::Unsupported(format!("{why}; use direct = \"no\", or kind posix or uring"))),
+            DirectMode::Auto => files.set_direct(false, Some((NO_DIRECT, why.to_owned()))),
+            DirectMode::No => {}
+        }
+        Ok(Self { files: Arc::new(files) })
+    }
+}
+
+impl Storage for Mapped {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        note_depth(&self.files, request, "mmap");
+        let files = Arc::clone(&self.files);
+        Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, opened: None })))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.files.length(file)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.files.settle(files, cache)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.files.clear()
+    }
+
+    fn facts(&self) -> Facts {
+        self.files.facts()
+    }
+}
+
+/// One task's file. The mapping is exactly `request.file_bytes` long.
+struct MappedFile {
+    files: Arc<Files>,
+    request: OpenRequest,
+    opened: Option<(Mapping, OwnedFd)>,
+}
+
+impl MappedFile {
+    fn mapping(&self) -> io::Result<&Mapping> {
+        self.opened.as_ref().map(|(mapping, _)| mapping).ok_or_else(|| Errno::BADF.into())
+    }
+
+    /// Gives the file its length and its blocks. A store to a hole that the disk has no room for is a SIGBUS, which
+    /// would end the process; here it is an ENOSPC.
+    fn reserve(&self, handle: &OwnedFd) -> rustix::io::Result<()> {
+        let bytes = self.request.file_bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        match fallocate(handle, FallocateFlags::empty(), 0, bytes) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if (fstat(handle)?.st_size as u64) < bytes => ftruncate(handle, bytes),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl File for MappedFile {
+    fn open(&mut self) -> Result<()> {
+        let handle = self.files.open(&self.request, OFlags::empty())?;
+        let path = || self.files.directory().data_path(self.request.file);
+        let mut access = ProtFlags::READ;
+        if self.request.op == Op::Write {
+            access |= ProtFlags::WRITE;
+            self.reserve(&handle).map_err(|errno| failed("reserve space for", &path(), errno))?;
+        }
+        let mapping = Mapping::new(&handle, self.request.file_bytes as usize, access)
+            .map_err(|errno| failed("map", &path(), errno))?;
+        self.opened = Some((mapping, handle));
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(self.mapping()?.read(offset, buffer))
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        match self.mapping()?.write(offset, buffer) {
+            0 if !buffer.is_empty() => Err(Errno::FBIG.into()),
+            count => Ok(count),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.mapping()?.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.opened.take().map_or(Ok(()), |(_, handle)| close(handle))
+    }
+}
+
+/// A shared mapping of the start of a file. Its bytes are only ever copied through raw pointers: other tasks and
+/// processes may map the same file, so no Rust reference to them would be true.
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+    writable: bool,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(handle: &OwnedFd, length: usize, access: ProtFlags) -> rustix::io::Result<Self> {
+        let writable = access.contains(ProtFlags::WRITE);
+        if length == 0 {
+            return Ok(Self { start: NonNull::dangling(), length, writable });
+        }
+        // SAFETY: a new mapping aliases no Rust value.
+        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, handle, 0) }?;
+        Ok(Self { start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, length, writable })
+    }
+
+    /// Where `offset` is, and how many of `wanted` bytes are mapped from there.
+    fn at(&self, offset: u64, wanted: usize) -> (*mut u8, usize) {
+        let offset = (offset as usize).min(self.length);
+        // SAFETY: at most one past the end of the mapping.
+        (unsafe { self.start.as_ptr().add(offset) }, wanted.min(self.length - offset))
+    }
+
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let (from, count) = self.at(offset, buffer.len());
+        // SAFETY: `count` bytes are mapped and fit in the buffer, which is no part of the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), count) };
+        count
+    }
+
+    fn write(&self, offset: u64, buffer: &[u8]) -> usize {
+        let (to, count) = self.at(offset, if self.writable { buffer.len() } else { 0 });
+        // SAFETY: as above; the mapping is writable when there is anything to copy.
+        unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr(), to, count) };
+        count
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.length > 0 {
+            // SAFETY: the whole mapping, which is ours.
+            unsafe { msync(self.start.as_ptr().cast(), self.length, MsyncFlags::SYNC) }?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: the mapping made in `new`; nothing borrows it.
+            let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+        }
+    }
+}

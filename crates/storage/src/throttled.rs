@@ -1,0 +1,188 @@
+//! A storage of known speed: another one, slowed to a rate that all lanes share.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tonnage_workload::CachePolicy;
+
+use crate::error::Result;
+use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage};
+
+/// Time that an idle or late storage may catch up on; more would be a burst above the rate.
+const CREDIT_NS: u64 = 10_000_000;
+
+/// Another storage, at most at these rates.
+pub struct Throttled {
+    inner: Arc<dyn Storage>,
+    meter: Arc<Meter>,
+}
+
+impl Throttled {
+    /// `inner` at no more than so many bytes and operations a second, over all its lanes. `None`: no limit.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Storage>, bytes_per_s: Option<u64>, operations_per_s: Option<u64>) -> Self {
+        let meter = Meter {
+            origin: Instant::now(),
+            ns_per_byte: bytes_per_s.map_or(0.0, |rate| 1e9 / rate.max(1) as f64),
+            ns_per_operation: operations_per_s.map_or(0.0, |rate| 1e9 / rate.max(1) as f64),
+            bytes_until_ns: AtomicU64::new(0),
+            operations_until_ns: AtomicU64::new(0),
+        };
+        Self { inner, meter: Arc::new(meter) }
+    }
+}
+
+impl Storage for Throttled {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let meter = Arc::clone(&self.meter);
+        Ok(match self.inner.lane(request)? {
+            Lane::Sync(inner) => Lane::Sync(Box::new(ThrottledFile { inner, meter })),
+            Lane::Queued(inner) => {
+                let (due_ns, held) = (vec![0; request.queue_depth], Vec::with_capacity(request.queue_depth));
+                Lane::Queued(Box::new(ThrottledQueue { inner, meter, due_ns, held }))
+            }
+        })
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.inner.length(file)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.inner.settle(files, cache)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()
+    }
+
+    fn facts(&self) -> Facts {
+        self.inner.facts()
+    }
+}
+
+/// Two buckets, each kept as the time until which its tokens are spent.
+struct Meter {
+    origin: Instant,
+    ns_per_byte: f64,
+    ns_per_operation: f64,
+    bytes_until_ns: AtomicU64,
+    operations_until_ns: AtomicU64,
+}
+
+impl Meter {
+    fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+
+    /// Takes tokens for one operation; when it may complete.
+    fn take(&self, bytes: usize) -> u64 {
+        let now = self.now_ns();
+        let by_bytes = spend(&self.bytes_until_ns, now, bytes as f64 * self.ns_per_byte);
+        by_bytes.max(spend(&self.operations_until_ns, now, self.ns_per_operation))
+    }
+
+    fn sleep_until(&self, due_ns: u64) {
+        let wait = due_ns.saturating_sub(self.now_ns());
+        if wait > 0 {
+            thread::sleep(Duration::from_nanos(wait));
+        }
+    }
+}
+
+/// Spends `cost` nanoseconds of a bucket from `now` on (or from a little before, if it had time left).
+fn spend(until_ns: &AtomicU64, now_ns: u64, cost_ns: f64) -> u64 {
+    let cost = cost_ns.round() as u64;
+    let next = |until: u64| until.max(now_ns.saturating_sub(CREDIT_NS)) + cost;
+    let before = until_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| Some(next(until)));
+    next(before.unwrap_or_else(|same| same))
+}
+
+struct ThrottledFile {
+    inner: Box<dyn File>,
+    meter: Arc<Meter>,
+}
+
+impl File for ThrottledFile {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let due = self.meter.take(buffer.len());
+        let count = self.inner.read_at(offset, buffer);
+        self.meter.sleep_until(due);
+        count
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let due = self.meter.take(buffer.len());
+        let count = self.inner.write_at(offset, buffer);
+        self.meter.sleep_until(due);
+        count
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()
+    }
+}
+
+struct ThrottledQueue {
+    inner: Box<dyn Queue>,
+    meter: Arc<Meter>,
+    /// By slot: when its operation may complete.
+    due_ns: Vec<u64>,
+    /// Completions of the storage that are not due yet, or not taken; the last due first.
+    held: Vec<(u64, Completion)>,
+}
+
+impl Queue for ThrottledQueue {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+        self.inner.set_memory(memory)
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        self.inner.memory()
+    }
+
+    fn push(&mut self, request: Request) {
+        self.due_ns[request.slot as usize] = self.meter.take(request.length);
+        self.inner.push(request);
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        self.inner.submit_and_wait(wait_for.saturating_sub(self.held.len()))?;
+        while let Some(completion) = self.inner.next_completion() {
+            self.held.push((self.due_ns[completion.slot as usize], completion));
+        }
+        self.held.sort_unstable_by_key(|(due, _)| std::cmp::Reverse(*due));
+        if let Some((due, _)) = wait_for.checked_sub(1).and_then(|last| self.held.iter().rev().nth(last)) {
+            self.meter.sleep_until(*due);
+        }
+        Ok(())
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        let (due, _) = *self.held.last()?;
+        if due > self.meter.now_ns() { None } else { self.held.pop().map(|(_, completion)| completion) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()
+    }
+}

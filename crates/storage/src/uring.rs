@@ -1,0 +1,247 @@
+//! `io_uring`: several operations in flight, with the file and the memory made known to the kernel beforehand.
+//!
+//! One ring a task. It is made disabled and enabled by `open`, on the thread that will use it (`SINGLE_ISSUER` binds
+//! it there), so `lane` and `set_memory` may be called on any thread; everything from `open` to `close` belongs on one.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::fs::{OFlags, fsync};
+use rustix::io::Errno;
+use tonnage_workload::{CachePolicy, Op};
+
+use crate::error::{Result, StorageError};
+use crate::files::Files;
+use crate::posix::{PosixFile, close};
+use crate::serial::Serial;
+use crate::{Buffer, Completion, Facts, Lane, OpenRequest, Queue, Request, Residency, Storage, TargetSpec};
+
+/// Files of a directory, through `io_uring`.
+#[derive(Debug)]
+pub(crate) struct Uring {
+    files: Arc<Files>,
+}
+
+impl Uring {
+    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
+        Ok(Self { files: Arc::new(Files::new(spec)?) })
+    }
+}
+
+impl Storage for Uring {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let direct = self.files.decide_direct(request)?;
+        let files = Arc::clone(&self.files);
+        let ring = match make_ring(request.queue_depth as u32) {
+            Ok(ring) => ring,
+            // Switched off (sysctl kernel.io_uring_disabled, seccomp), not there, or over RLIMIT_MEMLOCK before 5.12.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES | libc::ENOMEM)) => {
+                self.files.set_flag("io_uring", false);
+                self.files.note("io-uring-off", || {
+                    format!("io_uring cannot be used here ({error}); operations were done one at a time by pread and pwrite")
+                });
+                let file = Box::new(PosixFile::new(files, *request, direct));
+                return Ok(Lane::Queued(Box::new(Serial::new(file, request.queue_depth))));
+            }
+            Err(source) => {
+                let path = self.files.directory().path().to_owned();
+                return Err(StorageError::Path { action: "set up io_uring for", path, source });
+            }
+        };
+        self.files.set_flag("io_uring", true);
+        Ok(Lane::Queued(Box::new(UringQueue::new(files, *request, direct, ring))))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.files.length(file)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.files.settle(files, cache)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.files.clear()
+    }
+
+    fn facts(&self) -> Facts {
+        self.files.facts()
+    }
+}
+
+/// A disabled ring with the best flags that this kernel takes.
+fn make_ring(depth: u32) -> io::Result<IoUring> {
+    let mut error = io::Error::from(Errno::INVAL);
+    // Completions handled by the task itself when it waits (6.1), without an interrupt to it (5.19), plain (5.10).
+    for level in [2, 1, 0] {
+        let mut builder = IoUring::builder();
+        builder.dontfork().setup_r_disabled();
+        if level >= 1 {
+            builder.setup_coop_taskrun().setup_submit_all();
+        }
+        if level >= 2 {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        match builder.build(depth.max(1)) {
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => error = e,
+            other => return other,
+        }
+    }
+    Err(error)
+}
+
+/// One task's ring and file.
+struct UringQueue {
+    files: Arc<Files>,
+    request: OpenRequest,
+    flags: OFlags,
+    ring: IoUring,
+    /// Freed by hand: never while the kernel may still write to it.
+    memory: ManuallyDrop<Option<Buffer>>,
+    handle: Option<OwnedFd>,
+    fixed_buffers: bool,
+    fixed_file: bool,
+    enabled: bool,
+    in_flight: usize,
+}
+
+impl UringQueue {
+    fn new(files: Arc<Files>, request: OpenRequest, direct: bool, ring: IoUring) -> Self {
+        let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
+        // A table with one empty place, filled by `open`: making the table takes longer than filling it.
+        let fixed_file = ring.submitter().register_files(&[-1]).is_ok();
+        files.set_flag("registered_files", fixed_file);
+        Self {
+            files,
+            request,
+            flags,
+            ring,
+            memory: ManuallyDrop::new(None),
+            handle: None,
+            fixed_buffers: false,
+            fixed_file,
+            enabled: false,
+            in_flight: 0,
+        }
+    }
+
+    fn entry(&self, request: &Request, start: *mut u8) -> squeue::Entry {
+        let length = request.length as u32;
+        let plain = types::Fd(self.handle.as_ref().map_or(-1, AsRawFd::as_raw_fd));
+        macro_rules! on_file {
+            ($opcode:ident $(, $more:expr)?) => {
+                if self.fixed_file {
+                    opcode::$opcode::new(types::Fixed(0), start, length $(, $more)?).offset(request.offset).build()
+                } else {
+                    opcode::$opcode::new(plain, start, length $(, $more)?).offset(request.offset).build()
+                }
+            };
+        }
+        match (request.op, self.fixed_buffers) {
+            (Op::Read, true) => on_file!(ReadFixed, 0),
+            (Op::Read, false) => on_file!(Read),
+            (Op::Write, true) => on_file!(WriteFixed, 0),
+            (Op::Write, false) => on_file!(Write),
+        }
+    }
+}
+
+impl Queue for UringQueue {
+    fn open(&mut self) -> Result<()> {
+        let refused = |error: io::Error| StorageError::Path {
+            action: "use io_uring on",
+            path: self.files.directory().data_path(self.request.file),
+            source: error,
+        };
+        if !self.enabled {
+            self.ring.submitter().register_enable_rings().map_err(refused)?;
+            self.enabled = true;
+        }
+        let handle = self.files.open(&self.request, self.flags)?;
+        if self.fixed_file {
+            self.ring.submitter().register_files_update(0, &[handle.as_raw_fd()]).map_err(refused)?;
+        }
+        self.handle = Some(handle);
+        Ok(())
+    }
+
+    fn set_memory(&mut self, mut memory: Buffer) -> Result<()> {
+        let whole = [libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }];
+        // SAFETY: the memory stays mapped until the ring is idle (see `drop`).
+        let registered = unsafe { self.ring.submitter().register_buffers(&whole) };
+        self.fixed_buffers = registered.is_ok();
+        self.files.set_flag("fixed_buffers", self.fixed_buffers);
+        if let Err(error) = registered {
+            self.files.note("no-fixed-buffers", || {
+                format!("the kernel did not take the buffers beforehand ({error}; often RLIMIT_MEMLOCK); it looks them up at each operation")
+            });
+        }
+        *self.memory = Some(memory);
+        Ok(())
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        self.memory.as_deref_mut().unwrap_or_default()
+    }
+
+    fn push(&mut self, request: Request) {
+        let bytes = &mut self.memory.as_deref_mut().unwrap_or_default()[request.start..][..request.length];
+        let start = bytes.as_mut_ptr();
+        let entry = self.entry(&request, start).user_data(u64::from(request.slot));
+        // SAFETY: the range was checked to lie in the memory, which outlives the operation (see `drop`), and the
+        // handle stays open until `close`.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.expect("the ring has room for as many as the depth");
+        self.in_flight += 1;
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        loop {
+            match self.ring.submit_and_wait(wait_for) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            // A call that a signal cut short, or that took only a part, is not yet what was asked.
+            if self.ring.submission().is_empty() && self.ring.completion().len() >= wait_for {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        let entry = self.ring.completion().next()?;
+        self.in_flight -= 1;
+        Some(Completion { slot: entry.user_data() as u32, result: entry.result() })
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(fsync(self.handle.as_ref().ok_or(Errno::BADF)?)?)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some(handle) = self.handle.take() else { return Ok(()) };
+        if self.fixed_file {
+            // The table holds the file as well and would keep it open.
+            self.ring.submitter().register_files_update(0, &[-1])?;
+        }
+        close(handle)
+    }
+}
+
+impl Drop for UringQueue {
+    fn drop(&mut self) {
+        while self.in_flight > 0 {
+            if self.submit_and_wait(1).is_err() {
+                // The kernel may still write to the memory (a task that died on another thread): better leaked.
+                return;
+            }
+            while self.next_completion().is_some() {}
+        }
+        // SAFETY: dropped once, here, with nothing in flight.
+        unsafe { ManuallyDrop::drop(&mut self.memory) };
+    }
+}

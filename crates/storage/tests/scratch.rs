@@ -1,0 +1,169 @@
+//! What may be made, taken over and removed.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use tonnage_storage::{Scratch, StorageError, StorageKind, TargetSpec, open};
+
+fn posix(directory: &Path) -> tonnage_storage::Result<std::sync::Arc<dyn tonnage_storage::Storage>> {
+    open(&TargetSpec { kind: StorageKind::Posix, directory: Some(directory.to_owned()), direct: tonnage_storage::DirectMode::No })
+}
+
+/// A directory as a dead process of this host would have left it.
+fn abandoned(parent: &Path, run_id: &str) -> std::path::PathBuf {
+    let scratch = Scratch::create(parent, run_id).unwrap();
+    let path = scratch.path().to_owned();
+    let marker = path.join("TONNAGE-SCRATCH");
+    let own = format!("\"pid\":{}", std::process::id());
+    let text = fs::read_to_string(&marker).unwrap();
+    assert!(text.contains(&own), "{text}");
+    // No process of that number can be: the kernel's largest is 2^22.
+    let mut file = File::options().write(true).truncate(true).open(&marker).unwrap();
+    file.write_all(text.replace(&own, "\"pid\":999999999").as_bytes()).unwrap();
+    path
+}
+
+#[test]
+fn it_is_private_marked_and_gone_after_remove() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    let path = home.path().join(".tonnage-a1");
+    assert_eq!(scratch.path(), path);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    File::create_new(path.join("data.00000003")).unwrap();
+    scratch.remove().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_second_one_of_the_same_name_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let _first = Scratch::create(home.path(), "a1").unwrap();
+    let error = Scratch::create(home.path(), "a1").unwrap_err();
+    assert_eq!(error.io().map(std::io::Error::kind), Some(std::io::ErrorKind::AlreadyExists));
+}
+
+#[test]
+fn foreign_things_stay_and_are_named() {
+    for plant in [(|path: &Path| drop(File::create_new(path).unwrap())) as fn(&Path), |path| symlink("/", path).unwrap(), |path| fs::create_dir(path).unwrap()] {
+        for name in ["notes.txt", "data.1"] {
+            let home = tempfile::tempdir().unwrap();
+            let scratch = Scratch::create(home.path(), "a1").unwrap();
+            let path = scratch.path().to_owned();
+            plant(&path.join(name));
+            File::create_new(path.join("data.00000000")).unwrap();
+            let error = scratch.remove().unwrap_err();
+            assert_eq!(error.io().and_then(std::io::Error::raw_os_error), Some(libc::ENOTEMPTY));
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(path.join(name).symlink_metadata().is_ok());
+            assert!(!path.join("data.00000000").exists(), "the space is given back");
+            assert_eq!(Scratch::leftovers(home.path()).unwrap().len(), 1, "it can be found and removed later");
+        }
+    }
+}
+
+#[test]
+fn a_link_named_like_data_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    let link = scratch.path().join("data.00000000");
+    symlink(home.path(), &link).unwrap();
+    let error = scratch.remove().unwrap_err();
+    assert!(error.to_string().contains("data.00000000"), "{error}");
+    assert!(link.symlink_metadata().is_ok());
+}
+
+#[test]
+fn a_directory_that_took_its_place_is_not_touched() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    let path = scratch.path().to_owned();
+    let moved = home.path().join("moved");
+    assert!(std::process::Command::new("mv").arg(&path).arg(&moved).status().unwrap().success());
+    fs::create_dir(&path).unwrap();
+    File::create_new(moved.join("data.00000000")).unwrap();
+    File::create_new(path.join("data.00000000")).unwrap();
+    let error = scratch.remove().unwrap_err();
+    assert!(matches!(error, StorageError::NotOurs { .. }), "{error}");
+    assert!(path.join("data.00000000").exists() && moved.join("data.00000000").exists());
+}
+
+#[test]
+fn without_its_marker_nothing_is_removed() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    let (path, storage) = (scratch.path().to_owned(), posix(scratch.path()).unwrap());
+    File::create_new(path.join("data.00000000")).unwrap();
+    let mut marker = File::options().write(true).truncate(true).open(path.join("TONNAGE-SCRATCH")).unwrap();
+    marker.write_all(br#"{"run_id":"b2","pid":1,"pid_start_ticks":0,"host":"elsewhere"}"#).unwrap();
+    assert!(matches!(storage.clear(), Err(StorageError::NotOurs { .. })));
+    assert!(matches!(scratch.remove(), Err(StorageError::NotOurs { .. })));
+    assert!(path.join("data.00000000").exists());
+}
+
+#[test]
+fn an_unmarked_directory_is_no_target() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(matches!(posix(home.path()), Err(StorageError::NotOurs { .. })));
+    let target = home.path().join("target");
+    File::create_new(&target).unwrap();
+    symlink(&target, home.path().join("TONNAGE-SCRATCH")).unwrap();
+    assert!(matches!(posix(home.path()), Err(StorageError::NotOurs { .. })), "a link is no marker");
+}
+
+#[test]
+fn leftovers_tell_the_dead_from_the_living() {
+    let home = tempfile::tempdir().unwrap();
+    let living = Scratch::create(home.path(), "living").unwrap();
+    abandoned(home.path(), "dead");
+    fs::create_dir(home.path().join(".tonnage-unmarked")).unwrap();
+    symlink(living.path(), home.path().join(".tonnage-link")).unwrap();
+    let found = Scratch::leftovers(home.path()).unwrap();
+    let seen: Vec<_> = found.iter().map(|left| (left.run_id.as_str(), left.alive)).collect();
+    assert_eq!(seen, [("dead", Some(false)), ("living", Some(true))]);
+    assert_eq!(found[1].pid, std::process::id());
+}
+
+#[test]
+fn a_dead_run_is_taken_over_and_a_living_one_is_not() {
+    let home = tempfile::tempdir().unwrap();
+    let path = abandoned(home.path(), "dead");
+    let scratch = Scratch::reopen(&path).unwrap();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].alive, Some(true), "it is ours now");
+    scratch.remove().unwrap();
+    assert!(!path.exists());
+
+    let path = abandoned(home.path(), "busy");
+    let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", owner.id())).unwrap();
+    let ticks = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().to_owned();
+    let marker = path.join("TONNAGE-SCRATCH");
+    let text = fs::read_to_string(&marker).unwrap();
+    let began = text.split("\"pid_start_ticks\":").nth(1).unwrap().split(',').next().unwrap();
+    let text = text.replace("999999999", &owner.id().to_string()).replace(&format!(":{began},"), &format!(":{ticks},"));
+    File::options().write(true).truncate(true).open(&marker).unwrap().write_all(text.as_bytes()).unwrap();
+    let refused = Scratch::reopen(&path);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert!(refused.unwrap_err().to_string().contains("still works"));
+    Scratch::reopen(&path).unwrap().remove().unwrap();
+}
+
+#[test]
+fn bad_parents_and_names_get_one_clear_line() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    File::create_new(&file).unwrap();
+    let text = |parent: &Path, run_id: &str| Scratch::create(parent, run_id).unwrap_err().to_string();
+    let missing = home.path().join("missing");
+    assert_eq!(text(&missing, "a1"), format!("cannot open the directory {}: No such file or directory (os error 2)", missing.display()));
+    assert_eq!(text(&file, "a1"), format!("cannot open the directory {}: Not a directory (os error 20)", file.display()));
+    for name in ["", "a/b", "..\n", &"x".repeat(300)] {
+        assert!(text(home.path(), name).contains("run id"));
+    }
+    assert!(text(Path::new("/proc"), "a1").starts_with("cannot create the directory /proc/.tonnage-a1: "));
+}

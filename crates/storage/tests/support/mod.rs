@@ -1,0 +1,180 @@
+//! What the tests of this crate share: a scratch directory with a storage in it, and a task's loop over a lane.
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use tempfile::TempDir;
+use tonnage_storage::{Buffer, Completion, DirectMode, Lane, OpenRequest, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
+
+pub const SEED: u64 = 11;
+
+pub static VERIFIER: LazyLock<Verifier> = LazyLock::new(|| Verifier::new(Payload::new(PayloadKind::Unique, SEED)));
+
+/// Puts a wrapper, or nothing, around a storage.
+pub type Wrap = fn(Arc<dyn Storage>) -> Arc<dyn Storage>;
+
+/// A kind of storage as the suite sees it.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub storage: StorageKind,
+    pub direct: DirectMode,
+    pub wrap: Wrap,
+}
+
+impl Kind {
+    pub fn has_files(&self) -> bool {
+        self.storage != StorageKind::Memory
+    }
+
+    pub fn open(&self, directory: &Path) -> tonnage_storage::Result<Arc<dyn Storage>> {
+        let spec = TargetSpec { kind: self.storage, directory: Some(directory.to_owned()), direct: self.direct };
+        Ok((self.wrap)(open(&spec)?))
+    }
+}
+
+/// A storage in a scratch directory of its own.
+pub struct Rig {
+    pub home: TempDir,
+    pub scratch: Scratch,
+    pub storage: Arc<dyn Storage>,
+}
+
+impl Rig {
+    pub fn new(kind: &Kind, place: &Path) -> Self {
+        let home = tempfile::tempdir_in(place).unwrap();
+        let scratch = Scratch::create(home.path(), "test").unwrap();
+        let storage = kind.open(scratch.path()).unwrap();
+        Self { home, scratch, storage }
+    }
+
+    pub fn file_path(&self, file: u32) -> PathBuf {
+        self.scratch.path().join(format!("data.{file:08}"))
+    }
+
+    /// Writes `count` transfers of `size` to file 0.
+    pub fn fill(&self, size: usize, count: u64) {
+        let geometry = geometry(size, count, Access::Sequential);
+        write_all(&*self.storage, &geometry, 1);
+    }
+}
+
+/// A tmpfs, and a directory on a disk.
+pub fn places() -> [PathBuf; 2] {
+    [PathBuf::from("/dev/shm"), disk()]
+}
+
+pub fn disk() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+pub fn geometry(size: usize, count: u64, access: Access) -> Geometry {
+    let transfer_size = size as u64;
+    Geometry { transfer_size, block_size: transfer_size * count, segments: 1, layout: Layout::FilePerTask, access }
+}
+
+pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
+    OpenRequest {
+        file: 0,
+        op,
+        file_bytes: geometry.file_bytes(1),
+        transfer_size: geometry.transfer_size as usize,
+        queue_depth: depth,
+    }
+}
+
+/// Writes each transfer of file 0 once.
+pub fn write_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
+    let payload = Payload::new(PayloadKind::Unique, SEED);
+    let size = geometry.transfer_size as usize;
+    let mut memory = Buffer::new(Payload::arena_bytes(PayloadKind::Unique, size, depth)).unwrap();
+    let mut arena = Arena::fill(payload, 0, size, depth, &mut memory);
+    let mut offsets = geometry.offsets(0, 1, SEED);
+    match storage.lane(&request(geometry, Op::Write, depth)).unwrap() {
+        Lane::Sync(mut file) => {
+            file.open().unwrap();
+            for _ in 0..geometry.operations() {
+                let offset = offsets.next_offset();
+                let range = arena.next(&mut memory, 0, 0, offset);
+                assert_eq!(file.write_at(offset, &memory[range]).unwrap(), size);
+            }
+            file.sync().unwrap();
+            file.close().unwrap();
+        }
+        Lane::Queued(mut queue) => {
+            queue.set_memory(memory).unwrap();
+            queue.open().unwrap();
+            let next = |queue: &mut dyn Queue, slot: u32| {
+                let offset = offsets.next_offset();
+                let range = arena.next(queue.memory(), slot as usize, 0, offset);
+                Request { slot, op: Op::Write, offset, start: range.start, length: range.len() }
+            };
+            drive(&mut *queue, depth, geometry.operations(), next, |_, _, completion| assert_eq!(completion.result, size as i32));
+            queue.sync().unwrap();
+            queue.close().unwrap();
+        }
+    }
+}
+
+/// Reads each transfer of file 0 once and verifies it.
+pub fn read_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
+    let size = geometry.transfer_size as usize;
+    let span = size.next_multiple_of(4096);
+    let mut memory = Buffer::new(span * depth).unwrap();
+    let mut offsets = geometry.offsets(0, 1, SEED + 1);
+    match storage.lane(&request(geometry, Op::Read, depth)).unwrap() {
+        Lane::Sync(mut file) => {
+            file.open().unwrap();
+            for _ in 0..geometry.operations() {
+                let offset = offsets.next_offset();
+                assert_eq!(file.read_at(offset, &mut memory[..size]).unwrap(), size);
+                assert_eq!(VERIFIER.check(&memory[..size], 0, offset), Ok(()));
+            }
+            file.close().unwrap();
+        }
+        Lane::Queued(mut queue) => {
+            queue.set_memory(memory).unwrap();
+            queue.open().unwrap();
+            let next = |_: &mut dyn Queue, slot: u32| {
+                let (offset, start) = (offsets.next_offset(), slot as usize * span);
+                Request { slot, op: Op::Read, offset, start, length: size }
+            };
+            drive(&mut *queue, depth, geometry.operations(), next, |queue, request, completion| {
+                assert_eq!(completion.result, size as i32);
+                let bytes = &queue.memory()[request.start..][..size];
+                assert_eq!(VERIFIER.check(bytes, 0, request.offset), Ok(()));
+            });
+            queue.close().unwrap();
+        }
+    }
+}
+
+/// Keeps `depth` operations in flight until `count` are done, each slot exactly once at a time.
+pub fn drive(
+    queue: &mut dyn Queue,
+    depth: usize,
+    count: u64,
+    mut next: impl FnMut(&mut dyn Queue, u32) -> Request,
+    mut done: impl FnMut(&mut dyn Queue, Request, Completion),
+) {
+    let mut slots: Vec<Option<Request>> = vec![None; depth];
+    let (mut pushed, mut ended) = (0, 0);
+    while ended < count {
+        for (number, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| slot.is_none()) {
+            if pushed < count {
+                let request = *slot.insert(next(queue, number as u32));
+                queue.push(request);
+                pushed += 1;
+            }
+        }
+        queue.submit_and_wait(1).unwrap();
+        let before = ended;
+        while let Some(completion) = queue.next_completion() {
+            let request = slots[completion.slot as usize].take().expect("a completion of an operation in flight");
+            done(queue, request, completion);
+            ended += 1;
+        }
+        assert!(ended > before, "submit_and_wait(1) came back with nothing");
+    }
+}
