@@ -1,0 +1,93 @@
+"""What a run says: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
+so that an imported or a ten-year-old result can be analysed again.
+
+numpy and scipy are imported inside the functions that need them: ``--help`` and ``--version`` do not wait for them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tonnage.analysis.loadline import Estimate, estimate, load_line
+from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
+from tonnage.analysis.search import Search
+from tonnage.records import Run
+
+__all__ = ["Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "points"]
+
+
+def points(run: Run) -> list[Point]:
+    """The points measured so far: what :class:`Search` decides on."""
+    from tonnage.analysis.points import points_of
+
+    return points_of(run, run.trials())
+
+
+def analyse(run: Run) -> Analysis:
+    """Everything that can be said about ``run``. RecordError where its files cannot be read."""
+    from tonnage.analysis import models
+    from tonnage.analysis.findings import Evidence, judge
+    from tonnage.analysis.findings.time import stalls_of
+    from tonnage.analysis.points import points_of
+    from tonnage.analysis.promises import promises_of
+
+    trials, events = run.trials(), run.events()
+    found = points_of(run, trials)
+    curves = {key: curve for key, curve in _curves(found).items() if len(curve) > 1}
+    estimates = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
+    objective = (run.manifest.get("search") or {}).get("p99_ns")
+    lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
+    evidence = Evidence(
+        run=run,
+        trials=trials,
+        events=events,
+        points=found,
+        load_lines=lines,
+        estimates=estimates,
+        steady=_steady(run, found),
+        tasks=_tasks(run),
+    )
+    findings = judge(evidence)
+    return Analysis(
+        run=str(run.path),
+        points=tuple(found),
+        load_lines=tuple(lines),
+        models=tuple(
+            model
+            for (op, group), curve in curves.items()
+            for model in models.fit(op, group, [p.tasks for p in curve], [p.median for p in curve])
+        ),
+        findings=tuple(findings),
+        promises=promises_of(evidence, findings),
+        ceilings=tuple(run.manifest.get("ceilings") or ()),
+        cost=run.manifest.get("cost"),
+        stalls=tuple(stalls_of(events)),
+    )
+
+
+def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+    curves: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    for point in found:
+        curves[point.op, point.group].append(point)
+    return curves
+
+
+def _steady(run: Run, found: Sequence[Point]) -> dict[str, Any]:
+    from tonnage.analysis.steady import steady_window
+
+    windows = {}
+    for record in (record for point in found for record in point.records):
+        series = run.series(record)
+        window = steady_window(series) if series else None
+        if window:
+            windows[record] = window
+    return windows
+
+
+def _tasks(run: Run) -> Mapping[str, list[dict[str, Any]]]:
+    tasks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for task in run.tasks():
+        tasks[task["record"]].append(task)
+    return tasks

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.results import LoadLine
+from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics import CONFIDENCE, student_t
+from tonnage.analysis.text import count, rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,8 @@ class Estimate:
     plateau_high: float
     noise: float
     """Relative noise of one trial, pooled over all points."""
+    declines: bool
+    """More tasks than the plateau needs make it slower."""
     why: str
     """Why it was not reached; empty where it was."""
 
@@ -97,9 +100,17 @@ def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDEN
     knee = inside[0] if inside else high
     why = _why_not_reached(curve, knee)
     return Estimate(
-        not why, None if why else knee, low, high, float(plateau), float(plateau_low), float(plateau_high),
-        math.sqrt(curve.variance), why,
-    )  # fmt: skip
+        reached=not why,
+        knee=None if why else knee,
+        knee_low=low,
+        knee_high=high,
+        plateau=float(plateau),
+        plateau_low=float(plateau_low),
+        plateau_high=float(plateau_high),
+        noise=math.sqrt(curve.variance),
+        declines=end < len(curve.tasks),
+        why=why,
+    )
 
 
 def _curve_of(values: Mapping[int, Sequence[float]]) -> _Curve:
@@ -196,35 +207,30 @@ def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
     return best
 
 
-def load_line(
-    op: str,
-    group: str,
-    values: Mapping[int, Sequence[float]],
-    p99_of: Mapping[int, int] | None = None,
-    p99_ns: int | None = None,
-) -> LoadLine:
-    """The load line of one operation as a result. ``p99_of``: tasks → measured p99, for an objective ``p99_ns``."""
-    found = estimate(values)
-    top = max(values)
-    why = f"not reached within {top} tasks: {found.why}"
-    if found.reached:
-        why = (
-            f"{found.knee} tasks [{found.knee_low}, {found.knee_high}] reach 95 % of the "
-            f"{found.plateau / 1e9:.3g} GB/s plateau; more only add latency"
-        )
+def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99_ns: int | None = None) -> LoadLine:
+    """The load line of one curve as a result. ``p99_ns``: a latency objective, read from the points' own p99."""
+    top = max(point.tasks for point in points)
+    reached = found.reached
+    latency = {point.tasks: point.latency["p99_ns"] for point in points if point.latency.get("p99_ns") is not None}
     return LoadLine(
         op=op,
         group=group,
-        reached=found.reached,
+        reached=reached,
         tasks=found.knee,
-        tasks_low=found.knee_low if found.reached else None,
-        tasks_high=found.knee_high if found.reached else None,
-        confidence=CONFIDENCE if any(len(v) > 1 for v in values.values()) else 0.0,
-        plateau_bytes_per_s=round(found.plateau) if found.reached else None,
-        plateau_low=round(found.plateau_low) if found.reached else None,
-        plateau_high=round(found.plateau_high) if found.reached else None,
+        tasks_low=found.knee_low if reached else None,
+        tasks_high=found.knee_high if reached else None,
+        confidence=CONFIDENCE if any(point.repetitions > 1 for point in points) else 0.0,
+        plateau_bytes_per_s=round(found.plateau) if reached else None,
+        plateau_low=round(found.plateau_low) if reached else None,
+        plateau_high=round(found.plateau_high) if reached else None,
         max_tasks_tried=top,
-        why=why,
+        why=_sentence(found) if reached else f"not reached within {count(top, 'task')}: {found.why}",
         p99_ns=p99_ns,
-        p99_tasks=largest_within(p99_of or {}, p99_ns) if p99_ns is not None else None,
+        p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
+
+
+def _sentence(found: Estimate) -> str:
+    verb = "reaches" if found.knee == 1 else "reach"
+    reach = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}] {verb} 95 % of the {rate(found.plateau)} plateau"
+    return f"{reach}; more {'lose throughput' if found.declines else 'only add latency'}"

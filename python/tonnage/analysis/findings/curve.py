@@ -1,0 +1,80 @@
+"""Findings about the curve of throughput over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.text import duration, rate, share, some
+
+CLIENT_SHARE = 0.5
+"""The generator's own cost is within a factor of two of the whole."""
+CPU_BUSY = 0.9
+"""Share of the host's processors in use from which they are the limit."""
+
+
+@finding("no-plateau")
+def no_plateau(evidence: Evidence) -> Iterator[Finding]:
+    for line in evidence.load_lines:
+        if not line.reached:
+            yield Finding(
+                "no-plateau",
+                subject(line.op, line.group),
+                line.why,
+                "Raise --max-tasks, add nodes, or give a larger --budget; until then no cap on jobs follows from this run.",
+            )
+
+
+@finding("client-limited")
+def client_limited(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.simulated:
+        return
+    for op, group, points in evidence.curves():
+        top = max(points, key=lambda point: point.median)
+        limit = _generator_share(evidence, top) or _busy_processors(evidence, top)
+        if limit:
+            yield Finding(
+                "client-limited",
+                subject(op, group, top.tasks),
+                f"{limit} at {rate(top.median)}",
+                "This is the limit of this host, not of the storage, which may carry more: measure from more nodes, "
+                "or with larger transfers.",
+            )
+
+
+def _generator_share(evidence: Evidence, point: Point) -> str | None:
+    """Whether the generator's own time for an operation is a large part of all the time it takes."""
+    cost = evidence.run.manifest.get("cost") or {}
+    own_ns = cost.get("ns_per_operation")
+    if not own_ns or not point.operations_per_s:
+        return None
+    whole_ns = point.tasks * 1e9 / point.operations_per_s
+    part = own_ns / whole_ns
+    if part < CLIENT_SHARE:
+        return None
+    return f"{share(part)} of the {duration(whole_ns)} of an operation is the generator's own {duration(own_ns)}"
+
+
+def _busy_processors(evidence: Evidence, point: Point) -> str | None:
+    host = evidence.run.manifest.get("host") or {}
+    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    lines = [evidence.line(record) for record in point.records]
+    if not processors or any(line.get("cpu_user_ns") is None for line in lines):
+        return None
+    used = sum(line["cpu_user_ns"] + line["cpu_system_ns"] for line in lines)
+    part = used / (processors * sum(line["elapsed_ns"] for line in lines))
+    return f"{share(part)} of {processors} processors were busy" if part >= CPU_BUSY else None
+
+
+@finding("single-repetition")
+def single_repetition(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        single = [str(point.tasks) for point in points if point.repetitions == 1]
+        if single:
+            yield Finding(
+                "single-repetition",
+                subject(op, group),
+                f"measured once only, so without an interval: {some(single)} tasks",
+                "One run can be off by any amount: give a larger --budget, or repeats in the campaign file.",
+            )

@@ -1,0 +1,61 @@
+"""Findings about the host, and fallbacks that the storage took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tonnage.analysis.findings.registry import Evidence, finding
+from tonnage.analysis.results import Finding
+from tonnage.analysis.text import count
+
+LOAD_PER_CPU = 0.5
+"""Load average of the last minute, per processor."""
+IO_PRESSURE = 10.0
+"""Per cent of the last ten seconds in which some process waited for I/O."""
+
+_ADVICE = {
+    "no-direct": "Operations went through the page cache: read the cache state of each figure.",
+    "direct-unaligned": "Give a transfer size that is a multiple of the device's block, or accept buffered figures.",
+    "io-uring-off": "Operations were synchronous: the queue depth had no effect. Ask for kernel.io_uring_disabled=0, or more tasks.",
+    "no-fixed-buffers": "Each operation pays for mapping its buffer: raise the limit of locked memory (ulimit -l).",
+    "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
+}
+
+
+@finding("load-present")
+def load_present(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.simulated:
+        return
+    before = evidence.run.manifest.get("load_before") or {}
+    processors = (evidence.run.manifest.get("host") or {}).get("cpu_count") or 1
+    load = before.get("load_1min") or 0.0
+    waiting = ((before.get("pressure") or {}).get("io") or {}).get("some_avg10") or 0.0
+    reasons = []
+    if load > LOAD_PER_CPU * processors:
+        reasons.append(f"the load average was {load:.2g} on {count(processors, 'processor')}")
+    if waiting > IO_PRESSURE:
+        reasons.append(f"processes waited for I/O {waiting:.0f} % of the time")
+    if reasons:
+        yield Finding(
+            "load-present",
+            str((evidence.run.manifest.get("host") or {}).get("hostname") or "host"),
+            f"before the run began, {' and '.join(reasons)}",
+            "Other work shared this host: repeat on an idle one, or read these figures as what is left beside it.",
+        )
+
+
+@finding("notes")
+def notes(evidence: Evidence) -> Iterator[Finding]:
+    """Notes of the storage, each code once, under its own code."""
+    seen: dict[str, list[tuple[str, str]]] = {}
+    for line in evidence.trials:
+        for note in line.get("notes") or ():
+            seen.setdefault(note["code"], []).append((line["record"], note["message"]))
+    for code, places in seen.items():
+        records = list(dict.fromkeys(record for record, _ in places))
+        yield Finding(
+            code,
+            count(len(records), "trial"),
+            places[0][1],
+            _ADVICE.get(code, "A fallback was taken: the figures are those of the fallback."),
+        )

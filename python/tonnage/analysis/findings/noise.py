@@ -1,0 +1,70 @@
+"""Findings about repetitions that do not agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.statistics import student_t
+from tonnage.analysis.text import share
+
+SPREAD = 0.20
+"""Width of the middle two thirds of repetitions (two standard deviations), relative to their median."""
+DRIFT = 0.10
+"""Change over the run that is worth a sentence, once it is certain at 99.9 %."""
+_LEAST_DEGREES = 5
+
+
+@finding("unsteady")
+def unsteady(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        reason = _spread(points) or _drift(evidence, points)
+        if reason:
+            yield Finding(
+                "unsteady",
+                subject(op, group),
+                reason,
+                "Something else uses this storage, or it is not settled: repeat at another hour, and trust only the intervals.",
+            )
+
+
+def _spread(points: Sequence[Point]) -> str | None:
+    """Pooled over all points: a single one has too few repetitions to tell 5 % from 20 %."""
+    squares, degrees = 0.0, 0
+    for point in points:
+        logs = [math.log(value) for value in point.values]
+        mean = sum(logs) / len(logs)
+        squares += sum((y - mean) ** 2 for y in logs)
+        degrees += len(logs) - 1
+    if degrees < _LEAST_DEGREES:
+        return None
+    width = 2 * math.sqrt(squares / degrees)
+    if width <= SPREAD:
+        return None
+    return f"the middle two thirds of equal trials span {share(width)} of their median (from {degrees} repetitions)"
+
+
+def _drift(evidence: Evidence, points: Sequence[Point]) -> str | None:
+    """Whether what is left after each point's mean follows the order of the trials."""
+    import numpy as np
+
+    x, y = [], []
+    for point in points:
+        logs = np.log(np.asarray(point.values, dtype=float))
+        order = np.array([evidence.line(record)["trial"] for record in point.records], dtype=float)
+        x.append(order - order.mean())
+        y.append(logs - logs.mean())
+    order, rest = np.concatenate(x), np.concatenate(y)
+    degrees = len(order) - len(points) - 1
+    squares = float((order**2).sum())
+    if degrees < _LEAST_DEGREES or squares == 0:
+        return None
+    slope = float((order * rest).sum()) / squares
+    error = math.sqrt(float(((rest - slope * order) ** 2).sum()) / degrees / squares)
+    trials = [evidence.line(record)["trial"] for point in points for record in point.records]
+    change = math.expm1(slope * (max(trials) - min(trials)))
+    if abs(change) < DRIFT or abs(slope) < student_t(0.999, degrees) * error:
+        return None
+    return f"throughput drifted by {100 * change:+.0f} % from the first trial to the last"

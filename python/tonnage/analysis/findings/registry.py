@@ -1,0 +1,81 @@
+"""Where findings are registered, and what they may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.analysis.loadline import Estimate
+from tonnage.analysis.results import Finding, LoadLine, Point
+from tonnage.analysis.steady import Steady
+from tonnage.records import Run
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything a finding may look at; nothing that is not in the records or computed from them."""
+
+    run: Run
+    trials: Sequence[Line]
+    events: Sequence[Line]
+    points: Sequence[Point]
+    load_lines: Sequence[LoadLine]
+    estimates: Mapping[tuple[str, str], Estimate]
+    """By (op, group)."""
+    steady: Mapping[str, Steady]
+    """By record, where a steady window was found."""
+    tasks: Mapping[str, Sequence[Line]]
+    """Lines of ``tasks.jsonl`` by record."""
+
+    @property
+    def target(self) -> Line:
+        return self.run.manifest.get("target") or {}
+
+    @property
+    def simulated(self) -> bool:
+        """Nothing that this host did or was could have changed a simulated result."""
+        return self.target.get("kind") == "sim"
+
+    @property
+    def memory_backed(self) -> bool:
+        """The storage is this host's memory: there is no device that a cache could hide."""
+        return bool(self.target.get("memory_backed")) or self.target.get("kind") in ("null", "memory")
+
+    def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
+        """``(op, group, points)``, ascending in tasks."""
+        for op, group in dict.fromkeys((point.op, point.group) for point in self.points):
+            yield op, group, [point for point in self.points if (point.op, point.group) == (op, group)]
+
+    def line(self, record: str) -> Line:
+        """The trial line of a record."""
+        return next(line for line in self.trials if line["record"] == record)
+
+
+Judge = Callable[[Evidence], Iterator[Finding]]
+REGISTRY: dict[str, Judge] = {}
+
+
+def finding(code: str) -> Callable[[Judge], Judge]:
+    """Registers a judge. Its findings have this code (or, for passed-through notes, codes of their own)."""
+
+    def register(judge: Judge) -> Judge:
+        REGISTRY[code] = judge
+        return judge
+
+    return register
+
+
+def subject(op: str, group: str = "", tasks: int | None = None) -> str:
+    """What a finding is about: ``read``, ``write, access random, 8 tasks``."""
+    parts = [op, *([group] if group else [])]
+    if tasks is not None:
+        parts.append(f"{tasks} task{'s' if tasks != 1 else ''}")
+    return ", ".join(parts)
+
+
+def judge(evidence: Evidence) -> list[Finding]:
+    """All findings of a run, in the order of the registry."""
+    return [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]

@@ -1,0 +1,92 @@
+"""Findings about what happened inside a trial."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
+from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.steady import RULE
+from tonnage.analysis.text import count, duration, share, some
+
+WARM_UP = 0.10
+"""Difference between a whole trial and its steady window, in the median of a curve's trials."""
+STRAGGLER = 0.5
+"""A task below this share of the median task's rate lags."""
+_MOSTLY = 0.5
+"""Share of a curve's trials in which a task must lag: once is chance."""
+
+
+@finding("stall")
+def stall(evidence: Evidence) -> Iterator[Finding]:
+    stalls = stalls_of(evidence.events)
+    if not stalls:
+        return
+    longest = max(stalls, key=lambda event: event.get("duration_ns") or 0)
+    records = list(dict.fromkeys(str(event.get("record")) for event in stalls))
+    yield Finding(
+        "stall",
+        some(records),
+        f"{count(len(stalls), 'stall')}, the longest {duration(longest.get('duration_ns') or 0)} of {longest.get('record')}: "
+        "a task completed nothing for at least 1 s",
+        "No average shows this. Look at the time series, and at locks, lease recovery or flushing on the servers at that time.",
+    )
+
+
+def stalls_of(events: Sequence[Line]) -> list[dict[str, Any]]:
+    """The events that are stalls."""
+    return [dict(event) for event in events if event["kind"] == "stall"]
+
+
+@finding("warm-up")
+def warm_up(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        windows = [evidence.steady[r] for point in points for r in point.records if r in evidence.steady]
+        ratios = [w.whole_bytes_per_s / w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s]
+        if not ratios:
+            continue
+        difference = statistics.median(ratios) - 1
+        if abs(difference) < WARM_UP:
+            continue
+        start = duration(statistics.median(w.start_ns for w in windows))
+        kind = "below" if difference < 0 else "above"
+        yield Finding(
+            "warm-up",
+            subject(op, group),
+            f"whole trials are {share(abs(difference))} {kind} their steady window, which begins after {start} ({RULE})",
+            "Give longer trials, so that the start counts less"
+            + ("." if difference < 0 else "; a buffer filled up first, and the storage's own rate is the later one."),
+        )
+
+
+@finding("straggler-task")
+def straggler_task(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        several = [point for point in points if point.tasks > 1]
+        slowest = [found for point in several for found in _slowest(evidence, point)]
+        lagging = [(number, part) for number, part in slowest if part < STRAGGLER]
+        if not slowest or len(lagging) <= _MOSTLY * len(slowest):
+            continue
+        part = statistics.median(part for _, part in lagging)
+        yield Finding(
+            "straggler-task",
+            subject(op, group),
+            f"in {len(lagging)} of {len(slowest)} trials the slowest task ran at {share(part)} of the median task's rate",
+            "One device, server or processor is slower, or hands out turns unfairly: the per-task view shows which task it is.",
+        )
+
+
+def _slowest(evidence: Evidence, point: Point) -> Iterator[tuple[int, float]]:
+    """Of each repetition: its slowest task, and that task's rate as a share of the median task's."""
+    for record in point.records:
+        rates = {
+            task["task"]: task["bytes"] / (task["end_ns"] - task["start_ns"])
+            for task in evidence.tasks.get(record, ())
+            if task["end_ns"] > task["start_ns"]
+        }
+        if len(rates) > 1:
+            middle = statistics.median_high(rates.values())
+            worst = min(rates, key=rates.__getitem__)
+            yield worst, rates[worst] / middle if middle else 1.0

@@ -1,0 +1,120 @@
+"""Findings about figures that are not what they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.results import Finding
+from tonnage.analysis.text import count, rate, share, some
+
+ABOVE_CEILING = 1.05
+"""A figure this many times a measured ceiling is above it, not beside it."""
+
+
+@finding("trial-failed")
+def trial_failed(evidence: Evidence) -> Iterator[Finding]:
+    failed = [line for line in evidence.trials if line["status"] == "failed"]
+    for (phase, purpose), group in groupby(sorted(failed, key=_kind), key=_kind):
+        lines = list(group)
+        records = some([line["record"] for line in lines])
+        yield Finding(
+            "trial-failed",
+            phase if purpose == "measure" else f"{phase} ({purpose})",
+            f"{count(len(lines), 'trial')} failed ({records}): {lines[0].get('reason') or 'no reason recorded'}",
+            "Their figures are left out. Find the cause before trusting the rest; events.jsonl and first_error say where.",
+        )
+
+
+def _kind(line: object) -> tuple[str, str]:
+    return line["phase"], line["purpose"]  # type: ignore[index]
+
+
+@finding("damaged-data")
+def damaged_data(evidence: Evidence) -> Iterator[Finding]:
+    for line in evidence.trials:
+        verify = line.get("verify") or {}
+        if not verify.get("damaged_operations"):
+            continue
+        places = verify.get("first_damage") or []
+        where = f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}" if places else ""
+        yield Finding(
+            "damaged-data",
+            line["record"],
+            f"{count(verify['damaged_operations'], 'operation')} read back other bytes than were written{where}",
+            "This storage returned wrong data. Stop using it for anything you need, and show its vendor this record.",
+        )
+
+
+@finding("cache-read")
+def cache_read(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.memory_backed:
+        return  # memory-backed says it: there is no device behind it
+    for op, group, points in evidence.curves():
+        warm = [point for point in points if point.cache_state == "warm"]
+        if not warm:
+            continue
+        shares = [point.cache_device_share for point in warm if point.cache_device_share is not None]
+        measured = f"{share(min(shares))} to {share(max(shares))}" if shares else "less than 95 %"
+        tasks = some([str(point.tasks) for point in warm])
+        yield Finding(
+            "cache-read",
+            subject(op, group),
+            f"{measured} of the bytes came from a device, at {tasks} tasks; the rest came from this host's page cache",
+            "These are figures of memory, not of the storage: read with direct I/O, drop the cache before each trial, "
+            "or use files larger than memory.",
+        )
+
+
+@finding("above-ceiling")
+def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.simulated:
+        return
+    for name, ceiling in _ceilings(evidence).items():
+        for op, group, points in evidence.curves():
+            above = [point for point in points if point.median > ABOVE_CEILING * ceiling]
+            if above:
+                top = max(above, key=lambda point: point.median)
+                yield Finding(
+                    "above-ceiling",
+                    subject(op, group, top.tasks),
+                    f"{rate(top.median)} is above the measured {name} ceiling of {rate(ceiling)}",
+                    "Data cannot have moved this fast on the path you mean: look for a cache, compression, "
+                    "holes in files, or a ceiling measured while the host was busy.",
+                )
+
+
+def _ceilings(evidence: Evidence) -> dict[str, int]:
+    """The highest measured value of each ceiling, in bytes per second."""
+    highest: dict[str, int] = {}
+    for ceiling in evidence.run.manifest.get("ceilings") or ():
+        value = ceiling.get("bytes_per_s")
+        if value:
+            highest[ceiling["name"]] = max(value, highest.get(ceiling["name"], 0))
+    return highest
+
+
+@finding("memory-backed")
+def memory_backed(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.target.get("memory_backed"):
+        yield Finding(
+            "memory-backed",
+            str(evidence.target.get("name") or evidence.target.get("path") or "target"),
+            f"the file system is {evidence.target.get('file_system') or 'one'} that lives in memory",
+            "These are figures of this host's memory. Give a directory on the storage that you want to know.",
+        )
+
+
+@finding("wrapped")
+def wrapped(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        lines = [evidence.line(record) for point in points for record in point.records]
+        again = [line for line in lines if op == "write" and line.get("wrapped")]
+        if again:
+            yield Finding(
+                "wrapped",
+                subject(op, group),
+                f"in {count(len(again), 'trial')} of {len(lines)} tasks came to the end of their block and overwrote it",
+                "Overwriting can be faster or slower than writing new data: give a larger block size, or a shorter trial.",
+            )

@@ -1,0 +1,68 @@
+"""Curves drawn dashed beside the points. They describe; the load line does not come from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tonnage.analysis.results import Model
+
+_CURVE_POINTS = 64
+_BREAKS = 400
+
+
+def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float]) -> list[Model]:
+    """Both models through the medians ``rates`` (bytes per second) at ``tasks``; none for fewer than three points."""
+    if len(tasks) < 3 or min(rates) <= 0:
+        return []
+    found = [("usl", fit_usl(tasks, rates), usl), ("hinge", fit_hinge(tasks, rates), hinge)]
+    grid = _grid(max(tasks))
+    return [
+        Model(op, group, name, parameters, tuple((n, law(n, **parameters)) for n in grid))
+        for name, parameters, law in found
+    ]
+
+
+def usl(tasks: float, one: float, contention: float, coherency: float) -> float:
+    """Universal Scalability Law (Gunther 1993): X = λN / (1 + σ(N − 1) + κN(N − 1)); λ in bytes per second."""
+    return one * tasks / (1 + contention * (tasks - 1) + coherency * tasks * (tasks - 1))
+
+
+def hinge(tasks: float, plateau: float, knee: float) -> float:
+    """Proportional up to ``knee`` tasks, flat after it: X = P·min(1, N/b)."""
+    return plateau * min(1.0, tasks / knee)
+
+
+def fit_usl(tasks: Sequence[int], rates: Sequence[float]) -> dict[str, float]:
+    """Least squares of relative errors. N/X is linear in its coefficients, which are not negative, so no start is guessed."""
+    import numpy as np
+    from scipy.optimize import nnls
+
+    n, x = np.asarray(tasks, float), np.asarray(rates, float)
+    inverse = n / x
+    columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / inverse[:, None]
+    # Bytes per second make the coefficients tiny; scaled to about 1 they are solved exactly as well as they can be.
+    scale = float(inverse[0])
+    (base, contention, coherency), _ = nnls(columns * scale, np.ones_like(n))
+    base = max(base, 1e-12)
+    return {
+        "one": float(1 / (base * scale)),
+        "contention": float(contention / base),
+        "coherency": float(coherency / base),
+    }
+
+
+def fit_hinge(tasks: Sequence[int], rates: Sequence[float]) -> dict[str, float]:
+    """Least squares of logarithms over a fine grid of knees; the plateau that fits each is a mean."""
+    import numpy as np
+
+    n, y = np.asarray(tasks, float), np.log(np.asarray(rates, float))
+    breaks = np.geomspace(float(n.min()), float(n.max()), _BREAKS)
+    shape = np.minimum(0.0, np.log(n[None, :] / breaks[:, None]))
+    level = (y - shape).mean(axis=1)
+    best = int(((y - shape - level[:, None]) ** 2).sum(axis=1).argmin())
+    return {"plateau": float(np.exp(level[best])), "knee": float(breaks[best])}
+
+
+def _grid(top: int) -> list[float]:
+    return [math.exp(math.log(top) * i / (_CURVE_POINTS - 1)) for i in range(_CURVE_POINTS)] if top > 1 else [1.0]

@@ -1,0 +1,161 @@
+"""The twelve promises of the Method page, each ticked from what the records hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tonnage.analysis.findings.registry import Evidence
+from tonnage.analysis.results import Finding, Promise
+from tonnage.analysis.steady import RULE
+from tonnage.analysis.text import count, some
+from tonnage.records.lines import rate
+
+Verdict = tuple[bool | None, str]
+Check = Callable[[Evidence, Sequence[Finding]], Verdict]
+
+
+def promises_of(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Promise, ...]:
+    """All twelve, in their order. ``kept`` is None where a promise does not apply to the run."""
+    return tuple(
+        Promise(number, title, *check(evidence, findings)) for number, (title, check) in enumerate(_PROMISES, 1)
+    )
+
+
+def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    lines = [line for line in evidence.trials if line["status"] == "ok"]
+    wrong = [line["record"] for line in lines if not _one_span(line)]
+    if wrong:
+        return False, f"start, end and rate do not agree in {some(wrong)}"
+    late = max((line["last_start_ns"] - line["first_start_ns"] for line in lines), default=0)
+    return bool(lines), f"{count(len(lines), 'phase')}: rate is all bytes over first start to last end; starts at most {late} ns apart"
+
+
+def _one_span(line: dict) -> bool:  # type: ignore[type-arg]
+    instants = [line.get(f"{name}_ns") for name in ("first_start", "last_start", "first_done", "last_done")]
+    if any(instant is None for instant in instants):
+        return False
+    first, last, done, end = instants
+    span = end - first
+    return first <= last and done <= end and line.get("elapsed_ns") == span and line.get(
+        "bandwidth_bytes_per_s"
+    ) == rate(line["bytes"], span)
+
+
+def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    writes = [line for line in evidence.trials if line["phase"] == "write" and line["purpose"] == "measure"]
+    reads = [line for line in evidence.trials if line["phase"] == "read" and line["status"] == "ok"]
+    silent = [line["record"] for line in writes if not line.get("durability")]
+    silent += [line["record"] for line in reads if not (line.get("cache") or {}).get("state")]
+    if silent:
+        return False, f"nothing is said about {some(silent)}"
+    kinds = sorted({line["durability"] for line in writes})
+    states = sorted({line["cache"]["state"] for line in reads})
+    said = [f"writes: {', '.join(kinds)}"] if kinds else []
+    said += [f"reads: cache {', '.join(states)}"] if states else []
+    return (True, "; ".join(said)) if said else (None, "nothing was measured")
+
+
+def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
+    if evidence.simulated:
+        return None, "a simulated storage has no ceiling on this host"
+    names = [ceiling["name"] for ceiling in evidence.run.manifest.get("ceilings") or ()]
+    if not names:
+        return False, "no ceiling was measured in this run"
+    flagged = sum(found.code == "above-ceiling" for found in findings)
+    return True, f"compared with {some(sorted(set(names)))}; {count(flagged, 'curve')} above, each flagged"
+
+
+def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    state = evidence.run.manifest.get("state")
+    bad = [line["record"] for line in evidence.trials if line["status"] != "ok"]
+    if state == "running":
+        return None, "the run has not ended"
+    if state == "complete" and not bad:
+        return True, f"all {count(len(evidence.trials), 'phase')} have a record that ended well"
+    named = f"; not ok: {some(bad)}" if bad else ""
+    return state in ("interrupted", "failed"), f"the run says it is {state}{named}"
+
+
+def _integers(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    wrong = [
+        f"{line['record']}.{key}"
+        for line in evidence.trials
+        for key, value in line.items()
+        if key.endswith(("_ns", "bytes", "_per_s")) and value is not None and type(value) is not int
+    ]
+    return not wrong, f"not an integer: {some(wrong)}" if wrong else "every count and time in trials.jsonl is an integer"
+
+
+def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
+    if not evidence.points:
+        return None, "nothing was measured"
+    seed = evidence.run.manifest.get("seed")
+    single = [found.subject for found in findings if found.code == "single-repetition"]
+    least = min(point.repetitions for point in evidence.points)
+    if seed is None:
+        return False, "no seed is recorded"
+    if single:
+        return False, f"the budget was spent before every point was repeated ({some(single)}); seed {seed}"
+    return True, f"every point has at least {least} repetitions, in an order drawn from seed {seed}"
+
+
+def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    rooms = (("series", "parquet"), ("latency", "hlog"))
+    missing = [
+        line["record"]
+        for line in evidence.trials
+        if line["status"] == "ok"
+        and not all((evidence.run.path / room / f"{line['record']}.{end}").exists() for room, end in rooms)
+    ]
+    if missing:
+        return False, f"no series or histogram of {some(missing)}"
+    stalls = sum(event["kind"] == "stall" for event in evidence.events)
+    steady = f"steady window by {RULE} in {len(evidence.steady)} of them"
+    return True, f"kept for {count(len(evidence.trials), 'phase')}; {steady}; {count(stalls, 'stall')} counted"
+
+
+def _open_loop(_: Evidence, __: Sequence[Finding]) -> Verdict:
+    return None, "no trial was rate-limited"
+
+
+def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    if not evidence.load_lines:
+        return None, "no curve over tasks was measured"
+    said = [f"{line.op}: {line.tasks} [{line.tasks_low}, {line.tasks_high}]" for line in evidence.load_lines if line.reached]
+    said += [f"{line.op}: not reached within {line.max_tasks_tried}" for line in evidence.load_lines if not line.reached]
+    return True, "; ".join(said)
+
+
+def _own_cost(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    if evidence.simulated:
+        return None, "a simulated storage has no generator"
+    cost = evidence.run.manifest.get("cost") or {}
+    if not cost.get("ns_per_operation"):
+        return False, "the generator's own cost was not measured in this run"
+    return True, f"{cost['ns_per_operation']} ns an operation on the null storage"
+
+
+def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    wanted = ("tonnage_version", "command_line", "campaign", "seed", "target", "host")
+    missing = [key for key in wanted if evidence.run.manifest.get(key) is None]
+    return not missing, f"the manifest lacks {', '.join(missing)}" if missing else f"the manifest holds {', '.join(wanted)}"
+
+
+def _calibrated(_: Evidence, __: Sequence[Finding]) -> Verdict:
+    return None, "a promise of the program, not of a run: make test prints the coverage of every interval"
+
+
+_PROMISES: tuple[tuple[str, Check], ...] = (
+    ("Phases start at a barrier and end with the last task", _barrier),
+    ("Durability and cache state are measured and said", _durability),
+    ("No figure above a measured ceiling without a flag", _ceilings),
+    ("A requested phase without a record is a failure", _complete),
+    ("Bytes and nanoseconds are integers", _integers),
+    ("Repeated until narrow or out of budget, in random order", _repeats),
+    ("Series and histograms kept, steady window by rule, stalls counted", _series),
+    ("Open-loop latency counts from the intended start", _open_loop),
+    ("Load line with an interval and bracketing points, or not reached", _load_line),
+    ("The generator's own cost is measured in the same run", _own_cost),
+    ("The manifest holds what is needed to repeat the run", _repeatable),
+    ("Every estimator is calibrated against the simulator", _calibrated),
+)

@@ -1,0 +1,75 @@
+"""Where a trial becomes steady, by a named rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+RULE = "MSER-5 (White 1997)"
+_BATCH = 5
+_LEAST_BATCHES = 10
+"""Below this many batches of five, single intervals are used (MSER-1): a trial of a second has ten."""
+_LEAST_INTERVALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """A steady window of a trial, in nanoseconds from its first start."""
+
+    start_ns: int
+    end_ns: int
+    bandwidth_bytes_per_s: int
+    """Inside the window."""
+    whole_bytes_per_s: int
+    """Over the whole series."""
+
+
+def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:
+    """``(start_ns, end_ns, bytes)`` of all tasks together, ascending. A last interval cut short joins the one before."""
+    merged: dict[int, tuple[int, int]] = {}
+    for start, end, moved in zip(series["start_ns"], series["end_ns"], series["bytes"], strict=True):
+        last, total = merged.get(start, (end, 0))
+        merged[start] = (max(last, end), total + moved)
+    rows = [(start, end, moved) for start, (end, moved) in sorted(merged.items()) if end > start]
+    if len(rows) > 1 and 2 * (rows[-1][1] - rows[-1][0]) < rows[0][1] - rows[0][0]:
+        start, _, moved = rows[-2]
+        rows[-2:] = [(start, rows[-1][1], moved + rows[-1][2])]
+    return rows
+
+
+def steady_window(series: Mapping[str, Sequence[int]]) -> Steady | None:
+    """The window that the rule leaves; None for fewer than five intervals, or where it would cut more than half away."""
+    rows = intervals(series)
+    if len(rows) < _LEAST_INTERVALS:
+        return None
+    batch = _BATCH if len(rows) >= _BATCH * _LEAST_BATCHES else 1
+    rates = [moved * 1e9 / (end - start) for start, end, moved in rows]
+    first = truncation([sum(rates[i : i + batch]) / batch for i in range(0, len(rates) - batch + 1, batch)])
+    if first is None:
+        return None
+    inside = rows[first * batch :]
+    return Steady(inside[0][0], inside[-1][1], _rate(inside), _rate(rows))
+
+
+def truncation(values: Sequence[float]) -> int | None:
+    """MSER: how many first values to leave out so that the squared standard error of the mean of the rest is smallest.
+
+    At most half may go. None where the best cut is that half: it would rather go further, so nothing settled.
+    """
+    limit = len(values) // 2
+    best, best_error = limit, float("inf")
+    count, mean, squares = 0, 0.0, 0.0
+    # From the end, so that the variance of each tail is the one before it and one value more (Welford 1962).
+    for start in range(len(values) - 1, -1, -1):
+        count += 1
+        delta = values[start] - mean
+        mean += delta / count
+        squares += delta * (values[start] - mean)
+        if start <= limit and squares / count**2 <= best_error:
+            best, best_error = start, squares / count**2
+    return best if best < limit else None
+
+
+def _rate(rows: Sequence[tuple[int, int, int]]) -> int:
+    elapsed = rows[-1][1] - rows[0][0]
+    return sum(moved for _, _, moved in rows) * 10**9 // elapsed

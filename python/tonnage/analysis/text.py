@@ -1,0 +1,35 @@
+"""Figures as a sentence needs them: three digits and the unit spelled."""
+
+from __future__ import annotations
+
+
+def rate(bytes_per_s: float) -> str:
+    """``1.92 GB/s``: powers of ten."""
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= factor:
+            return f"{bytes_per_s / factor:.3g} {unit}" if bytes_per_s < 1000 * factor else f"{bytes_per_s / factor:.0f} {unit}"
+    return f"{bytes_per_s:.0f} B/s"
+
+
+def duration(ns: float) -> str:
+    """``1.5 s``, ``20 ms``, ``340 ns``."""
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= factor:
+            return f"{ns / factor:.3g} {unit}" if ns < 1000 * factor else f"{ns / factor:.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def share(fraction: float) -> str:
+    """``7 %``; below 1 % one digit more."""
+    return f"{100 * fraction:.0f} %" if fraction >= 0.01 or fraction == 0 else f"{100 * fraction:.1g} %"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 task``, ``8 tasks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def some(items: list[str], limit: int = 5) -> str:
+    """The first few of a list, and how many more."""
+    rest = len(items) - limit
+    return ", ".join(items[:limit]) + (f" and {rest} more" if rest > 0 else "")
