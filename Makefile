@@ -68,7 +68,7 @@ pytest:  # One pytest run, so that its last line counts every layer.
 	$(PYTEST) $(OTHERS) $(LAYERS)
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
-	$(PYTHON) -m bench
+	$(PYTHON) bench/run.py
 
 fmt:  ## Format Rust and Python
 	cargo fmt --all
