@@ -1,4 +1,4 @@
-"""Every key of a campaign file is described where it is defined, and explained on its page."""
+"""Every key of a campaign file and every option of the command line is described where it is defined and on its page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pydantic import BaseModel, Field
 from tonnage.campaign.load import valid_keys
 from tonnage.campaign.model import Campaign
+from tonnage.cli.options import COMMANDS, Command, Option
 
 from .tree import ROOT, read
 
 CAMPAIGN_PAGE = ROOT / "docs" / "campaign.md"
+OPTIONS_PAGE = ROOT / "docs" / "options.md"
 
 
 def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -42,6 +44,27 @@ def missing_keys(model: type[BaseModel], page: str) -> list[str]:
     return [key for key in valid_keys(model) if key not in shown]
 
 
+def option_complaints(commands: tuple[Command, ...], page: str) -> list[str]:
+    """Commands and options without words of their own, or of which a page says nothing."""
+    found = []
+    for command in commands:
+        if not (command.summary and command.description and command.examples):
+            found.append(f"{command.name}: lacks a summary, a description or an example")
+        if f"tonnage {command.name}" not in page:
+            found.append(f"docs/options.md says nothing of tonnage {command.name}")
+        for option in command.options:
+            if not option.help:
+                found.append(f"{command.name} {option.names[0]}: no help")
+            if not option.positional and f"`{option.names[0]}" not in page:
+                found.append(f"docs/options.md says nothing of {command.name} {option.names[0]}")
+    return found
+
+
+def test_every_option_has_words_and_a_place_on_the_page() -> None:
+    complaints = option_complaints(COMMANDS, read(OPTIONS_PAGE))
+    assert COMMANDS and not complaints, "\n".join(complaints)
+
+
 def test_every_key_of_a_campaign_file_is_on_its_page() -> None:
     page = read(CAMPAIGN_PAGE)
     missing = {table.__name__: keys for table in tables(Campaign) if (keys := missing_keys(table, page))}
@@ -65,3 +88,10 @@ class _Outer(BaseModel):
 def test_the_checks_see_a_silent_key_in_a_table_that_may_be_left_out() -> None:
     assert [undescribed(table) for table in tables(_Outer)] == [[], ["silent"]]
     assert missing_keys(_Inner, "A page on `told = 1`, and silent only in words.") == ["silent"]
+
+
+def test_the_check_of_options_sees_a_silent_command_and_a_hidden_option() -> None:
+    hidden = Command("attic", "look", "Looks.", (Option(("--lamp",), ""),), (("tonnage attic", "looks"),))
+    complaints = option_complaints((hidden,), "`tonnage attic` has no options.")
+    assert complaints == ["attic --lamp: no help", "docs/options.md says nothing of attic --lamp"]
+    assert len(option_complaints((Command("cellar", "", "", (), ()),), "")) == 2
