@@ -1,4 +1,4 @@
-"""Every key of a campaign file and every option of the command line is described where it is defined and on its page."""
+"""Every key of a campaign file and every option of the command line is described where it is defined, and on a page."""
 
 from __future__ import annotations
 
