@@ -1,0 +1,67 @@
+"""Where a cell's contenders run: one directory, one Tonnage target, and files that all of them share."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from load import Load
+
+
+class Ground:
+    """Context manager. The data files are laid out by Tonnage, and hard-linked into the peers' directories.
+
+    Sharing matters: which physical pages a file got decides its speed by tens of per cent on a virtual machine,
+    and by the size of the writes that made it on ext4.
+    """
+
+    def __init__(self, load: Load, place: Path, records: Path) -> None:
+        self.load = load
+        self.place = place
+        self.records = records
+        self.directory = Path()
+        self.target: Any = None
+        self.scratch: Any = None
+
+    def __enter__(self) -> Ground:
+        self.temporary = tempfile.TemporaryDirectory(dir=self.place, prefix="tonnage-bench-")
+        try:
+            self.directory = Path(self.temporary.name)
+            self.open_target()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def open_target(self) -> None:
+        from tonnage import _native
+
+        run = Path(tempfile.mkdtemp(dir=self.records, prefix="run-"))
+        for part in ("series", "heat", "latency"):
+            (run / part).mkdir()
+        kind = "null" if self.load.null else "uring" if self.load.depth > 1 else "posix"
+        spec: dict[str, Any] = {"kind": kind, "direct": "no"}
+        if not self.load.null:
+            self.scratch = _native.Scratch.create(str(self.directory), f"bench-{uuid.uuid4().hex[:12]}")
+            spec["directory"] = self.scratch.path
+        self.target = _native.Target(json.dumps(spec), series_directory=str(run))
+
+    def link(self, directory: Path, name: str) -> None:
+        """Makes the shared files appear in ``directory`` under ``name``, a format of ``task``."""
+        for task, file in enumerate(sorted(Path(self.scratch.path).glob("data.*"))):
+            (directory / name.format(task=task)).hardlink_to(file)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self.target is not None:
+                self.target.clear()
+            if self.scratch is not None:
+                self.scratch.remove()
+        finally:
+            self.temporary.cleanup()
