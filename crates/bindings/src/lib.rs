@@ -1,6 +1,8 @@
 //! `tonnage._native`: the engine and the simulator as Python sees them. Thin on purpose; `python/tonnage/_native.pyi`
 //! documents every call.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands owned values to its functions")]
+
 mod errors;
 mod phase;
 mod scratch;

@@ -98,13 +98,13 @@ impl Phase {
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut state = self.state();
         let result = match std::mem::replace(&mut *state, State::Taken) {
-            State::Real(phase) => match phase.take_result() {
-                Some(result) => result.map_err(|error| errors::engine(&error))?,
-                None => {
+            State::Real(phase) => {
+                let Some(result) = phase.take_result() else {
                     *state = State::Real(phase);
                     return Err(PyRuntimeError::new_err("the phase has not ended; wait until wait() is True"));
-                }
-            },
+                };
+                result.map_err(|error| errors::engine(&error))?
+            }
             State::Simulated(result) => *result,
             State::Failed(error) => return Err(error),
             State::Waiting(..) => return Err(PyRuntimeError::new_err("the phase never started; call go() first")),

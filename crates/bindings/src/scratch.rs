@@ -1,6 +1,7 @@
 //! The scratch directory.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,22 +10,31 @@ use crate::errors;
 
 /// See `_native.pyi`.
 #[pyclass(frozen, module = "tonnage._native")]
-pub struct Scratch(tonnage_storage::Scratch);
+pub struct Scratch {
+    path: PathBuf,
+    held: Mutex<Option<tonnage_storage::Scratch>>,
+}
+
+impl From<tonnage_storage::Scratch> for Scratch {
+    fn from(scratch: tonnage_storage::Scratch) -> Self {
+        Self { path: scratch.path().to_owned(), held: Mutex::new(Some(scratch)) }
+    }
+}
 
 #[pymethods]
 impl Scratch {
     #[staticmethod]
     fn create(parent: PathBuf, run_id: &str) -> PyResult<Self> {
-        tonnage_storage::Scratch::create(&parent, run_id).map(Self).map_err(|error| errors::storage(&error))
+        tonnage_storage::Scratch::create(&parent, run_id).map(Self::from).map_err(|error| errors::storage(&error))
     }
 
     #[staticmethod]
     fn reopen(path: PathBuf) -> PyResult<Self> {
-        tonnage_storage::Scratch::reopen(&path).map(Self).map_err(|error| errors::storage(&error))
+        tonnage_storage::Scratch::reopen(&path).map(Self::from).map_err(|error| errors::storage(&error))
     }
 
     #[staticmethod]
-    fn leftovers<'py>(py: Python<'py>, parent: PathBuf) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let found = tonnage_storage::Scratch::leftovers(&parent).map_err(|error| errors::storage(&error))?;
         found
             .into_iter()
@@ -42,10 +52,12 @@ impl Scratch {
 
     #[getter]
     fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
+        self.path.clone()
     }
 
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.remove()).map_err(|error| errors::storage(&error))
+        // A second call finds nothing left to remove.
+        let Some(scratch) = self.held.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        py.detach(|| scratch.remove()).map_err(|error| errors::storage(&error))
     }
 }
