@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Law = Callable[[Floats], Floats]
 
 WITHIN = 0.95
 """The load line reaches this share of the plateau."""
@@ -32,6 +33,8 @@ _PRIOR_NOISE, _PRIOR_WEIGHT = 0.02, 1.0
 _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
 _DRAWS = 2000
+_SCALES = (0.2, 3.0, 240)
+"""Scales of a law that are tried: from this many tasks to this many times the largest tried, in so many steps."""
 _SPAN = 1.25
 """The last point beyond the knee is at least this many times the knee."""
 _RISING = 0.5
@@ -77,6 +80,40 @@ class _Curve:
         return (self.variance / self.count) ** 0.5
 
 
+def _gradual(sharpness: float) -> tuple[Law, Law]:
+    """x·(1 + xᵖ)^(−1/p): a hyperbola for p = 1 (one queue), ever sharper with p; and its inverse."""
+    return (
+        lambda x: (1 + x**-sharpness) ** (-1 / sharpness),
+        lambda y: (y**-sharpness - 1) ** (-1 / sharpness),
+    )
+
+
+def _exponential(x: Floats) -> Floats:
+    import numpy as np
+
+    return -np.expm1(-x)
+
+
+def _exponential_inverse(y: Floats) -> Floats:
+    import numpy as np
+
+    return -np.log1p(-y)
+
+
+def _hinge(x: Floats) -> Floats:
+    import numpy as np
+
+    return np.minimum(1.0, x)
+
+
+LAWS: tuple[tuple[Law, Law], ...] = (
+    (_hinge, lambda y: y),
+    (_exponential, _exponential_inverse),
+    *map(_gradual, (1.0, 2.0, 3.0, 6.0)),
+)
+"""Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
+
+
 def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
     """Load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
 
@@ -86,11 +123,10 @@ def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDEN
 
     curve = _curve_of(values)
     end = _end_of_plateau(curve)
-    knees, plateaus = _draw(curve, end)
+    lows, highs, plateaus = _draw(curve, end)
     tail = (1 - confidence) / 2
-    first, last = (int(i) for i in np.quantile(knees, (tail, 1 - tail), method="inverted_cdf"))
-    low = int(curve.tasks[first - 1]) + 1 if first else 1
-    high = int(curve.tasks[last])
+    low = int(np.quantile(lows, tail, method="inverted_cdf"))
+    high = int(np.quantile(highs, 1 - tail, method="inverted_cdf"))
     plateau_low, plateau, plateau_high = np.exp(np.quantile(plateaus, (tail, 0.5, 1 - tail)))
     inside = [
         int(n)
@@ -145,28 +181,82 @@ def _end_of_plateau(curve: _Curve) -> int:
     return end
 
 
-def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], Floats]:
-    """Index of the knee and logarithm of the plateau in each of many draws from their posterior."""
+def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Lower and upper end of the knee, and logarithm of the plateau, in each of many draws from their posterior."""
     import numpy as np
 
     random = np.random.default_rng(0)
+    free, laws = _free_rise(curve, end), _laws(curve, end)
+    evidence = np.concatenate([free.evidence - math.log(len(free.evidence)), laws.evidence - math.log(len(laws.evidence))])
+    chance = np.exp(evidence - evidence.max())
+    drawn = random.choice(len(evidence), size=_DRAWS, p=chance / chance.sum())
+    misfit = np.concatenate([free.misfit, laws.misfit])[drawn]
+    freedom = curve.degrees + end - 1
+    noise = np.sqrt((curve.variance * curve.degrees + misfit) / random.chisquare(freedom, _DRAWS))
+    weight = np.concatenate([free.weight, laws.weight])[drawn]
+    plateau = np.concatenate([free.plateau, laws.plateau])[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(weight)
+
+    levels = curve.level[:end] + noise[:, None] * random.standard_normal((_DRAWS, end)) / np.sqrt(curve.count[:end])
+    at_least = (levels >= plateau[:, None] + math.log(WITHIN)) | (np.arange(end) >= drawn[:, None])
+    first = at_least.argmax(axis=1)
+    below = np.concatenate([[0], curve.tasks])
+    of_law = drawn >= end
+    knee = laws.knee[np.where(of_law, drawn - end, 0)]
+    return np.where(of_law, knee, below[first] + 1), np.where(of_law, knee, curve.tasks[first]), plateau
+
+
+@dataclass(frozen=True, slots=True)
+class _Hypotheses:
+    """Ways the curve may run, one an entry: how well each explains the levels, and the plateau it then has."""
+
+    evidence: Floats
+    misfit: Floats
+    plateau: Floats
+    weight: Floats
+    """Trials that the plateau is estimated from."""
+    knee: NDArray[np.int64]
+
+
+def _evidence(curve: _Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
+    """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
+    import numpy as np
+
+    within = curve.variance * curve.degrees
+    return -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - 0.5 * np.log(weight)
+
+
+def _free_rise(curve: _Curve, end: int) -> _Hypotheses:
+    """The plateau begins at point i; every level before it is free."""
+    import numpy as np
+
     count, level = curve.count[:end], curve.level[:end]
     weight = np.cumsum(count[::-1])[::-1]
     pooled = np.cumsum((count * level)[::-1])[::-1] / weight
     misfit = np.array([float((count[i:] * (level[i:] - pooled[i]) ** 2).sum()) for i in range(end)])
-    # Marginal likelihood of "the plateau begins at i", noise integrated out (a Student law), free levels spread as
-    # _PRIOR_LEVEL says.
-    within = curve.variance * curve.degrees
     free = 0.5 * np.log1p(count * _PRIOR_LEVEL**2 / curve.variance)
-    evidence = -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - (np.cumsum(free) - free)
-    chance = np.exp(evidence - evidence.max())
-    start = random.choice(end, size=_DRAWS, p=chance / chance.sum())
+    evidence = _evidence(curve, end, misfit, weight) - (np.cumsum(free) - free)
+    return _Hypotheses(evidence, misfit, pooled, weight, curve.tasks[:end])
 
-    scale = np.sqrt((within + misfit[start]) / random.chisquare(curve.degrees + end - 1 - start, _DRAWS))
-    plateau = pooled[start] + scale * random.standard_normal(_DRAWS) / np.sqrt(weight[start])
-    levels = level + scale[:, None] * random.standard_normal((_DRAWS, end)) / np.sqrt(count)
-    at_least = (levels >= plateau[:, None] + math.log(WITHIN)) | (np.arange(end) >= start[:, None])
-    return at_least.argmax(axis=1), plateau
+
+def _laws(curve: _Curve, end: int) -> _Hypotheses:
+    """The curve follows a law of saturation; plateau and knee are those within the tasks that were tried."""
+    import numpy as np
+
+    tasks, count, level = curve.tasks[:end].astype(float), curve.count[:end], curve.level[:end]
+    scale = np.geomspace(_SCALES[0], _SCALES[1] * tasks[-1], _SCALES[2])
+    shapes, knees = [], []
+    for law, inverse in LAWS:
+        x = tasks / scale[:, None]
+        top = law(x[:, -1])
+        shapes.append(np.log(law(x) / top[:, None]))
+        knees.append(np.ceil(scale * inverse(WITHIN * top) - 1e-9))
+    shape = np.concatenate(shapes)
+    total = float(count.sum())
+    plateau = ((level - shape) * count).sum(axis=1) / total
+    misfit = (count * (level - shape - plateau[:, None]) ** 2).sum(axis=1)
+    weight = np.full(len(misfit), total)
+    knee = np.clip(np.concatenate(knees), 1, tasks[-1]).astype(np.int64)
+    return _Hypotheses(_evidence(curve, end, misfit, weight), misfit, plateau, weight, knee)
 
 
 def _why_not_reached(curve: _Curve, knee: int) -> str:
