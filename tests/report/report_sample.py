@@ -16,6 +16,10 @@ from tonnage.report.source import Source
 TASKS = (1, 2, 4, 5, 6, 7, 8, 16, 32)
 PLATEAU = {"write": 1.92e9, "read": 3.4e9}
 KNEE = {"write": 6, "read": 12}
+_WHY = {
+    "write": "6 tasks [5, 8] reach 95 % of the 1.92 GB/s plateau; more only add latency",
+    "read": "12 tasks [5, 14] reach 95 % of the 3.4 GB/s plateau; more only add latency",
+}
 STALL_NS = 1_400_000_000
 SECOND = 1_000_000_000
 
@@ -210,9 +214,7 @@ def line(op: str, group: str = "", reached: bool = True, **changes: Any) -> Load
         "plateau_low": int(0.98 * plateau) if reached else None,
         "plateau_high": int(1.02 * plateau) if reached else None,
         "max_tasks_tried": 32,
-        "why": "Two points beyond the knee do not rise."
-        if reached
-        else "Throughput still rises between 16 and 32 tasks.",
+        "why": _WHY[op] if reached else "not reached within 32 tasks: throughput still rises at 32 tasks",
     }
     return LoadLine(**{**known, **changes})
 

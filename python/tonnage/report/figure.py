@@ -182,12 +182,12 @@ def rate_scale_title(largest: float, what: str = "Throughput", unit: str = "B/s"
 
 
 def level(y: float, colour: str, dash: str) -> dict[str, Any]:
-    """A horizontal line across the plot."""
+    """A horizontal line across the plot, from far left of it to far right, on a linear or a logarithmic axis."""
     return {
         "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
+        # The kit draws a line that is tied to the paper below the grid, which hides it.
+        "x0": 1e-6,
+        "x1": 1e6,
         "y0": y,
         "y1": y,
         "line": {"color": colour, "width": 1.2, "dash": dash},

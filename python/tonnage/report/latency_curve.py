@@ -87,9 +87,12 @@ def _spread_labels(curve: list[Point]) -> list[str]:
 
 
 def _label_side(curve: list[Point], at: int) -> str:
-    """Above a point while throughput rises; beside it where the curve climbs straight up and would be covered."""
-    before = curve[at - 1].median if at else 0.0
-    return "top center" if curve[at].median > before * 1.06 else "middle right"
+    """Above a point while throughput rises, below it at the bend, and beside it where the curve climbs straight up."""
+    rises = at == 0 or curve[at].median > 1.06 * curve[at - 1].median
+    bends = at + 1 < len(curve) and curve[at + 1].median <= 1.06 * curve[at].median
+    if rises:
+        return "bottom center" if bends else "top center"
+    return "middle right"
 
 
 def points_table(curve: list[Point]) -> Table:

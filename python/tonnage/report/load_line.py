@@ -147,11 +147,10 @@ def _knee(line: LoadLine | None) -> list[dict[str, Any]]:
     shapes = [
         {
             "type": "line",
-            "yref": "paper",
             "x0": line.tasks,
             "x1": line.tasks,
             "y0": 0,
-            "y1": 1,
+            "y1": 1e6,
             "line": {"color": KNEE, "width": 1.5},
             "layer": "between",
         }

@@ -24,7 +24,7 @@ MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
 _FILE = "report.html"
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[KMGT]iB|tasks?\b)")
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
 def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:

@@ -21,23 +21,14 @@ def interval(line: LoadLine) -> str:
     return f" [{line.tasks_low}, {line.tasks_high}]"
 
 
-def load_line(line: LoadLine) -> str:
-    """The answer of a run for one curve, without its subject."""
-    if not line.reached or line.tasks is None:
-        return f"not reached within {tasks(line.max_tasks_tried)}"
-    verb = "reaches" if line.tasks == 1 else "reach"
-    many = tasks(line.tasks, interval(line))
-    return f"{many} {verb} 95 % of the {units.rate(line.plateau_bytes_per_s)} plateau; more only add latency"
-
-
 def sentence(line: LoadLine) -> str:
     """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
-    return f"{subject(line.op, line.group)}: {load_line(line)}"
+    return f"{subject(line.op, line.group)}: {line.why}"
 
 
-def tasks(number: int, bounds: str = "") -> str:
+def tasks(number: int) -> str:
     """``1 task``, ``6 tasks``."""
-    return f"{number} {'task' if number == 1 else 'tasks'}{bounds}"
+    return f"{number} {'task' if number == 1 else 'tasks'}"
 
 
 def objective(line: LoadLine) -> str | None:

@@ -46,8 +46,6 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
 def _print_load_line(console: Console, line: LoadLine) -> None:
     style = "bold green" if line.reached else "bold yellow"
     console.print(Text(sentences.sentence(line), style=style), soft_wrap=True)
-    if not line.reached:
-        _print_indented(console, line.why)
     objective = sentences.objective(line)
     if objective:
         _print_indented(console, objective)

@@ -110,5 +110,6 @@
     select?.addEventListener("change", () => choose(section, exhibit, Number(select.value)));
     return choose(section, exhibit, exhibit.default);
   });
+  // Tests and printing scripts wait for this.
   Promise.all(all).then(() => { document.documentElement.dataset.drawn = "true"; });
 })();
