@@ -1,4 +1,5 @@
 use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 
 use tempfile::TempDir;
 
@@ -103,6 +104,25 @@ fn a_histogram_log_cut_at_the_end_of_a_line_is_an_error() {
     let last = text.lines().last().expect("a line").len() as u64 + 1;
     cut(&path, last);
     assert!(read_histograms(&path).expect_err("one is missing").to_string().contains("1 of 2 histograms"));
+}
+
+#[test]
+fn a_flipped_bit_never_makes_a_reader_panic() {
+    let directory = run_dir();
+    written(directory.path(), 5);
+    for name in ["series/0000-write.parquet", "latency/0000-write.hlog"] {
+        let path = directory.path().join(name);
+        let good = fs::read(&path).expect("reads");
+        let file = OpenOptions::new().write(true).open(&path).expect("opens");
+        let mut errors = 0;
+        for (place, byte) in good.iter().enumerate() {
+            file.write_all_at(&[byte ^ 0x80], place as u64).expect("damaged");
+            let damaged = if name.ends_with("hlog") { read_histograms(&path).is_err() } else { read_table(&path).is_err() };
+            errors += usize::from(damaged);
+            file.write_all_at(&[*byte], place as u64).expect("mended");
+        }
+        assert!(errors > good.len() / 4, "{name}: {errors} of {} flips were noticed", good.len());
+    }
 }
 
 #[test]
