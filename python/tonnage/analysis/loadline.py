@@ -41,6 +41,8 @@ _RISING = 0.5
 """A curve whose slope beyond the knee could be this (1 is proportional to tasks) still rises."""
 _DECLINE = 3.0
 """A level this many standard errors below the plateau before it is a decline, not noise."""
+_BESIDE_PEAK = 1.0
+"""The same for levels between the peak and a certain decline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,9 @@ def _end_of_plateau(curve: _Curve) -> int:
         last, before = end - 1, int(np.argmax(curve.level[: end - 1]))
         fall = curve.level[before] - curve.level[last]
         error = math.hypot(curve.error()[before], curve.error()[last])
-        if fall < max(-math.log(WITHIN), _DECLINE * error):
+        # Once a decline is certain, the curve has a peak, and its near side is suspect as well.
+        certain = max(-math.log(WITHIN), _DECLINE * error)
+        if fall < (certain if end == len(curve.tasks) else _BESIDE_PEAK * error):
             break
         end -= 1
     return end

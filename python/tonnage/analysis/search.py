@@ -1,10 +1,11 @@
-"""What to measure next to find a load line: double until it stops rising, bisect around the knee, repeat where it counts."""
+"""What to measure next to find a load line: double until it stops rising, bisect, repeat where it counts."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from tonnage.analysis.loadline import Estimate, estimate
@@ -60,7 +61,7 @@ class Search:
         while True:
             if tasks not in values:
                 return tasks
-            rate = sum(values[tasks]) / len(values[tasks])
+            rate = _mean(values[tasks])
             flat = 0 if rate > best * _RISE else flat + 1
             best = max(best, rate)
             if flat >= _CONFIRMING or tasks == self.max_tasks:
@@ -89,21 +90,29 @@ class Search:
         return sorted({*below, *inside, *beyond, *singles})
 
     def _between(self, values: dict[int, Sequence[int]], found: Estimate) -> int | None:
-        """A number of tasks not yet measured that halves the widest gap of the knee's interval, where noise lets it."""
-        tasks = sorted(values)
-        edges = [n for n in tasks if found.knee_low - 1 <= n <= found.knee_high]
-        if found.knee_low == 1:
-            edges = [0, *edges]
-        gaps = [(b / max(a, 0.5), a, b) for a, b in zip(edges, edges[1:], strict=False) if b - a > 1]
+        """A number of tasks not yet measured that halves the widest gap around the knee, where noise lets it tell."""
+        measured = [0, *sorted(values)]
+        low, high = found.knee_low - 1, found.knee_high
+        if found.declines:
+            # The plateau is a peak then, and the true one may lie between the best point and either neighbour.
+            best = measured.index(max(values, key=lambda n: _mean(values[n])))
+            low, high = min(low, measured[best - 1]), max(high, measured[min(best + 1, len(measured) - 1)])
+        edges = [n for n in measured if low <= n <= high]
+        gaps = [(b / max(a, 0.5), a, b) for a, b in pairwise(edges) if b - a > 1]
         if not gaps:
             return None
         ratio, a, b = max(gaps)
         if len(edges) > 2 and math.log(ratio) < 2 * found.noise:
-            return None  # neighbours so close that their rates cannot be told apart by two repetitions
+            return None  # so close that two repetitions cannot tell their rates apart
         return (a + b) // 2
 
     def _known(self, values: dict[int, Sequence[int]], found: Estimate) -> bool:
         repeated = all(len(values[n]) >= _ENOUGH for n in self._matters(values, found))
         width = (found.plateau_high - found.plateau_low) / (2 * found.plateau)
-        narrow = found.knee_low == found.knee_high or not found.reached and found.knee_low > max(values) / 2
+        rising = not found.reached and found.knee_low > max(values) / 2
+        narrow = rising or found.knee_low == found.knee_high
         return repeated and narrow and width <= _PLATEAU_WIDTH
+
+
+def _mean(rates: Sequence[int]) -> float:
+    return sum(rates) / len(rates)
