@@ -1,4 +1,6 @@
-//! Whether operations can go past the page cache: asked of the file system once, by a nameless file.
+//! Whether operations can go past the page cache: asked of the file system once, by a file that goes at once.
+
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{self, Errno};
@@ -42,16 +44,32 @@ pub(crate) fn probe(directory: &Directory) -> Support {
     if fs::fstatfs(directory).is_ok_and(|facts| MEMORY_FILE_SYSTEMS.contains(&{ facts.f_type })) {
         return Support::Refused("this file system is memory and has nothing past the page cache".to_owned());
     }
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    match fs::openat(directory, c".", flags, Mode::RUSR | Mode::WUSR) {
+    match nameless(directory).or_else(|_| named(directory)) {
         Ok(file) => alignment(&file),
         Err(Errno::INVAL) => Support::Refused("this file system refuses O_DIRECT".to_owned()),
-        // No nameless files (NFS, some FUSE): assume the largest block in use, and let the open of the file decide.
+        // A full disk, say: assume the largest block in use, and let the open of the file decide.
         Err(_) => Support::Aligned(4096),
     }
 }
 
-fn alignment(file: &std::os::fd::OwnedFd) -> Support {
+fn nameless(directory: &Directory) -> io::Result<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
+    fs::openat(directory, c".", flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// For NFS and some FUSE: named like a data file far above those in use, so that it is cleared if this process dies
+/// here.
+fn named(directory: &Directory) -> io::Result<OwnedFd> {
+    let file = u32::MAX - std::process::id();
+    let handle = directory.open_data(file, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT);
+    // An open that fails with EINVAL may have made the file all the same; only EEXIST says that it is another's.
+    if !matches!(handle, Err(Errno::EXIST)) {
+        let _ = directory.unlink_data(file);
+    }
+    handle
+}
+
+fn alignment(file: &OwnedFd) -> Support {
     if let Ok(facts) = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
         && StatxFlags::from_bits_retain(facts.stx_mask).contains(StatxFlags::DIOALIGN)
     {
@@ -64,7 +82,7 @@ fn alignment(file: &std::os::fd::OwnedFd) -> Support {
 }
 
 /// For kernels before 6.1 and file systems that do not tell: the smallest of the two usual blocks that is taken.
-fn by_trying(file: &std::os::fd::OwnedFd) -> Support {
+fn by_trying(file: &OwnedFd) -> Support {
     let Ok(page) = Buffer::new(4096) else { return Support::Aligned(4096) };
     if io::pwrite(file, &page[..512], 512).is_ok() {
         return Support::Aligned(512);
@@ -72,5 +90,27 @@ fn by_trying(file: &std::os::fd::OwnedFd) -> Support {
     match io::pwrite(file, &page, 0) {
         Err(Errno::INVAL) => Support::Refused("this file system refuses direct I/O".to_owned()),
         _ => Support::Aligned(4096),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scratch;
+
+    #[test]
+    fn a_named_file_tells_the_same_as_a_nameless_one_and_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(home.path(), "probe").unwrap();
+        let directory = Directory::open(scratch.path()).unwrap();
+        let (Ok(nameless), Ok(named)) = (nameless(&directory), named(&directory)) else {
+            return eprintln!("skipped: this file system has no O_TMPFILE or no O_DIRECT");
+        };
+        let told = alignment(&nameless);
+        assert_eq!(told, alignment(&named));
+        if matches!(told, Support::Aligned(_)) {
+            assert_eq!(told, by_trying(&named), "trying finds what statx says");
+        }
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1, "only the marker");
     }
 }

@@ -51,6 +51,11 @@ impl Directory {
         fs::openat(&self.handle, data_name(file), flags, Mode::RUSR | Mode::WUSR)
     }
 
+    /// Removes one data file, which this process made.
+    pub(crate) fn unlink_data(&self, file: u32) -> rustix::io::Result<()> {
+        fs::unlinkat(&self.handle, data_name(file), AtFlags::empty())
+    }
+
     /// Bytes of a data file.
     pub(crate) fn length(&self, file: u32) -> Result<u64> {
         fs::statat(&self.handle, data_name(file), AtFlags::SYMLINK_NOFOLLOW)
