@@ -1,0 +1,62 @@
+"""Types of the campaign's fields: what may be written in a file, and the integers that become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from tonnage.campaign import units
+from tonnage.errors import RequestError
+
+T = TypeVar("T")
+
+
+def _checked(parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        return parse(text)
+    except RequestError as error:
+        # pydantic knows where the value stands only if it sees a ValueError.
+        raise ValueError(str(error)) from None
+
+
+def _size(value: Any) -> Any:
+    return _checked(units.parse_size, value) if isinstance(value, str) else value
+
+
+def _time(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str):
+        return _checked(units.parse_time, value)
+    stored = bool(info.context and info.context.get("stored"))
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not stored:
+        raise ValueError(f'{value} has no unit; hint: write it like "{value}s" or "500ms"')
+    return value
+
+
+def _share(value: Any) -> Any:
+    return _checked(units.parse_share, value) if isinstance(value, str) else value
+
+
+def _sweep(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _scalar_or_list(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
+
+
+_TEXT_OR_COUNT = {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 1}]}
+
+Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True)]
+"""Bytes; ``"1MiB"`` or a number of bytes."""
+Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True)]
+"""Nanoseconds; ``"60s"`` in a file, the integer in a manifest."""
+Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1)]
+"""A share of one; ``"5%"`` or ``0.05``."""
+Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+"""A number of things."""
+Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1)]
+"""A factor: one value, or a list of values of which each makes trials of its own."""
+SizeSweep = Annotated[Sweep[Size], WithJsonSchema(_scalar_or_list(_TEXT_OR_COUNT))]
+CountSweep = Annotated[Sweep[Count], WithJsonSchema(_scalar_or_list({"type": "integer", "minimum": 1}))]

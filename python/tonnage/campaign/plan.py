@@ -1,0 +1,156 @@
+"""What a campaign will do, take and need, before it does anything."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tonnage.campaign.expand import settings
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Setting
+from tonnage.campaign.target import Target, parse_target
+from tonnage.campaign.room import accepts_direct, needs_scratch
+from tonnage.campaign.units import format_size
+from tonnage.errors import RequestError
+from tonnage.machine.host import memory
+
+SEARCH_SPACE = 8 << 30
+"""Bytes of files that a search uses at most unless told otherwise."""
+_SEARCH_SPACE_SHARE = 10
+"""… and the share of free space, as a divisor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Counts, bytes and nanoseconds; ``*_most`` are upper bounds, ``None`` where only the storage's speed decides."""
+
+    target: Target
+    settings: tuple[Setting, ...]
+    trials: int | None
+    trials_most: int | None
+    space_bytes: int
+    free_bytes: int | None
+    write_bytes_most: int | None
+    read_bytes_most: int | None
+    time_ns_most: int | None
+
+
+def make_plan(campaign: Campaign) -> Plan:
+    """The plan; nothing is checked and nothing is touched."""
+    target = parse_target(campaign.target)
+    free = free_bytes(target)
+    if campaign.search is not None:
+        space = campaign.budget.space_bytes or search_space(free)
+        return Plan(target, (), None, None, space, free, None, None, campaign.search.budget_ns)
+    found = settings(campaign.workload)
+    repeat = campaign.repeat
+    repetitions = repeat.fixed or repeat.at_most
+    bytes_of = {op: sum(s.pass_bytes for s in found if s.op == op) * repetitions for op in ("write", "read")}
+    limited = campaign.workload.time_limit_ns
+    return Plan(
+        target=target,
+        settings=tuple(found),
+        trials=len(found) * repeat.fixed if repeat.fixed else None,
+        trials_most=len(found) * repetitions,
+        space_bytes=max(s.pass_bytes for s in found),
+        free_bytes=free,
+        # A read may have to lay out its files first.
+        write_bytes_most=None if campaign.workload.wrap else bytes_of["write"] + bytes_of["read"],
+        read_bytes_most=None if campaign.workload.wrap else bytes_of["read"],
+        time_ns_most=campaign.budget.time_ns or (limited * len(found) * repetitions if limited else None),
+    )
+
+
+def check(campaign: Campaign, plan: Plan) -> None:
+    """RequestError if the target cannot take this campaign. Looks, and touches nothing."""
+    target = plan.target
+    if target.path is not None:
+        _check_directory(target.path)
+    if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
+        hint = "use --space" if campaign.search else "use a smaller block_size or fewer tasks"
+        raise RequestError(f"the files need {format_bytes(plan.space_bytes)} and {target.name} has {format_bytes(plan.free_bytes)} free; "
+                           f"hint: {hint}, or another target")
+    limit = campaign.budget.space_bytes
+    if limit is not None and campaign.search is None and plan.space_bytes > limit:
+        raise RequestError(f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
+                           "hint: use a smaller block_size or fewer tasks, or raise budget.space")
+    direct = "yes" in campaign.workload.direct
+    if direct and target.path is not None and accepts_direct(target.path) is False:
+        raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
+    if target.scheme == "path" and not needs_scratch(target, campaign.workload.storage):
+        raise RequestError(f"storage {campaign.workload.storage[0]} needs no directory; hint: give the target {campaign.workload.storage[0]}:")
+
+
+def free_bytes(target: Target) -> int | None:
+    """Bytes an ordinary user may still write to the target; None where there is no bound or no such directory."""
+    if target.scheme == "memory":
+        return memory("MemAvailable")
+    if target.path is None:
+        return None
+    try:
+        facts = os.statvfs(target.path)
+    except OSError:
+        return None
+    return facts.f_bavail * facts.f_frsize
+
+
+def search_space(free: int | None) -> int:
+    """Bytes of files that a search may use on a target with ``free`` bytes."""
+    return SEARCH_SPACE if free is None else min(SEARCH_SPACE, free // _SEARCH_SPACE_SHARE)
+
+
+def _check_directory(path: Path) -> None:
+    if not path.exists():
+        raise RequestError(f"{path} does not exist; hint: give a directory on the storage to measure, or make it first")
+    if not path.is_dir():
+        raise RequestError(f"{path} is not a directory; hint: give the directory that holds it")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise RequestError(f"{path} is not writable; hint: give a directory in which you may create files")
+
+
+def format_bytes(size: int) -> str:
+    """Rounded, for people: ``1.50 GiB``."""
+    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:.2f} {unit}"
+    return f"{size} B"
+
+
+def describe(campaign: Campaign, plan: Plan) -> list[str]:
+    """The plan as lines of text, for ``--dry-run``."""
+    lines = [f"campaign  {campaign.name}", f"target    {plan.target.name}"]
+    if campaign.search is not None:
+        search = campaign.search
+        lines.append(f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
+                     f"{format_size(campaign.workload.transfer_size[0])}")
+    else:
+        per_block = len(plan.settings)
+        count = f"{plan.trials} trials" if plan.trials else f"at most {plan.trials_most} trials"
+        lines.append(f"trials    {count}: {per_block} setting{'s' if per_block != 1 else ''} in randomised blocks"
+                     + (f", {plan.trials // per_block} repetitions" if plan.trials else
+                        f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"))
+        lines += [f"          {_setting_text(setting)}" for setting in plan.settings[:40]]
+        if per_block > 40:
+            lines.append(f"          … and {per_block - 40} more")
+    free = f" of {format_bytes(plan.free_bytes)} free" if plan.free_bytes is not None else ""
+    lines.append(f"space     at most {format_bytes(plan.space_bytes)}{free}")
+    lines.append(f"time      {_time_text(plan)}")
+    return lines
+
+
+def _setting_text(setting: Setting) -> str:
+    tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
+    return (f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}  block {format_size(setting.block_size)}"
+            f" × {setting.segments}  {setting.access}  {setting.layout}  direct {setting.direct}  {setting.storage}"
+            + (f"  depth {setting.queue_depth}" if setting.queue_depth > 1 else ""))
+
+
+def _time_text(plan: Plan) -> str:
+    moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
+    parts = []
+    if plan.time_ns_most is not None:
+        parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
+    if moved:
+        parts.append(f"at most {format_bytes(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
+    return "; ".join(parts)

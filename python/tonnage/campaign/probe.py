@@ -1,0 +1,127 @@
+"""The search for a load line: a schedule that asks ``analysis`` which number of tasks to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tonnage.analysis.search import Search
+from tonnage.campaign.expand import settings
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Setting, Trial
+
+_TRIALS = 28
+"""About how many trials of an operation a budget is cut into: doubling to 32 tasks takes 6, the rest are repetitions."""
+_SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
+_FILL_SHARE = 0.15
+"""Of a read budget, for laying out files."""
+_LARGEST_FILE = 1 << 30
+_FEWEST_TRANSFERS = 16
+_PILOT_BYTES = 64 << 20
+_UNBOUNDED = 1 << 40
+"""Bytes of a storage that keeps nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a search sees of a point."""
+
+    tasks: int
+    values: tuple[int, ...]
+
+
+class Probe:
+    """Writes first, then reads, each with its share of the time; what one leaves over the next one has."""
+
+    def __init__(self, campaign: Campaign, seed: int, space_bytes: int, *, keeps: bool, device: bool) -> None:
+        """``keeps``: the storage keeps what is written; ``device``: it has a page cache in front of a device."""
+        if campaign.search is None:
+            raise ValueError("a campaign without [search] has no probe")
+        self._search = campaign.search
+        self._searches = {op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op}
+        self._base = settings(campaign.workload)[0]
+        self._space = space_bytes if keeps else _UNBOUNDED
+        self._device = device
+        self._began: dict[str, int] = {}
+        self._file_bytes: int | None = None
+
+    def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
+        """The next trial; None when every load line is known well enough or the time is used up."""
+        for number, op in enumerate(self._search.op):
+            mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
+            ok = [line for line in mine if line["status"] == "ok"]
+            if any(line["status"] == "failed" for line in mine):
+                continue  # more tasks would meet the same fault; its record says which
+            began = self._began.setdefault(op, min(spent_ns, self._deadline(number - 1)))
+            left_ns = self._deadline(number) - spent_ns
+            cost_ns = (spent_ns - began) / len(ok) if ok else self.trial_ns
+            tasks = self._searches[op].next(_points(ok), int(left_ns / max(cost_ns, 1)))
+            if tasks is not None:
+                repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
+                return Trial(self._setting(op, tasks, lines), repetition, repetition)
+        return None
+
+    @property
+    def trial_ns(self) -> int:
+        """Length of a trial on the run's clock."""
+        return min(max(self._search.budget_ns // len(self._search.op) // _TRIALS, _SHORTEST_NS), _LONGEST_NS)
+
+    def _deadline(self, number: int) -> int:
+        return self._search.budget_ns * (number + 1) // len(self._search.op)
+
+    def _setting(self, op: str, tasks: int, lines: Sequence[Mapping[str, Any]]) -> Setting:
+        size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
+        # Through the page cache, a second pass over a file would measure memory (reads) or hide what fsync costs (writes).
+        wrap = not (self._device and _buffered(lines))
+        return replace(self._base, op=op, tasks=tasks, block_size=size, segments=1, time_limit_ns=self.trial_ns, wrap=wrap)
+
+    def _write_block(self, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
+        room = self._space // tasks
+        earlier = [line["setting"]["block_size"] for line in lines if line["purpose"] == "measure" and line["phase"] == "write"
+                   and line["setting"]["tasks"] == tasks]
+        if earlier:
+            # Repetitions are of one setting.
+            return int(earlier[0])
+        if self._device and _buffered(lines):
+            # All that the cache took must reach the device inside the clock: no more than it can take in one and a half trials.
+            room = min(room, _fastest_write(lines) * self.trial_ns * 3 // (2 * 10**9) // tasks)
+        return self._whole(room)
+
+    def _read_block(self, lines: Sequence[Mapping[str, Any]]) -> int:
+        """One size for all, settled once: files are laid out for more tasks as the search asks for them."""
+        if self._file_bytes is None:
+            earlier = [line["setting"]["block_size"] for line in lines if line["phase"] == "read"]
+            fill_ns = _FILL_SHARE * self._search.budget_ns / len(self._search.op)
+            by_time = int(_fastest_write(lines) * fill_ns / 10**9) // self._search.max_tasks
+            wanted = min(max(by_time, _FEWEST_TRANSFERS * self._base.transfer_size), _LARGEST_FILE)
+            self._file_bytes = earlier[0] if earlier else self._whole(min(wanted, self._space // self._search.max_tasks))
+        return self._file_bytes
+
+    def _whole(self, size: int) -> int:
+        transfer = self._base.transfer_size
+        return max(size // transfer, 1) * transfer
+
+    def pilot(self) -> Setting:
+        """A short write that says how fast, and whether past the cache: wanted before the first trial."""
+        size = self._whole(min(max(_PILOT_BYTES, self._base.transfer_size), self._space // self._search.max_tasks))
+        return replace(self._base, op="write", tasks=1, block_size=size, segments=1, access="sequential", sync="fsync",
+                       time_limit_ns=_SHORTEST_NS, wrap=False, verify=False)
+
+
+def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:
+    values: dict[int, list[int]] = {}
+    for line in lines:
+        if line["bandwidth_bytes_per_s"]:
+            values.setdefault(line["setting"]["tasks"], []).append(line["bandwidth_bytes_per_s"])
+    return [_Measured(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
+
+
+def _buffered(lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether operations went through the page cache so far."""
+    return any(line["direct"] is False for line in lines)
+
+
+def _fastest_write(lines: Sequence[Mapping[str, Any]]) -> int:
+    """Bytes per second that were durable at the end of some write; the pilot's at least."""
+    return max((line["bandwidth_bytes_per_s"] or 0 for line in lines if line["phase"] == "write"), default=0)

@@ -1,0 +1,116 @@
+"""The place a run works in: its scratch directory, the storages open on it, and which files hold what."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tonnage.campaign.model import CELL_BYTES
+from tonnage.campaign.setting import Setting
+from tonnage.campaign.target import STORAGES_WITH_FILES, Target
+from tonnage.cluster import Ensemble, Launcher
+
+_FILL_TRANSFER = 1 << 20
+
+
+@dataclass(slots=True)
+class _LaidOut:
+    """Files 0…files−1 hold ``file_bytes`` each of this payload."""
+
+    payload: tuple[str, int]
+    files: int
+    file_bytes: int
+
+
+class Room:
+    """Opens storages when a setting first needs them and keeps one generation of files at a time."""
+
+    def __init__(self, target: Target, launcher: Launcher, seed: int, directory: Path | None, series: Path | None) -> None:
+        self._target = target
+        self._launcher = launcher
+        self._seed = seed
+        self._directory = directory
+        self._series = series
+        self._open: dict[tuple[str, str], Ensemble] = {}
+        self._laid_out: dict[tuple[str, str], _LaidOut] = {}
+
+    def ensemble(self, setting: Setting) -> Ensemble:
+        """The processes with the setting's storage open."""
+        key = _key(setting, self._target)
+        if key not in self._open:
+            spec = self._target.spec(setting.storage, setting.direct, self._directory, self._seed)
+            self._open[key] = self._launcher.open(spec, self._series)
+        return self._open[key]
+
+    def clear(self) -> None:
+        """Removes all data files, whichever storage made them."""
+        self._laid_out.clear()
+        for ensemble in self._open.values():
+            ensemble.clear()
+
+    def wrote(self, setting: Setting) -> None:
+        """A write phase of one full pass ended well: its files can be read."""
+        known = _LaidOut(_payload(setting), setting.files, setting.file_bytes)
+        self._laid_out = {_key(setting, self._target): known}
+
+    def fill_for(self, setting: Setting) -> tuple[Setting, int] | None:
+        """The write that lays out what a read setting still misses, and its first task; None if all is there.
+
+        Files of another size or payload are removed first, so that at most one generation takes space.
+        """
+        known = self._laid_out.get(_key(setting, self._target))
+        same = known is not None and known.payload == _payload(setting) and known.file_bytes >= setting.file_bytes
+        if known is not None and same and known.files >= setting.files:
+            return None
+        first = known.files if known is not None and same and known.file_bytes == setting.file_bytes else 0
+        if first == 0:
+            self.clear()
+        fill = replace(setting, op="write", access="sequential", transfer_size=_fill_transfer(setting), sync="fsync",
+                       time_limit_ns=None, wrap=False, verify=False)
+        return fill, first
+
+
+def _key(setting: Setting, target: Target) -> tuple[str, str]:
+    return (setting.storage, setting.direct) if target.scheme == "path" else (target.scheme, "")
+
+
+def _payload(setting: Setting) -> tuple[str, int]:
+    """Files of equal payload read alike: cells count from the start of a transfer, so odd transfers are a kind of their own."""
+    odd = 0 if setting.transfer_size % CELL_BYTES == 0 else setting.transfer_size
+    return f"{setting.layout} {setting.payload}", odd
+
+
+def _fill_transfer(setting: Setting) -> int:
+    """Large transfers lay out files sooner, where their cells fall on the same offsets."""
+    small = setting.transfer_size
+    if small % CELL_BYTES or small >= _FILL_TRANSFER:
+        return small
+    fitting = [small << shift for shift in range(32) if small << shift <= _FILL_TRANSFER and setting.block_size % (small << shift) == 0]
+    return fitting[-1]
+
+
+def accepts_direct(directory: Path) -> bool | None:
+    """Whether the file system takes O_DIRECT; None where that cannot be told without making a file."""
+    try:
+        # O_TMPFILE has no name: nothing to remove, whatever happens.
+        descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno != 22:
+            return None
+        return False if _accepts_unnamed(directory) else None
+    os.close(descriptor)
+    return True
+
+
+def _accepts_unnamed(directory: Path) -> bool:
+    try:
+        os.close(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+def needs_scratch(target: Target, storages: tuple[str, ...]) -> bool:
+    """Whether files will be made."""
+    return target.scheme == "path" and bool(STORAGES_WITH_FILES & set(storages))

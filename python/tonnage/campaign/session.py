@@ -1,0 +1,202 @@
+"""Opens a run, hands it to the loop, and closes it whatever happened: scratch removed, manifest final."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tonnage import __version__
+from tonnage.campaign.ceilings import measure_ceilings
+from tonnage.campaign.expand import Schedule, Sweep, settings
+from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.plan import Plan, check, make_plan
+from tonnage.campaign.room import Room, accepts_direct, needs_scratch
+from tonnage.campaign.run import Loop, failures, run_directory, spent_on
+from tonnage.campaign.target import Target
+from tonnage.cluster import launcher
+from tonnage.errors import RecordError, RequestError
+from tonnage.machine import host_facts, load, mount_of
+from tonnage.records import Run, RunWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    path: Path
+    state: str
+    failed: tuple[str, ...]
+    """The record and reason of each requested phase that failed."""
+
+    @property
+    def exit_code(self) -> int:
+        if self.state == "interrupted":
+            return 130
+        return 1 if self.failed or self.state == "failed" else 0
+
+
+def run_campaign(campaign: Campaign, *, text: str | None, command_line: Sequence[str], out: str | None, observer: Observer) -> Outcome:
+    """Carries the campaign out in a new run directory. RequestError before anything is written."""
+    if campaign.seed is None:
+        campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
+    plan = make_plan(campaign)
+    check(campaign, plan)
+    run_id = secrets.token_hex(4)
+    path = run_directory(out, campaign.name, run_id)
+    _check_out(path)
+    with Interrupts() as interrupts, _Scratch(plan.target, campaign, run_id) as scratch:
+        try:
+            writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
+        except OSError as error:
+            raise RequestError(f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out") from None
+        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, [])
+
+
+def resume_run(path: str, *, observer: Observer) -> Outcome:
+    """Measures what an interrupted run still lacks, in the order of its own seed."""
+    try:
+        run = Run.open(path)
+        lines = run.trials()
+    except RecordError as error:
+        raise RequestError(f"{error}; hint: give a run directory") from None
+    if run.manifest["state"] == "complete":
+        raise RequestError(f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`")
+    campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
+    plan = make_plan(campaign)
+    check(campaign, plan)
+    with Interrupts() as interrupts, _Scratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
+        writer = RunWriter.reopen(path)
+        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
+
+
+def _carry_out(campaign: Campaign, plan: Plan, writer: RunWriter, scratch: _Scratch, interrupts: Interrupts, observer: Observer,
+               lines: list[dict[str, Any]]) -> Outcome:
+    seed = campaign.seed or 0
+    start = launcher(campaign.launcher)
+    room = Room(plan.target, start, seed, scratch.directory, writer.path)
+    base = settings(campaign.workload)[0]
+    state = "failed"
+    observer.started(writer.path, plan.target.name, campaign.name)
+    began = time.monotonic_ns()
+    try:
+        writer.update_manifest(state="running")
+        if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
+            ceilings, cost = measure_ceilings(start, base, seed)
+            writer.update_manifest(ceilings=ceilings, cost=cost)
+        schedule, pilot = _schedule(campaign, plan, seed)
+        used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
+        loop = Loop(writer, room, schedule, observer, interrupts, seed, campaign.on_error, plan.trials, plan.time_ns_most, lines, base, used)
+        if pilot is not None and not lines and not interrupts:
+            loop.pilot(pilot)
+        state = loop.run()
+    finally:
+        scratch.remove()
+        writer.update_manifest(state=state, load_after=load())
+        observer.ended()
+    failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
+    return Outcome(writer.path, state, failed)
+
+
+def _schedule(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
+    if campaign.search is None:
+        return Sweep(campaign, seed), None
+    from tonnage.campaign.probe import Probe
+
+    target = plan.target
+    mount = mount_of(target.path) if target.path else None
+    device = target.path is not None and not (mount and mount.memory_backed)
+    probe = Probe(campaign, seed, plan.space_bytes, keeps=target.scheme in ("path", "memory"), device=device)
+    return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
+
+
+class _Scratch:
+    """The marked directory of the run, where the target has files; nothing otherwise."""
+
+    def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
+        self.directory: Path | None = None
+        self._scratch = None
+        if not needs_scratch(target, campaign.workload.storage):
+            return
+        from tonnage import _native
+
+        parent = str(target.path)
+        for left in _native.Scratch.leftovers(parent):
+            if left["run_id"] == run_id:
+                if left["alive"] is not False:
+                    raise RequestError(f"{left['path']} belongs to a run that is still going; hint: wait for it, or stop it first")
+                _native.Scratch.reopen(left["path"]).remove()
+        try:
+            self._scratch = _native.Scratch.create(parent, run_id)
+        except OSError as error:
+            raise RequestError(f"cannot make a scratch directory in {parent}: {error.strerror}; hint: give a directory in which you may create files") from None
+        self.directory = Path(self._scratch.path)
+
+    def __enter__(self) -> _Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Removes it, once."""
+        if self._scratch is not None:
+            scratch, self._scratch = self._scratch, None
+            scratch.remove()
+
+
+def _check_out(path: Path) -> None:
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RequestError(f"{path} exists and is not an empty directory; hint: give another one with --out")
+    parent = path.absolute()
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise RequestError(f"cannot make the run directory {path}: {parent} is not a writable directory; hint: give another one with --out")
+
+
+def _manifest(campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str) -> dict[str, Any]:
+    from datetime import datetime, timezone
+
+    search = campaign.search
+    return {
+        "tonnage_version": __version__,
+        "run_id": run_id,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "state": "running",
+        "command_line": list(command_line),
+        "campaign": campaign.model_dump(mode="json"),
+        "campaign_text": text,
+        "seed": campaign.seed,
+        "target": _target_facts(campaign, plan.target),
+        "host": host_facts(),
+        "load_before": load(),
+        "load_after": None,
+        "ceilings": [],
+        "cost": None,
+        "search": None if search is None else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns"}),
+    }
+
+
+def _target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
+    mount = mount_of(target.path) if target.path else None
+    direct = accepts_direct(target.path) if target.path else None
+    wanted = campaign.workload.direct[0]
+    return {
+        "name": target.name,
+        "uri": target.uri,
+        "kind": target.kind(campaign.workload.storage[0]),
+        "path": str(target.path) if target.path else None,
+        "file_system": mount.file_system if mount else None,
+        "mount_options": mount.options if mount else None,
+        "device": mount.device if mount else None,
+        "direct": "unsupported" if direct is False else "no" if wanted == "no" or target.path is None else "yes",
+        "memory_backed": mount.memory_backed if mount else target.scheme == "memory",
+    }

@@ -1,0 +1,143 @@
+"""Which storage is meant: a directory, ``null:``, ``memory:`` or ``sim:knee=8,plateau=2GB/s,noise=20%``."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tonnage.campaign import units
+from tonnage.errors import RequestError
+
+STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a campaign's ``target`` names."""
+
+    uri: str
+    scheme: str
+    """``path``, ``null``, ``memory`` or ``sim``."""
+    path: Path | None = None
+    """Absolute; only for ``path``."""
+    model: dict[str, Any] | None = None
+    """The ModelSpec (``crates/simulator``); only for ``sim``."""
+
+    @property
+    def name(self) -> str:
+        """Short, for titles."""
+        return self.uri if self.path is None else str(self.path)
+
+    def kind(self, storage: str) -> str:
+        """The kind of storage in the records: the storage asked for, unless the URI itself is one."""
+        return storage if self.scheme == "path" else self.scheme
+
+    def spec(self, storage: str, direct: str, directory: Path | None, seed: int) -> dict[str, Any]:
+        """What a launcher opens. ``directory`` is the scratch directory of a ``path``."""
+        if self.model is not None:
+            return {"kind": "sim", "seed": seed, **self.model}
+        if self.scheme != "path":
+            return {"kind": self.scheme}
+        return {"kind": storage, "directory": str(directory), "direct": direct}
+
+
+def parse_target(uri: str) -> Target:
+    """The target that ``uri`` names; RequestError if it cannot name one. Nothing is looked at on disk."""
+    scheme, colon, rest = uri.partition(":")
+    if colon and scheme in ("null", "memory"):
+        if rest:
+            raise RequestError(f"{scheme}: takes nothing after the colon, not {rest!r}; hint: write {scheme}:")
+        return Target(uri, scheme)
+    if colon and scheme == "sim":
+        return Target(uri, "sim", model=parse_model(rest))
+    if "\0" in uri:
+        raise RequestError("a path cannot hold a null character; hint: give a directory")
+    return Target(uri, "path", path=Path(os.path.abspath(uri)))
+
+
+def parse_model(text: str) -> dict[str, Any]:
+    """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec."""
+    model: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if key not in MODEL_KEYS:
+            near = difflib.get_close_matches(key, MODEL_KEYS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(MODEL_KEYS)}"
+            raise RequestError(f"sim: has no {key!r}; hint: {hint}")
+        if not equals:
+            raise RequestError(f"sim: {key} has no value; hint: write {key}=…")
+        name, parse = MODEL_KEYS[key]
+        if name in model:
+            raise RequestError(f"sim: {key} is given twice; hint: give it once")
+        try:
+            model[name] = parse(value)
+        except RequestError as error:
+            raise RequestError(f"sim: {key}: {error}") from None
+    return model
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
+    return int(text)
+
+
+def _knee(text: str) -> int | None:
+    return None if text == "none" else _count(text)
+
+
+def _number(text: str) -> float:
+    """A factor or a share of any size or sign: what is sensible, the simulator checks."""
+    percent = text.endswith("%")
+    try:
+        value = float(text.removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise RequestError(f"{text!r} is not a number; hint: write it like 20% or 0.2")
+    return value
+
+
+def _yes_or_no(text: str) -> bool:
+    if text not in ("true", "false", "yes", "no"):
+        raise RequestError(f"{text!r} is not yes or no; hint: write yes or no")
+    return text in ("true", "yes")
+
+
+def _shape(text: str) -> str:
+    if text not in ("hinge", "smooth", "linear"):
+        raise RequestError(f"{text!r} is not a shape; hint: write hinge, smooth or linear")
+    return text
+
+
+MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "knee": ("knee", _knee),
+    "plateau": ("plateau_bytes_per_s", units.parse_rate),
+    "read-plateau": ("read_plateau_bytes_per_s", units.parse_rate),
+    "operations": ("operations_per_s", _count),
+    "shape": ("shape", _shape),
+    "decline": ("decline", _number),
+    "noise": ("noise", _number),
+    "outliers": ("outliers", _number),
+    "drift": ("drift", _number),
+    "jitter": ("jitter", _number),
+    "warmup": ("warmup_ns", units.parse_time),
+    "straggler": ("straggler", _number),
+    "fsync": ("fsync_ns", units.parse_time),
+    "cache": ("cache_bytes", units.parse_size),
+    "cache-speed": ("cache_bytes_per_s", units.parse_rate),
+    "direct": ("direct", _yes_or_no),
+    "burst": ("burst_bytes", units.parse_size),
+    "burst-speed": ("burst_bytes_per_s", units.parse_rate),
+    "stall-every": ("stall_every_ns", units.parse_time),
+    "stall": ("stall_ns", units.parse_time),
+    "fault-every": ("fault_every", _count),
+    "full-after": ("full_after_bytes", units.parse_size),
+    "seed": ("seed", _count),
+}
+"""Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""

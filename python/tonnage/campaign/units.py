@@ -1,0 +1,88 @@
+"""Sizes, times, rates and shares as people write them, read once into integers.
+
+``MB`` is 10⁶ and ``MiB`` 2²⁰; a bare letter (``4k``, ``1M``) means the power of two, as in IOR, fio and dd.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from tonnage.errors import RequestError
+
+_BINARY = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+_TIME_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_NUMBER = r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,18})?)"
+_SIZE = re.compile(rf"{_NUMBER}\s*(?P<prefix>[kmgtp]?)(?P<suffix>i?b)?", re.IGNORECASE | re.ASCII)
+_TIME = re.compile(rf"{_NUMBER}\s*(?P<unit>ns|us|µs|ms|s|min|m|h)?")
+_PERCENT = re.compile(rf"{_NUMBER}\s*%")
+_LARGEST = 2**63 - 1
+"""Everything ends as a signed 64-bit integer in the records."""
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``1MiB``, ``4k``, ``2GB``, ``1.5GiB`` or ``4096``; RequestError if it is no size or no whole number of bytes."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise RequestError(f"{text!r} is not a size; hint: write it like 4k, 1MiB or 2GB")
+    prefix, suffix = match["prefix"].lower(), (match["suffix"] or "").lower()
+    if suffix == "ib" and not prefix:
+        raise RequestError(f"{text!r} is not a size; hint: write it like 4k, 1MiB or 2GB")
+    table = _DECIMAL if suffix == "b" else _BINARY
+    return _whole(text, Fraction(match["number"]) * (table[prefix] if prefix else 1), "bytes")
+
+
+def parse_time(text: str) -> int:
+    """Nanoseconds of ``60s``, ``2m``, ``500ms``, ``1.5h``; a bare number is seconds."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise RequestError(f"{text!r} is not a time; hint: write it like 500ms, 60s or 2m")
+    return _whole(text, Fraction(match["number"]) * _TIME_NS[match["unit"] or "s"], "nanoseconds")
+
+
+def parse_rate(text: str) -> int:
+    """Bytes per second of ``2GB/s`` or ``100MiB/s``; the ``/s`` may be left out."""
+    return parse_size(text.strip().removesuffix("/s"))
+
+
+def parse_share(text: str) -> float:
+    """A share of one: ``20%`` or ``0.2``; RequestError outside 0…1."""
+    stripped = text.strip()
+    match = _PERCENT.fullmatch(stripped) or re.fullmatch(_NUMBER, stripped)
+    if match is None:
+        raise RequestError(f"{text!r} is not a share; hint: write it like 20% or 0.2")
+    share = float(Fraction(match["number"]) / (100 if stripped.endswith("%") else 1))
+    if share > 1:
+        raise RequestError(f"{text!r} is above 100 %; hint: write it like 20% or 0.2")
+    return share
+
+
+def format_size(size: int) -> str:
+    """The shortest exact way to write a size that ``parse_size`` reads back: ``1MiB``, ``2GB``, ``4097B``."""
+    if size == 0:
+        return "0B"
+    for table, suffix in ((_BINARY, "iB"), (_DECIMAL, "B")):
+        for prefix, factor in sorted(table.items(), key=lambda item: -item[1]):
+            if size % factor == 0:
+                letter = prefix if suffix == "B" and prefix == "k" else prefix.upper()
+                return f"{size // factor}{letter}{suffix}"
+    return f"{size}B"
+
+
+def format_time(time_ns: int) -> str:
+    """The shortest exact way to write a time that ``parse_time`` reads back: ``2m``, ``500ms``, ``0s``."""
+    if time_ns == 0:
+        return "0s"
+    for unit in ("h", "m", "s", "ms", "us"):
+        if time_ns % _TIME_NS[unit] == 0:
+            return f"{time_ns // _TIME_NS[unit]}{unit}"
+    return f"{time_ns}ns"
+
+
+def _whole(text: str, value: Fraction, unit: str) -> int:
+    if value.denominator != 1:
+        raise RequestError(f"{text!r} is not a whole number of {unit}; hint: use a smaller unit")
+    if value > _LARGEST:
+        raise RequestError(f"{text!r} is more than 2^63 {unit}; hint: use a smaller value")
+    return int(value)

@@ -1,0 +1,39 @@
+"""From arguments to an exit code: one command, and one line for whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from tonnage.cli.parser import build_parser
+from tonnage.errors import TonnageError
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Parses, runs ``tonnage.cli.commands.<command>.run`` and turns errors into one line on stderr."""
+    arguments = build_parser().parse_args(argv)
+    arguments.command_line = ["tonnage", *argv]
+    try:
+        module = import_module(f"tonnage.cli.commands.{arguments.command}")
+        code: int = module.run(arguments)
+        sys.stdout.flush()
+        return code
+    except TonnageError as error:
+        return complain(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return complain("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output left (`| head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return complain(f"{error.strerror or error}{where}", 1)
+
+
+def complain(text: str, code: int) -> int:
+    """Prints ``text`` as the one line an error gets."""
+    print(f"tonnage: error: {' '.join(text.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,74 @@
+"""What a user sees while a run goes on: a panel on a terminal, a line a trial elsewhere. Always on stderr: stdout is data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from tonnage.campaign.observer import Observer, Step
+from tonnage.report import units
+
+
+def observer(stream: TextIO | None = None) -> Observer:
+    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines."""
+    stream = stream or sys.stderr
+    plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") in ("dumb", "", None)
+    if plain:
+        return PlainLines(stream)
+    from tonnage.cli.panel import Panel
+
+    return Panel(stream)
+
+
+def step_text(step: Step) -> str:
+    """``read, 8 tasks, repetition 2``."""
+    what = "laying out files for read" if step.purpose == "fill" and step.setting.op == "write" and step.setting.tasks else step.setting.op
+    return f"{what}, {tasks_text(step.setting.tasks)}" + (f", repetition {step.repetition + 1}" if step.purpose == "measure" else "")
+
+
+def tasks_text(tasks: int) -> str:
+    """``1 task``, ``8 tasks``."""
+    return f"{tasks} task{'s' if tasks != 1 else ''}"
+
+
+def trial_number(step: Step) -> str:
+    """``trial 7``, ``trial 7 of 40``; people count from 1."""
+    return f"trial {step.trial + 1}" + (f" of {step.trials}" if step.trials else "")
+
+
+def recorded_text(line: Mapping[str, Any]) -> str:
+    """One measured phase in one line."""
+    head = f"{line['record']}  {tasks_text(line['setting']['tasks']):>9}"
+    if line["status"] != "ok":
+        return f"{head}  {line['status']}: {line['reason']}"
+    latency = line["latency"]
+    cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
+    return (f"{head}  {units.rate(line['bandwidth_bytes_per_s']):>10}  p50 {units.duration(latency['p50_ns'])}"
+            f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}")
+
+
+class PlainLines(Observer):
+    """One line a trial."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def started(self, path: Path, target: str, name: str) -> None:
+        self._say(f"{name}: measuring {target}; records in {path}")
+
+    def recorded(self, line: Mapping[str, Any]) -> None:
+        if line["purpose"] == "measure" or line["status"] != "ok":
+            self._say(recorded_text(line))
+
+    def note(self, text: str) -> None:
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        try:
+            print(text, file=self._stream, flush=True)
+        except OSError:
+            # Nobody listens any more; the measurement is worth more than its narration.
+            self._stream = open(os.devnull, "w")  # noqa: SIM115, PTH123

@@ -1,0 +1,189 @@
+"""Every command and every option, once. Parsers, help, man pages, completions and ``docs/options.md`` come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option, or (without dashes) one positional argument."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    default: str | None = None
+    """As help states it. The value itself comes from the campaign's model, the only place of defaults."""
+    choices: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+    is_flag: bool = False
+    optional: bool = False
+    """A positional argument that may be left out."""
+    completes: str | None = None
+    """``file`` or ``directory``."""
+
+    @property
+    def positional(self) -> bool:
+        return not self.names[0].startswith("-")
+
+    @property
+    def help_text(self) -> str:
+        """With the choices and the default."""
+        return self.help + (f" (default: {self.default})" if self.default else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand; ``tonnage.cli.commands.<name>`` runs it."""
+
+    name: str
+    summary: str
+    description: str
+    options: tuple[Option, ...]
+    examples: tuple[tuple[str, str], ...]
+    """(command line, what it does)."""
+
+
+def _size(text: str) -> int:
+    from tonnage.campaign.units import parse_size
+
+    return parse_size(text)
+
+
+def _time(text: str) -> int:
+    from tonnage.campaign.units import parse_time
+
+    return parse_time(text)
+
+
+def _count(text: str) -> int:
+    from tonnage.errors import RequestError
+
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
+        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    from tonnage.errors import RequestError
+
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
+    return int(text)
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    from tonnage.errors import RequestError
+
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in found:
+        if part not in ("write", "read"):
+            raise RequestError(f"{part!r} is not an operation; hint: write --op write, --op read or --op write,read")
+    return found
+
+
+OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
+JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
+NO_REPORT = Option(("--no-report",), "do not write report.html", is_flag=True)
+RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")
+
+PROBE = Command(
+    "probe",
+    "find the load line of a storage",
+    "Measures how throughput grows with the number of tasks that write to, then read from, DIR, and finds the load line: the smallest "
+    "number of tasks that already reaches 95 % of the plateau. Files are made only below a marked scratch directory in DIR, "
+    "which is removed at the end, also after Ctrl-C.",
+    (
+        Option(("target",), "directory on the storage; or null:, memory:, sim:knee=8,plateau=2GB/s,noise=20%", "DIR", completes="directory"),
+        Option(("--op",), "operations, in this order", "OP[,OP]", "write,read", parse=_operations),
+        Option(("--transfer",), "bytes of one operation", "SIZE", "1MiB", parse=_size),
+        Option(("--max-tasks",), "largest number of tasks tried", "N", "32", parse=_count),
+        Option(("--budget",), "time for the whole search", "TIME", "60s", parse=_time),
+        Option(("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=_time),
+        Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
+        Option(("--direct",), "past the page cache, through it, or past it where the file system can", None, "auto", ("auto", "yes", "no")),
+        Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap")),
+        Option(("--access",), "order in which a task visits its transfers", None, "sequential", ("sequential", "strided", "random")),
+        Option(("--queue-depth",), "operations in flight in each task; above 1 needs --storage uring", "N", "1", parse=_count),
+        Option(("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=_size),
+        Option(("--verify",), "check every byte that is read", is_flag=True),
+        OUT,
+        JSON,
+        NO_REPORT,
+    ),
+    (
+        ("tonnage probe /scratch/me", "find where the file system of /scratch/me levels off, in a minute"),
+        ("tonnage probe --op read --transfer 4k --access random --budget 5m /scratch/me", "small random reads, with narrower intervals"),
+        ("tonnage probe --p99 20ms --json /scratch/me > probe.json", "also the largest load that keeps p99 within 20 ms, for a script"),
+        ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
+    ),
+)
+
+RUN_COMMAND = Command(
+    "run",
+    "carry out a campaign file, or resume a run",
+    "Measures every combination of the factors in FILE (docs/campaign.md), repeated in randomised blocks from a recorded seed.",
+    (
+        Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
+        Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
+        Option(("--dry-run",), "print the plan and the time and space it takes; write nothing", is_flag=True),
+        OUT,
+        JSON,
+        NO_REPORT,
+    ),
+    (
+        ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
+        ("tonnage run examples/first-light.toml", "do it"),
+        ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
+    ),
+)
+
+REPORT = Command(
+    "report",
+    "write the report of a run",
+    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network.",
+    (RUN, JSON),
+    (("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),),
+)
+
+VERIFY = Command(
+    "verify",
+    "recompute every figure of a run from its raw records",
+    "Recomputes the figures of every record from the per-task lines, series and histograms, and says which do not agree.",
+    (RUN, JSON),
+    (("tonnage verify tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "exit 0 if all agree, 1 if not"),),
+)
+
+SCHEMA = Command(
+    "schema",
+    "print the JSON schema of an output or a file",
+    "Prints the JSON schema (draft 2020-12) of what --json prints, or of a campaign file.",
+    (Option(("what",), "which schema", choices=("json", "campaign")),),
+    (("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads"),),
+)
+
+COMPLETIONS = Command(
+    "completions",
+    "print completions for a shell",
+    "Prints a script that makes a shell complete commands, options and values.",
+    (Option(("shell",), "which shell", choices=("bash", "zsh", "fish")),),
+    (('eval "$(tonnage completions bash)"', "in ~/.bashrc"),),
+)
+
+CLEAN = Command(
+    "clean",
+    "remove scratch directories that killed runs left behind",
+    "Lists the marked scratch directories in DIR whose runs are no longer alive, and removes them after a question. "
+    "Removes only data files that Tonnage made; a directory with anything else in it stays.",
+    (
+        Option(("directory",), "directory that was measured", "DIR", completes="directory"),
+        Option(("--yes",), "do not ask", is_flag=True),
+    ),
+    (("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),),
+)
+
+COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN)
+TAGLINE = "Tells how much I/O a storage system can carry."
+EXIT_CODES = ((0, "done"), (1, "a measurement failed"), (2, "the request was wrong; nothing was written"), (130, "interrupted"))

@@ -1,0 +1,54 @@
+"""What comes after a run: the analysis, the report, the summary, the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tonnage.analysis import analyse
+from tonnage.analysis.summary import summary
+from tonnage.campaign.session import Outcome
+from tonnage.cli.entry import complain
+from tonnage.errors import MeasurementError
+from tonnage.records import Run, RunWriter
+
+
+def conclude(outcome: Outcome, *, as_json: bool, with_report: bool) -> int:
+    """Analyses the run, writes its report, prints the result; the exit code of the command."""
+    run = Run.open(outcome.path)
+    if run.trials():
+        present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
+    for failure in outcome.failed:
+        print(f"tonnage: failed: {failure}", file=sys.stderr)
+    if outcome.state == "interrupted":
+        return complain(f"interrupted; the records so far are in {outcome.path}; hint: go on with `tonnage run --resume {outcome.path}`", 130)
+    if outcome.failed:
+        count = len(outcome.failed)
+        raise MeasurementError(f"{count} trial{'s' if count != 1 else ''} failed; hint: the reasons are above and in {outcome.path}/trials.jsonl")
+    return outcome.exit_code
+
+
+def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> None:
+    """Prints what the run says; ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
+    analysis = analyse(Run.open(path))
+    report: Path | None = None
+    if with_report:
+        from tonnage.report import write_report
+
+        report = Path(write_report(path))
+    result = summary(analysis, report)
+    if keep:
+        RunWriter.reopen(path).update_manifest(summary=result)
+    if as_json:
+        print_json(result)
+        return
+    from tonnage.report import print_summary
+
+    print_summary(analysis, report)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on stdout."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,91 @@
+"""The live panel on a terminal: where the run stands, what the storage does now, and the load curve so far."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel as Frame
+from rich.table import Table
+from rich.text import Text
+
+from tonnage.campaign.observer import Observer, Step
+from tonnage.cli.live import recorded_text, step_text, trial_number
+from tonnage.report import units
+
+_BAR = 30
+
+
+class Panel(Observer):
+    """Redrawn four times a second; gone when the run ends, so that the results stand alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
+        self._title = ""
+        self._step: Step | None = None
+        self._now: Mapping[str, Any] = {}
+        self._rates: dict[str, dict[int, list[int]]] = {}
+
+    def started(self, path: Path, target: str, name: str) -> None:
+        self._title = f"{name} · {target}"
+        self._console.print(f"records in {path}", soft_wrap=True)
+        self._live.start()
+
+    def step(self, step: Step) -> None:
+        self._step, self._now = step, {}
+
+    def tick(self, live: Mapping[str, Any]) -> None:
+        self._now = live
+
+    def recorded(self, line: Mapping[str, Any]) -> None:
+        if line["status"] != "ok":
+            self._console.print(Text(recorded_text(line), style="red"), soft_wrap=True)
+        elif line["purpose"] == "measure":
+            curve = self._rates.setdefault(line["phase"], {})
+            curve.setdefault(line["setting"]["tasks"], []).append(line["bandwidth_bytes_per_s"] or 0)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True)
+
+    def ended(self) -> None:
+        self._live.stop()
+
+    def _draw(self) -> Frame:
+        return Frame(Group(*self._facts(), *self._curves()), title=Text(self._title), title_align="left")
+
+    def _facts(self) -> list[Text | Table]:
+        if self._step is None:
+            return [Text("measuring the ceilings: memory copy, null storage")]
+        now = self._now
+        into_ns = now.get("elapsed_ns", 0)
+        left = self._step.left_ns
+        table = Table.grid(padding=(0, 2))
+        table.add_row(Text(trial_number(self._step), style="bold"), Text(step_text(self._step)))
+        table.add_row("now", Text(f"{units.rate(now.get('bandwidth_bytes_per_s'))}   p99 {units.duration(now.get('recent_p99_ns'))}"
+                                  f"   {now.get('running_tasks', 0)} running"))
+        times = f"elapsed {_clock(self._step.elapsed_ns + into_ns)}"
+        table.add_row("time", Text(times + (f"   left {_clock(max(left - into_ns, 0))}" if left is not None else "")))
+        return [table]
+
+    def _curves(self) -> list[Text | Table]:
+        parts: list[Text | Table] = []
+        for op, curve in self._rates.items():
+            medians = {tasks: statistics.median(rates) for tasks, rates in sorted(curve.items())}
+            highest = max(medians.values()) or 1
+            table = Table.grid(padding=(0, 1))
+            for tasks, median in medians.items():
+                bar = "█" * max(round(_BAR * median / highest), 1)
+                table.add_row(Text(f"{tasks:>5}"), Text(f"{bar:<{_BAR}}", style="cyan"), Text(units.rate(median)),
+                              Text(f"×{len(curve[tasks])}", style="dim"))
+            parts += [Text(f"{op}: median throughput by tasks", style="dim"), table]
+        return parts
+
+
+def _clock(time_ns: int) -> str:
+    minutes, seconds = divmod(time_ns // 10**9, 60)
+    return f"{minutes}:{seconds:02d}"

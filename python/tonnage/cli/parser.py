@@ -1,0 +1,87 @@
+"""argparse, built from ``options``. Every mistake is one line and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import textwrap
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from tonnage import __version__
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, Command, Option
+from tonnage.errors import RequestError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse prints its usage before an error; a user needs the one line that says what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        hint = "" if "; hint: " in message else f"; hint: see `{self.prog} --help`"
+        self.exit(2, f"tonnage: error: {' '.join(message.split())}{hint}\n")
+
+
+def build_parser() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser(prog="tonnage", description=TAGLINE, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+                    epilog="Each command has its own --help, with examples. Exit codes: "
+                    + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES) + ".")
+    parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser)
+    for command in COMMANDS:
+        _add_command(commands, command)
+    # argparse would list all names; the nearest one says more.
+    commands.choices = _Names(commands.choices)
+    return parser
+
+
+class _Names(dict[str, Any]):
+    """The commands by name; a wrong name raises with the nearest right one."""
+
+    def __init__(self, names: Any) -> None:
+        super().__init__(names)
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        near = difflib.get_close_matches(str(name), self, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"commands are {', '.join(self)}"
+        raise argparse.ArgumentError(None, f"there is no command {name!r}; hint: {hint}")
+
+
+def _add_command(commands: Any, command: Command) -> None:
+    examples = "\n".join(f"  {line}\n      {meaning}" for line, meaning in command.examples)
+    parser = commands.add_parser(
+        command.name, help=command.summary, description=textwrap.fill(command.description, 100), epilog=f"examples:\n{examples}",
+        allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for option in command.options:
+        _add_option(parser, option)
+
+
+def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
+    keywords: dict[str, Any] = {"help": option.help_text.replace("%", "%%")}
+    if option.is_flag:
+        keywords["action"] = "store_true"
+    else:
+        keywords |= {"metavar": option.metavar or _choice_metavar(option), "type": _checked(option.parse) if option.parse else str}
+        if option.choices:
+            keywords["choices"] = option.choices
+    if option.optional:
+        keywords["nargs"] = "?"
+    parser.add_argument(*option.names, **keywords)
+
+
+def _choice_metavar(option: Option) -> str:
+    return f"{{{','.join(option.choices)}}}"
+
+
+def _checked(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse_or_complain(text: str) -> Any:
+        try:
+            return parse(text)
+        except RequestError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse_or_complain

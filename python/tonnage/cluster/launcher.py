@@ -1,0 +1,54 @@
+"""What a launcher promises: it gives each trial its tasks on hosts and crosses the start line with all of them.
+
+The start line is two calls: ``prepare`` returns when every task of every process stands at it, ``go`` opens it.
+A launcher with several processes puts its barrier between the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Step(Protocol):
+    """One phase on all processes: at the start line, running, or ended."""
+
+    def go(self) -> None:
+        """Opens the start line for all tasks at once."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """True when the tasks of all processes have ended."""
+
+    def stop(self) -> None:
+        """Asks all tasks to end after the operation in hand."""
+
+    def live(self) -> dict[str, Any]:
+        """A snapshot over all processes, with the keys of ``tonnage._native.Phase.live``."""
+
+    def result(self) -> dict[str, Any]:
+        """After ``wait`` was True: the PhaseResult of all tasks. Once."""
+
+
+class Ensemble(Protocol):
+    """The processes of a run, each with the same target open."""
+
+    host: str
+    """Where its tasks run, for ``tasks.jsonl``."""
+
+    def prepare(self, phase: dict[str, Any]) -> Step:
+        """Leaves all tasks of a PhaseSpec waiting at the start line."""
+
+    def clear(self) -> None:
+        """Removes all data files of the target."""
+
+    def now_ns(self) -> int:
+        """The run's clock."""
+
+
+class Launcher(Protocol):
+    """A way to get processes."""
+
+    name: str
+
+    def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
+        """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

@@ -1,0 +1,24 @@
+"""Launchers by name. Each lives in a module of its own, imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tonnage.cluster.launcher import Launcher
+from tonnage.errors import RequestError
+
+_LAUNCHERS = {"local": "tonnage.cluster.local:Local"}
+
+
+def launchers() -> tuple[str, ...]:
+    """The names that ``launcher`` knows."""
+    return tuple(_LAUNCHERS)
+
+
+def launcher(name: str) -> Launcher:
+    """The launcher of that name; RequestError if there is none."""
+    if name not in _LAUNCHERS:
+        raise RequestError(f"there is no launcher {name!r}; hint: choose one of {', '.join(_LAUNCHERS)}")
+    module, _, attribute = _LAUNCHERS[name].partition(":")
+    found: Launcher = getattr(import_module(module), attribute)()
+    return found
