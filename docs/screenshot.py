@@ -27,7 +27,7 @@ def shoot(page_file: Path, directory: Path) -> list[Path]:
             for theme, name in (("light", "report"), ("dark", "report-dark")):
                 page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
                 page.goto(page_file.resolve().as_uri())
-                page.wait_for_selector("html[data-drawn=true]")
+                page.wait_for_selector("html[data-drawn]")
                 written.append(directory / f"{name}.png")
                 page.screenshot(path=written[-1])
                 if theme == "light":

@@ -124,7 +124,7 @@ def _marks(stalls: list[Row], begin: int) -> tuple[list[dict[str, Any]], list[di
                 "x": _span(stall, begin)[0],
                 "y": 0.99,
                 "yref": "paper",
-                "yshift": -15 * row,
+                "yshift": -18 * row,
                 "xanchor": "left",
                 "yanchor": "top",
                 "showarrow": False,

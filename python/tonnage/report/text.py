@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
+from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +25,8 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     for op, group in dict.fromkeys((point.op, point.group) for point in analysis.points):
         table = _table([point for point in analysis.points if (point.op, point.group) == (op, group)])
         # On a narrow terminal lines may wrap: a number that is cut off would be a wrong number.
-        console.print(table, width=max(console.width, _WIDTH), crop=False)
+        wide = console.options.update(width=max(console.width, _WIDTH))
+        console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
         console.print()
     if not analysis.points:
         console.print("Nothing was measured.")

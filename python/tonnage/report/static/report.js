@@ -85,7 +85,9 @@
     return Promise.all(shown.map(({ plot }) => draw(plot)));
   };
 
-  const redraw = () => Promise.all([...drawn.keys()].map(draw));
+  // The page says in which theme its figures stand: what looks at it from outside waits for that.
+  const done = () => { document.documentElement.dataset.drawn = isDark() ? "dark" : "light"; };
+  const redraw = () => Promise.all([...drawn.keys()].map(draw)).then(done);
 
   const THEMES = ["", "light", "dark"];
   const button = document.getElementById("theme");
@@ -110,6 +112,5 @@
     select?.addEventListener("change", () => choose(section, exhibit, Number(select.value)));
     return choose(section, exhibit, exhibit.default);
   });
-  // Tests and printing scripts wait for this.
-  Promise.all(all).then(() => { document.documentElement.dataset.drawn = "true"; });
+  Promise.all(all).then(done);
 })();

@@ -1,0 +1,156 @@
+"""The page in a real browser: figures drew, nothing was loaded, nothing overlaps; light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_sample as sample
+from tonnage.report.page import render
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}; set CHROMIUM to its path")
+
+# Boxes of texts that must not cover each other: titles of axes, the legend, ticks, names of lines, the colour bar.
+_TEXTS = """plot => {
+  const boxes = [];
+  const add = (kind, node) => {
+    const box = node.getBoundingClientRect();
+    if (box.width && box.height) boxes.push({kind, text: node.textContent.slice(0, 40),
+      left: box.left, right: box.right, top: box.top, bottom: box.bottom});
+  };
+  for (const [kind, selector] of [["title", ".xtitle, .ytitle"], ["legend", ".legend .legendtext"],
+    ["tick", ".xtick, .ytick"], ["note", ".annotation-text-g"], ["bar", ".colorbar .cbaxis text, .colorbar .cbtitle text"]]) {
+    for (const node of plot.querySelectorAll(selector)) add(kind, node);
+  }
+  return boxes;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+def _open(browser: Any, path: Path, *, width: int = 1280, theme: str = "light") -> tuple[Any, list[str]]:
+    """The page, and what went wrong on it: messages, errors, requests."""
+    page = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme=theme)
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(f"console {message.type}: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("request", lambda request: trouble.append(request.url) if request.url != path.as_uri() else None)
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]", state="attached")
+    return page, trouble
+
+
+def _overlaps(boxes: list[dict[str, Any]]) -> list[str]:
+    slack = 1.0
+    return [
+        f"{a['kind']} {a['text']!r} covers {b['kind']} {b['text']!r}"
+        for position, a in enumerate(boxes)
+        for b in boxes[position + 1 :]
+        if a["left"] < b["right"] - slack
+        and b["left"] < a["right"] - slack
+        and a["top"] < b["bottom"] - slack
+        and b["top"] < a["bottom"] - slack
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 800])
+def test_every_figure_draws_and_no_text_covers_another(
+    browser: Any, page_file: Callable[[str, str], Path], page_text: str, width: int, theme: str
+) -> None:
+    page, trouble = _open(browser, page_file("whole", page_text), width=width, theme=theme)
+    plots = page.query_selector_all(".plot")
+    assert len(plots) == 8
+    for plot in plots:
+        drawn = plot.evaluate("p => p.querySelectorAll('.scatterlayer .trace path, .heatmaplayer image').length")
+        assert drawn > 0, plot.get_attribute("id")
+        assert _overlaps(plot.evaluate(_TEXTS)) == [], plot.get_attribute("id")
+        box = plot.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert trouble == []
+    page.close()
+
+
+def test_the_theme_follows_the_system_and_the_button(
+    browser: Any, page_file: Callable[[str, str], Path], page_text: str
+) -> None:
+    page, trouble = _open(browser, page_file("theme", page_text), theme="light")
+    colour = "getComputedStyle(document.querySelector('#load-line-write-0-plot .xtitle')).fill"
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-drawn=dark]", state="attached")
+    dark = page.evaluate(colour)
+    assert dark != light
+    page.click("#theme")
+    page.wait_for_selector("html[data-drawn=light]", state="attached")
+    assert page.evaluate(colour) == light
+    assert page.inner_text("#theme") == "Theme: light"
+    page.click("#theme")
+    page.wait_for_selector("html[data-drawn=dark]", state="attached")
+    assert page.evaluate(colour) == dark
+    assert trouble == []
+    page.close()
+
+
+def test_a_choice_shows_another_trial_and_its_table(
+    browser: Any, page_file: Callable[[str, str], Path], page_text: str
+) -> None:
+    page, trouble = _open(browser, page_file("choice", page_text))
+    label = page.evaluate("[...document.querySelectorAll('#trial option')].find(o => o.text.includes('stalls')).text")
+    page.select_option("#trial select", label=label)
+    page.wait_for_selector("#trial-0-plot .shapelayer path", state="attached")
+    assert "2 stalls are marked" in page.inner_text("#trial figcaption")
+    page.click("#trial details summary")
+    page.wait_for_selector("#trial details table tbody tr")
+    assert "3, 4" in page.inner_text("#trial details table")
+    assert _overlaps(page.query_selector("#trial-0-plot").evaluate(_TEXTS)) == []
+    assert trouble == []
+    page.close()
+
+
+def test_hostile_strings_do_not_run(browser: Any, page_file: Callable[[str, str], Path]) -> None:
+    hostile = "<img src=x onerror='window.pwned=1'><a href='javascript:window.pwned=1'>x</a>"
+    builder = sample.Builder()
+    for tasks in (1, 4):
+        builder.point("write", tasks, hostile)
+    analysis = sample.analysis(builder, (sample.line("write", hostile),))
+    manifest = sample.manifest(target={"name": hostile}, host={"hostname": hostile})
+    path = page_file("hostile", render(analysis, builder.source(Path("/x"), manifest)))
+    page, trouble = _open(browser, path)
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate("document.querySelectorAll('main img, main a, svg a').length") == 0
+    assert trouble == []
+    page.close()
+
+
+def test_a_script_that_is_not_of_the_page_is_refused(
+    browser: Any, page_file: Callable[[str, str], Path], page_text: str
+) -> None:
+    path = page_file("injected", page_text.replace("<main>", "<main><script>window.pwned=1</script>"))
+    page, trouble = _open(browser, path)
+    assert page.evaluate("window.pwned") is None
+    assert any("Content Security Policy" in message for message in trouble)
+    page.close()
+
+
+@pytest.mark.parametrize("state", ["interrupted", "failed"])
+def test_a_run_without_figures_opens_too(browser: Any, page_file: Callable[[str, str], Path], state: str) -> None:
+    page, trouble = _open(browser, page_file(state, render(*sample.empty(state))))
+    assert page.is_visible(".banner")
+    assert trouble == []
+    page.close()

@@ -1,0 +1,67 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tonnage.report import units
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B/s"),
+        (999, "999 B/s"),
+        (1_920_000_000, "1.92 GB/s"),
+        (19_230_000, "19.2 MB/s"),
+        (999_600_000, "1.00 GB/s"),
+        (12_345, "12.3 kB/s"),
+        (None, "–"),
+    ],
+)
+def test_a_rate_has_three_digits_and_a_decimal_unit(value: int | None, text: str) -> None:
+    assert units.rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 ns"),
+        (850, "850 ns"),
+        (12_340, "12.3 µs"),
+        (4_560_000, "4.56 ms"),
+        (999_900, "1.00 ms"),
+        (1_234_000_000, "1.23 s"),
+        (90_000_000_000, "90.0 s"),
+        (None, "–"),
+    ],
+)
+def test_a_duration_has_three_digits(value: int | None, text: str) -> None:
+    assert units.duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(4096, "4 KiB"), (1 << 20, "1 MiB"), (3 << 30, "3 GiB"), (512, "512 B"), (3_200_000_001, "3.20 GB")],
+)
+def test_a_size_is_exact_in_powers_of_two_or_rounded_in_powers_of_ten(value: int, text: str) -> None:
+    assert units.size(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(12_345, "12,345"), (1_230_000, "1.23 M"), (0, "0")])
+def test_a_count_is_exact_below_a_million(value: int, text: str) -> None:
+    assert units.count(value) == text
+
+
+def test_a_share_is_never_rounded_up_to_all_of_it() -> None:
+    assert units.share(0.9999) == "99.9 %"
+    assert units.share(1.0) == "100 %"
+    assert units.share(0.0) == "0 %"
+
+
+@given(st.floats(min_value=1.0, max_value=1e15))
+def test_a_printed_rate_is_within_half_a_digit_of_the_value(value: float) -> None:
+    number, unit = units.rate(value).split(" ")
+    factor = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "PB/s": 1e15}[unit]
+    assert abs(float(number) * factor - value) <= 0.0051 * value

@@ -1,0 +1,80 @@
+"""Where the page is put: replaced whole or not at all, and never over a file that is no report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recorded
+import report_sample as sample
+from tonnage import analysis, errors
+from tonnage.records import RunWriter
+from tonnage.report import write_report
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run that was interrupted before its first trial."""
+    RunWriter.create(tmp_path / "run", sample.manifest(state="interrupted"))
+    return tmp_path / "run"
+
+
+def test_the_report_is_in_the_run_directory_and_says_how_the_run_ended(run: Path) -> None:
+    path = write_report(run)
+    assert path == run / "report.html"
+    assert "This run was interrupted" in path.read_text(encoding="utf-8")
+    assert [file.name for file in run.iterdir() if file.suffix == ".tmp"] == []
+
+
+def test_a_report_is_replaced_by_the_next(run: Path) -> None:
+    first = write_report(run).stat().st_ino
+    assert write_report(run).stat().st_ino != first
+
+
+def test_a_file_that_is_no_report_is_not_replaced(run: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "thesis.html"
+    mine.write_text("<html>years of work</html>")
+    with pytest.raises(errors.RequestError, match="not a report of Tonnage"):
+        write_report(run, mine)
+    assert mine.read_text() == "<html>years of work</html>"
+
+
+def test_a_place_that_does_not_exist_or_is_a_directory_is_refused(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(errors.RequestError, match="not a directory"):
+        write_report(run, tmp_path / "no" / "report.html")
+    with pytest.raises(errors.RequestError, match="cannot be replaced"):
+        write_report(run, tmp_path)
+
+
+def test_a_page_that_fails_half_way_leaves_the_old_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = write_report(run).read_bytes()
+
+    def fail(_self: Path, _target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_report(run)
+    assert (run / "report.html").read_bytes() == old
+    assert sorted(file.name for file in run.iterdir() if file.is_file()) == [
+        "events.jsonl",
+        "manifest.json",
+        "report.html",
+        "tasks.jsonl",
+        "trials.jsonl",
+    ]
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(errors.RecordError, match="is not a run directory"):
+        write_report(tmp_path)
+
+
+def test_the_page_of_recorded_trials_says_what_the_analysis_says(tmp_path: Path) -> None:
+    found = analysis.analyse(recorded.write(tmp_path / "run"))
+    page = write_report(tmp_path / "run").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert [point.tasks for point in found.points] == [1, 2, 4, 8, 16]
+    assert found.load_lines[0].reached
+    assert found.load_lines[0].why in page
+    assert page.count('<li value="') == len(found.promises) == 12
+    assert "Pictures left out" not in page
