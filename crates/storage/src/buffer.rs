@@ -29,7 +29,12 @@ impl Buffer {
         let length = length.max(1);
         // SAFETY: a new anonymous mapping aliases nothing.
         let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE)
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::POPULATE,
+            )
         }
         .map_err(|errno| StorageError::Memory { bytes: length, source: errno.into() })?;
         let start = NonNull::new(start.cast()).expect("mmap does not give a null page");

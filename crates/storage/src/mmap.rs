@@ -28,7 +28,9 @@ impl Mapped {
         let why = "mapped files always go through the page cache";
         let files = Files::new(spec)?;
         match spec.direct {
-            DirectMode::Yes => return Err(StorageError::Unsupported(format!("{why}; use direct = \"no\", or kind posix or uring"))),
+            DirectMode::Yes => {
+                return Err(StorageError::Unsupported(format!("{why}; use direct = \"no\", or kind posix or uring")));
+            }
             DirectMode::Auto => files.set_direct(false, Some((NO_DIRECT, why.to_owned()))),
             DirectMode::No => {}
         }
@@ -96,8 +98,8 @@ impl File for MappedFile {
             access |= ProtFlags::WRITE;
             self.reserve(&handle).map_err(|errno| failed("reserve space for", &path(), errno))?;
         }
-        let mapping = Mapping::new(&handle, self.request.file_bytes as usize, access)
-            .map_err(|errno| failed("map", &path(), errno))?;
+        let mapping =
+            Mapping::new(&handle, self.request.file_bytes as usize, access).map_err(|errno| failed("map", &path(), errno))?;
         self.opened = Some((mapping, handle));
         Ok(())
     }

@@ -52,8 +52,7 @@ fn by_mincore(file: &OwnedFd, length: u64, page: u64) -> Option<u64> {
     for offset in (0..length).step_by(WINDOW_BYTES as usize) {
         let window = (length - offset).min(WINDOW_BYTES) as usize;
         // SAFETY: a new mapping aliases nothing, and it is never read: only its residency is asked for.
-        let start =
-            unsafe { mmap(std::ptr::null_mut(), window, ProtFlags::READ, MapFlags::SHARED, file, offset) }.ok()?;
+        let start = unsafe { mmap(std::ptr::null_mut(), window, ProtFlags::READ, MapFlags::SHARED, file, offset) }.ok()?;
         // SAFETY: `answer` has a byte for each page of the window.
         let result = unsafe { libc::mincore(start, window, answer.as_mut_ptr().cast()) };
         // SAFETY: the mapping made above, which nothing borrows.

@@ -1,8 +1,8 @@
 //! A storage of known speed: another one, slowed to a rate that all lanes share.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 

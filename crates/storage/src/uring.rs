@@ -41,7 +41,10 @@ impl Storage for Uring {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES | libc::ENOMEM)) => {
                 self.files.set_flag("io_uring", false);
                 self.files.note("io-uring-off", || {
-                    format!("io_uring cannot be used here ({error}); operations were done one at a time by pread and pwrite")
+                    let cause = "switched off by sysctl kernel.io_uring_disabled or seccomp, or RLIMIT_MEMLOCK is too small";
+                    format!(
+                        "io_uring cannot be used here ({error}: {cause}); operations were done one at a time by pread and pwrite"
+                    )
                 });
                 let file = Box::new(PosixFile::new(files, *request, direct));
                 return Ok(Lane::Queued(Box::new(Serial::new(file, request.queue_depth))));

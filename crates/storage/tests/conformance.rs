@@ -7,7 +7,9 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use support::{Kind, Rig, disk, geometry, places, read_all, request, write_all};
-use tonnage_storage::{Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Storage, StorageError, StorageKind, Throttled};
+use tonnage_storage::{
+    Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Storage, StorageError, StorageKind, Throttled,
+};
 use tonnage_workload::{Access, CachePolicy, Op};
 
 /// Opens the lane's file; the error if it cannot be.

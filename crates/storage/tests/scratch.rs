@@ -49,7 +49,11 @@ fn a_second_one_of_the_same_name_is_refused() {
 
 #[test]
 fn foreign_things_stay_and_are_named() {
-    for plant in [(|path: &Path| drop(File::create_new(path).unwrap())) as fn(&Path), |path| symlink("/", path).unwrap(), |path| fs::create_dir(path).unwrap()] {
+    for plant in [
+        (|path: &Path| drop(File::create_new(path).unwrap())) as fn(&Path),
+        |path| symlink("/", path).unwrap(),
+        |path| fs::create_dir(path).unwrap(),
+    ] {
         for name in ["notes.txt", "data.1"] {
             let home = tempfile::tempdir().unwrap();
             let scratch = Scratch::create(home.path(), "a1").unwrap();
@@ -160,7 +164,10 @@ fn bad_parents_and_names_get_one_clear_line() {
     File::create_new(&file).unwrap();
     let text = |parent: &Path, run_id: &str| Scratch::create(parent, run_id).unwrap_err().to_string();
     let missing = home.path().join("missing");
-    assert_eq!(text(&missing, "a1"), format!("cannot open the directory {}: No such file or directory (os error 2)", missing.display()));
+    assert_eq!(
+        text(&missing, "a1"),
+        format!("cannot open the directory {}: No such file or directory (os error 2)", missing.display())
+    );
     assert_eq!(text(&file, "a1"), format!("cannot open the directory {}: Not a directory (os error 20)", file.display()));
     for name in ["", "a/b", "..\n", &"x".repeat(300)] {
         assert!(text(home.path(), name).contains("run id"));

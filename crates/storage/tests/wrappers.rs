@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use support::{Kind, Rig, VERIFIER, disk, drive, geometry, read_all, request, write_all};
-use tonnage_storage::{Buffer, DirectMode, Fault, Faulty, Lane, Request, Storage, StorageKind, Throttled, TargetSpec, open};
+use tonnage_storage::{Buffer, DirectMode, Fault, Faulty, Lane, Request, Storage, StorageKind, TargetSpec, Throttled, open};
 use tonnage_workload::{Access, Op};
 
 const SIZE: usize = 4096;
@@ -44,8 +44,12 @@ fn results(storage: &dyn Storage, op: Op, count: u64) -> (Vec<i32>, [Option<i32>
             queue.set_memory(memory).unwrap();
             queue.open().unwrap();
             let mut offsets = offsets;
-            let next = |_: &mut dyn tonnage_storage::Queue, slot| {
-                Request { slot, op, offset: offsets.next().unwrap(), start: 0, length: SIZE }
+            let next = |_: &mut dyn tonnage_storage::Queue, slot| Request {
+                slot,
+                op,
+                offset: offsets.next().unwrap(),
+                start: 0,
+                length: SIZE,
             };
             drive(&mut *queue, 1, count, next, |queue, request, completion| {
                 moved.push(completion.result);

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
-use tonnage_storage::{Buffer, Completion, DirectMode, Lane, OpenRequest, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_storage::{
+    Buffer, Completion, DirectMode, Lane, OpenRequest, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open,
+};
 use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
 
 pub const SEED: u64 = 11;
