@@ -11,7 +11,7 @@ use tonnage_storage::StorageError;
 
 /// `OSError(errno, text, filename)`: Python picks the subclass (`FileNotFoundError`, `PermissionError`, …) by errno.
 fn os_error(source: &std::io::Error, path: &Path, text: String) -> PyErr {
-    PyOSError::new_err((source.raw_os_error().unwrap_or(0), text, path.to_owned()))
+    PyOSError::new_err((source.raw_os_error().unwrap_or(0), text, path.as_os_str().to_owned()))
 }
 
 pub fn storage(error: &StorageError) -> PyErr {
