@@ -11,12 +11,12 @@ heading = @printf '\n== %s ==\n' '$(1)'
 
 # What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that
 # make a file system on a loop device of known speed.
-PACKAGES := build-essential python3-venv chromium chromium-driver e2fsprogs xfsprogs util-linux
+PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux
 
-# The extra `dev` of pyproject.toml, as the installed package states it: pip can install an extra only together with a
+# The extras of pyproject.toml, as the installed package states them: pip can install an extra only together with its
 # package, which would build the engine a second time.
 DEV_REQUIREMENTS := import importlib.metadata as m; \
-	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "dev" in r.partition(";")[2]), sep="\n")
+	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith("tonnage")), sep="\n")
 
 # The order in which a failure says most: small parts first, whole runs after.
 LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster \
@@ -24,16 +24,18 @@ LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests
 # A directory of tests that the list above does not name yet still runs, before the rest.
 OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 
-.PHONY: help setup packages test test-fast lint rust pytest bench fmt docs clean
+.PHONY: help build setup packages test test-fast lint rust pytest bench fmt docs clean
 .NOTPARALLEL:
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: packages  ## Install what the tests need, build the engine, fill .venv
-	$(call heading,Setup: release build and virtual environment)
+build:  ## Build the engine into .venv, as the first ./tonnage does
+	$(call heading,Release build and virtual environment)
 	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust from https://rustup.rs, then run this again' >&2; exit 2; }
 	./tonnage --version
+
+setup: packages build  ## Install what the tests need, build, fill .venv
 	$(PYTHON) -c '$(DEV_REQUIREMENTS)' | $(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
 
 packages:  # As root on Debian, what is missing; as anyone else, nothing: tests that lack a tool say so and skip.

@@ -34,6 +34,8 @@ def docstring_complaints(file: str, text: str) -> list[str]:
     if not tree.body:
         return []
     found = [] if ast.get_docstring(tree) else [f"{file}: no module docstring"]
+    if file.startswith("tests/"):
+        return found  # there a class is a shape of data that its test explains
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
             found.append(f"{file}:{node.lineno}: class {node.name} has no docstring")
