@@ -26,7 +26,8 @@ _TEXTS = """plot => {
       left: box.left, right: box.right, top: box.top, bottom: box.bottom});
   };
   for (const [kind, selector] of [["title", ".xtitle, .ytitle"], ["legend", ".legend .legendtext"],
-    ["tick", ".xtick, .ytick"], ["note", ".annotation-text-g"], ["bar", ".colorbar .cbaxis text, .colorbar .cbtitle text"]]) {
+    ["tick", ".xtick, .ytick"], ["note", ".annotation-text-g"],
+    ["bar", ".colorbar .cbaxis text, .colorbar .cbtitle text"]]) {
     for (const node of plot.querySelectorAll(selector)) add(kind, node);
   }
   return boxes;

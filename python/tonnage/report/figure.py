@@ -17,6 +17,8 @@ INK = "@#1f2328|#e6e8eb"
 MUTED = "@#5b636d|#9aa4b0"
 GRID = "@#e3e6ea|#2b3138"
 CLEAR = "rgba(0,0,0,0)"
+VEIL = "@rgba(255,255,255,0.7)|rgba(20,23,27,0.7)"
+"""Behind a name that a curve may run through."""
 ALERT = "@#b5179e|#f29bd4"
 ALERT_BAND = "@rgba(204,121,167,0.28)|rgba(204,121,167,0.30)"
 KNEE = "@#00734f|#2fc79a"
@@ -26,6 +28,9 @@ BANDS = {"write": "@rgba(0,114,178,0.16)|rgba(86,180,233,0.20)", "read": "@rgba(
 # Ends cut off: the darkest step would vanish on a dark page, the lightest on a light one.
 _CIVIDIS_LIGHT = ("#00224e", "#2a3f6d", "#575c6d", "#7d7b78", "#a59c74", "#c4a83a")
 _CIVIDIS_DARK = ("#7ba7e6", "#93a6c4", "#a9a9b3", "#bdb38b", "#d7c35f", "#fee838")
+
+
+_TICK_STEPS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +143,13 @@ def latency_axis(lowest_ns: float, highest_ns: float, title: str = "Latency") ->
     low, high = log10(max(1.0, lowest_ns)), log10(max(2.0, highest_ns))
     pad = max(0.08, 0.06 * (high - low))
     low, high = max(0.0, low - pad), high + pad
-    steps = (1, 2, 5) if high - low < 2.2 else (1,)
-    decades = range(floor(low), ceil(high) + 1)
-    ticks = [step * 10**decade for decade in decades for step in steps if low <= log10(step * 10**decade) <= high]
-    if high - low > 7:
+    ticks: list[float] = []
+    # As few as still tell the scale; the coarser steps first.
+    for steps in _TICK_STEPS:
+        if len(ticks) < 3:
+            powers = [10**decade for decade in range(floor(low), ceil(high) + 1)]
+            ticks = [step * power for power in powers for step in steps if low <= log10(step * power) <= high]
+    if len(ticks) > 7:
         ticks = ticks[::2]
     return {
         "title": title,
@@ -206,4 +214,6 @@ def left_note(y: float, text: str, colour: str) -> dict[str, Any]:
         "showarrow": False,
         "text": text,
         "font": {"color": colour, "size": 12},
+        "bgcolor": VEIL,
+        "borderpad": 0,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import log10
 from typing import Any
 
@@ -12,6 +13,7 @@ from tonnage.report.figure import (
     KNEE,
     KNEE_BAND,
     MUTED,
+    VEIL,
     Exhibit,
     Figure,
     Variant,
@@ -25,9 +27,11 @@ from tonnage.report.figure import (
     words,
 )
 
-_MODEL_NAMES = {"usl": "Universal Scalability Law", "hinge": "two-segment hinge"}
+_MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
+_WIDEST = 1.3
+"""The interval of two repetitions can be many times as high as both: the axis ends this far above the fastest."""
 _OFF_SCALE = 1.6
-"""A ceiling this many times above the highest point would squash the curve: it is named in words instead."""
+"""A ceiling this many times above the highest point would squash the curve: words name it instead."""
 
 
 def exhibits(analysis: Analysis) -> list[Exhibit]:
@@ -54,7 +58,9 @@ def _exhibit(analysis: Analysis, op: str) -> Exhibit:
 
 def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -> Figure:
     op, group = curve[0].op, curve[0].group
-    highest = max(max((*point.values, point.high)) for point in curve)
+    fastest = max(value for point in curve for value in point.values)
+    widest = max(point.high for point in curve)
+    highest = max(1.0, min(widest, _WIDEST * fastest))
     scale, title = rate_scale_title(highest)
     x = [point.tasks for point in curve]
     colour = line_colour(op)
@@ -107,7 +113,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
-        caption=sentences.sentence(line) if line else "",
+        caption=" ".join(_caption(line, cut=widest > highest)),
         alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
         traces=traces,
         layout=layout(tasks_axis(x), axis, height=420, shapes=shapes, annotations=notes),
@@ -115,9 +121,16 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     )
 
 
+def _caption(line: LoadLine | None, *, cut: bool) -> Iterator[str]:
+    if line:
+        yield f"{sentences.sentence(line)}."
+    if cut:
+        yield "An interval of few repetitions reaches beyond the axis; the table has it."
+
+
 def _confidence(curve: list[Point]) -> str:
     levels = sorted({point.confidence for point in curve if point.confidence})
-    return f"{units.share(levels[0])} interval of the median" if levels else "interval (one repetition: none)"
+    return f"{units.share(levels[0])} interval" if levels else "interval (none: one repetition)"
 
 
 def _models(analysis: Analysis, op: str, group: str, scale: float, tried: list[int]) -> list[dict[str, Any]]:
@@ -129,7 +142,7 @@ def _models(analysis: Analysis, op: str, group: str, scale: float, tried: list[i
             "y": [y / scale for x, y in model.curve if tried[0] <= x <= tried[-1]],
             "mode": "lines",
             "line": {"color": MUTED, "width": 1.5, "dash": dashes[position % len(dashes)]},
-            "name": f"model: {words(_MODEL_NAMES.get(model.name, model.name))}",
+            "name": f"{words(_MODEL_NAMES.get(model.name, model.name))} (model)",
             "hovertemplate": "%{x:.3g} tasks<br>%{y:.4g}<extra></extra>",
         }
         for position, model in enumerate(models)
@@ -187,6 +200,7 @@ def _knee_note(line: LoadLine | None, tried: list[int]) -> list[dict[str, Any]]:
             "xshift": -5 if right else 5,
             "showarrow": False,
             "font": {"color": KNEE, "size": 13},
+            "bgcolor": VEIL,
             "text": f"load line {line.tasks}{sentences.interval(line)}",
         }
     ]
@@ -217,8 +231,12 @@ def _ceilings(analysis: Analysis, highest: float) -> tuple[list[Level], list[str
     """Ceilings near the curve as lines; the names of those far above it, which would squash it."""
     named = [entry for entry in analysis.ceilings if entry.get("bytes_per_s")]
     near = [entry for entry in named if entry["bytes_per_s"] <= _OFF_SCALE * highest]
-    levels = [(float(entry["bytes_per_s"]), words(sentences.ceiling(entry)), INK, "dash") for entry in near]
-    return levels, [words(sentences.ceiling(entry)) for entry in named if entry not in near]
+    levels = [(float(entry["bytes_per_s"]), _named(entry), INK, "dash") for entry in near]
+    return levels, [_named(entry) for entry in named if entry not in near]
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    return words(f"{sentences.ceiling_name(entry)} {units.rate(entry['bytes_per_s'])}")
 
 
 def _far_note(far: list[str]) -> list[dict[str, Any]]:
@@ -236,6 +254,7 @@ def _far_note(far: list[str]) -> list[dict[str, Any]]:
                 "showarrow": False,
                 "text": text,
                 "font": {"color": MUTED, "size": 12},
+                "bgcolor": VEIL,
             }
         ]
         if far

@@ -129,7 +129,7 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
         f"{units.rate(point.low)} – {units.rate(point.high)}" if point.confidence else units.NOT_MEASURED,
         str(point.repetitions),
         *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
-        units.duration(point.cpu_ns_per_gib),
+        units.duration(point.cpu_ns_per_gib or None),
         sentences.cache(point) or units.NOT_MEASURED,
     )
 

@@ -50,16 +50,20 @@ def cache(point: Point) -> str:
     return f"{point.cache_state}, {units.share(point.cache_device_share)} from the device"
 
 
+def ceiling_name(entry: Mapping[str, Any]) -> str:
+    """``memory copy``."""
+    return str(entry.get("name", "ceiling")).replace("-", " ")
+
+
 def ceiling(entry: Mapping[str, Any]) -> str:
     """One measured or stated upper bound."""
-    name = str(entry.get("name", "ceiling")).replace("-", " ")
     figures = []
     if entry.get("bytes_per_s") is not None:
         figures.append(units.rate(entry["bytes_per_s"]))
     if entry.get("operations_per_s") is not None:
         figures.append(f"{units.count(entry['operations_per_s'])} operations/s")
     with_tasks = f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
-    return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{with_tasks}"
+    return f"{ceiling_name(entry)}: {', '.join(figures) or units.NOT_MEASURED}{with_tasks}"
 
 
 def cost(entry: Mapping[str, Any]) -> str:

@@ -10,6 +10,9 @@ from tonnage.report import units
 from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Row
 
+_STANDS_OUT = 0.1
+"""Share of the median by which the slowest task must differ to be coloured; it is named in any case."""
+
 
 def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
     """End times where the phase ended by size (all moved the same), bytes where by time. None without tasks."""
@@ -21,7 +24,7 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
     if by_time:
         values = [float(row["bytes"]) for row in tasks]
         scale, title = rate_scale_title(max(values), "Moved", "B")
-        slowest, shown = min(values), units.size
+        slowest, shown = min(values), units.volume
     else:
         values = [float(row["end_ns"] - begin) for row in tasks]
         scale, title, slowest, shown = 1e9, "End, after the first start (s)", max(values), units.duration
@@ -56,7 +59,8 @@ def _few_ticks(tasks: int) -> dict[str, Any]:
 def _traces(op: str, tasks: list[Row], values: list[float], middle: float, last: int) -> list[dict[str, Any]]:
     numbers = [row["task"] for row in tasks]
     hosts = [words(row.get("host") or "") for row in tasks]
-    colours = [line_colour(op) if position != last or len(tasks) == 1 else ALERT for position in range(len(tasks))]
+    stands_out = abs(values[last] - middle) > _STANDS_OUT * middle
+    colours = [ALERT if stands_out and position == last else line_colour(op) for position in range(len(tasks))]
     stems_x = [x for number in numbers for x in (number, number, None)]
     stems_y = [y for value in values for y in (0, value, None)]
     return [

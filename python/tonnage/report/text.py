@@ -32,7 +32,6 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         console.print("Nothing was measured.")
     for line in analysis.load_lines:
         _print_load_line(console, line)
-    console.print()
     _print_facts(console, analysis)
     for finding in analysis.findings:
         console.print()
@@ -54,6 +53,8 @@ def _print_load_line(console: Console, line: LoadLine) -> None:
 
 
 def _print_facts(console: Console, analysis: Analysis) -> None:
+    if analysis.ceilings or analysis.cost:
+        console.print()
     for entry in analysis.ceilings:
         console.print(Text(f"Ceiling, {sentences.ceiling(entry)}", style="dim"), soft_wrap=True)
     if analysis.cost:
@@ -61,7 +62,11 @@ def _print_facts(console: Console, analysis: Analysis) -> None:
 
 
 def _print_indented(console: Console, text: str) -> None:
-    console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+    if console.is_terminal:
+        console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+    else:
+        # A pipe has no width: lines broken there would only be in the way of grep.
+        console.print(Text(f"  {text}"), soft_wrap=True)
 
 
 def _table(points: list[Point]) -> Table:
@@ -86,7 +91,7 @@ def _table(points: list[Point]) -> Table:
             _interval(point),
             str(point.repetitions),
             *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
-            units.duration(point.cpu_ns_per_gib),
+            units.duration(point.cpu_ns_per_gib or None),
         ]
         table.add_row(*cells, *([Text(_cache(point))] if reads else []))
     return table

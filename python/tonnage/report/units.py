@@ -66,7 +66,12 @@ def size(size_bytes: int | None) -> str:
             return f"{size_bytes // divisor} {unit}"
     if size_bytes < 1000:
         return f"{size_bytes} B"
-    return rate(size_bytes).removesuffix("/s")
+    return volume(size_bytes)
+
+
+def volume(moved_bytes: int | None) -> str:
+    """Bytes that were moved, in the powers of ten of the rates: ``88.6 MB``."""
+    return NOT_MEASURED if moved_bytes is None else rate(moved_bytes).removesuffix("/s")
 
 
 def count(number: float | None) -> str:
