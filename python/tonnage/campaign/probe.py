@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
 _LARGEST_FILE = 1 << 30
-_FEWEST_TRANSFERS = 16
+_FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
 _UNBOUNDED = 1 << 40
 """Bytes of a storage that keeps nothing."""
@@ -55,7 +56,9 @@ class Probe:
                 continue  # more tasks would meet the same fault; its record says which
             began = self._began.setdefault(op, min(spent_ns, self._deadline(number - 1)))
             left_ns = self._deadline(number) - spent_ns
-            cost_ns = (spent_ns - began) / len(ok) if ok else self.trial_ns
+            numbers = {line["trial"] for line in ok}
+            filled_ns = sum(line["elapsed_ns"] or 0 for line in lines if line["purpose"] == "fill" and line["trial"] in numbers)
+            cost_ns = max((spent_ns - began - filled_ns) / len(ok), self.trial_ns) if ok else self.trial_ns
             tasks = self._searches[op].next(_points(ok), int(left_ns / max(cost_ns, 1)))
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
@@ -89,7 +92,7 @@ class Probe:
         return self._whole(room)
 
     def _read_block(self, lines: Sequence[Mapping[str, Any]]) -> int:
-        """One size for all, settled once: files are laid out for more tasks as the search asks for them."""
+        """One size for all, settled once, so that the files of all tasks can be laid out at once."""
         if self._file_bytes is None:
             earlier = [line["setting"]["block_size"] for line in lines if line["phase"] == "read"]
             fill_ns = _FILL_SHARE * self._search.budget_ns / len(self._search.op)
@@ -123,5 +126,6 @@ def _buffered(lines: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _fastest_write(lines: Sequence[Mapping[str, Any]]) -> int:
-    """Bytes per second that were durable at the end of some write; the pilot's at least."""
-    return max((line["bandwidth_bytes_per_s"] or 0 for line in lines if line["phase"] == "write"), default=0)
+    """Bytes per second that writes reach: the median of those at least half as fast as the fastest; 0 without any."""
+    rates = [line["bandwidth_bytes_per_s"] or 0 for line in lines if line["phase"] == "write"]
+    return int(statistics.median(rate for rate in rates if 2 * rate >= max(rates))) if rates else 0

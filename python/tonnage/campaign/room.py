@@ -26,12 +26,16 @@ class _LaidOut:
 class Room:
     """Opens storages when a setting first needs them and keeps one generation of files at a time."""
 
-    def __init__(self, target: Target, launcher: Launcher, seed: int, directory: Path | None, series: Path | None) -> None:
+    def __init__(self, target: Target, launcher: Launcher, seed: int, directory: Path | None, series: Path | None, *,
+                 lay_out_tasks: int = 1) -> None:
+        """``lay_out_tasks``: lay files out for at least so many tasks at once, as a search will ask for them and together
+        they are written at the storage's full speed."""
         self._target = target
         self._launcher = launcher
         self._seed = seed
         self._directory = directory
         self._series = series
+        self._lay_out_tasks = lay_out_tasks
         self._open: dict[tuple[str, str], Ensemble] = {}
         self._laid_out: dict[tuple[str, str], _LaidOut] = {}
 
@@ -59,6 +63,7 @@ class Room:
 
         Files of another size or payload are removed first, so that at most one generation takes space.
         """
+        setting = replace(setting, tasks=max(setting.tasks, self._lay_out_tasks))
         known = self._laid_out.get(_key(setting, self._target))
         same = known is not None and known.payload == _payload(setting) and known.file_bytes >= setting.file_bytes
         if known is not None and same and known.files >= setting.files:

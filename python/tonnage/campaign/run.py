@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Loop:
     """A setting whose storage keeps the run's clock."""
     spent_before_ns: int = 0
     _began_ns: int = 0
+    _noted: set[str] = field(default_factory=set)
+    """Codes of fallbacks that the user was told of."""
 
     def run(self) -> str:
         """Measures until nothing is left to do; the run's ``state``: ``complete``, ``interrupted`` or ``failed``."""
@@ -107,8 +109,10 @@ class Loop:
                     step.stop()
                 self.observer.tick(step.live())
             result = step.result()
-        except (OSError, ValueError, MemoryError) as error:
-            reason = str(error) or type(error).__name__
+        except OSError as error:
+            reason = error.strerror or str(error)
+        except (ValueError, MemoryError) as error:
+            reason = str(error)
         line = trial_line(trial=number, setting=setting.as_dict(), phase=setting.op, repetition=trial.repetition,
                           block=trial.block, started=started, result=result, purpose=purpose, reason=reason)
         return self._record(line, result, ensemble.host)
@@ -117,6 +121,10 @@ class Loop:
         self.writer.append_trial(line, task_lines(line, result, host), event_lines(line, result))
         self.lines.append(line)
         self.observer.recorded(line)
+        for note in line["notes"]:
+            if note["code"] not in self._noted:
+                self._noted.add(note["code"])
+                self.observer.note(f"note: {note['message']}")
         status: str = line["status"]
         return status
 

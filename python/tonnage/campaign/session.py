@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.room import Room, accepts_direct, needs_scratch
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
+from tonnage.campaign.setting import phase_spec
 from tonnage.campaign.target import Target
 from tonnage.cluster import launcher
 from tonnage.errors import RecordError, RequestError
@@ -53,6 +54,7 @@ def run_campaign(campaign: Campaign, *, text: str | None, command_line: Sequence
     path = run_directory(out, campaign.name, run_id)
     _check_out(path)
     with Interrupts() as interrupts, _Scratch(plan.target, campaign, run_id) as scratch:
+        _try_out(campaign, plan.target, scratch.directory)
         try:
             writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
         except OSError as error:
@@ -73,6 +75,7 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
     plan = make_plan(campaign)
     check(campaign, plan)
     with Interrupts() as interrupts, _Scratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
+        _try_out(campaign, plan.target, scratch.directory)
         writer = RunWriter.reopen(path)
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
 
@@ -81,7 +84,8 @@ def _carry_out(campaign: Campaign, plan: Plan, writer: RunWriter, scratch: _Scra
                lines: list[dict[str, Any]]) -> Outcome:
     seed = campaign.seed or 0
     start = launcher(campaign.launcher)
-    room = Room(plan.target, start, seed, scratch.directory, writer.path)
+    most = campaign.search.max_tasks if campaign.search else 1
+    room = Room(plan.target, start, seed, scratch.directory, writer.path, lay_out_tasks=most)
     base = settings(campaign.workload)[0]
     state = "failed"
     observer.started(writer.path, plan.target.name, campaign.name)
@@ -103,6 +107,25 @@ def _carry_out(campaign: Campaign, plan: Plan, writer: RunWriter, scratch: _Scra
         observer.ended()
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     return Outcome(writer.path, state, failed)
+
+
+def _try_out(campaign: Campaign, target: Target, directory: Path | None) -> None:
+    """Brings one task of each kind to the start line and sends it home: what a storage refuses, it refuses now, not
+    after an hour. RequestError says what."""
+    tried = set()
+    for setting in settings(campaign.workload):
+        kind = (setting.storage, setting.direct, setting.transfer_size, setting.queue_depth)
+        if kind in tried:
+            continue
+        tried.add(kind)
+        one = replace(setting, op="write", tasks=1, block_size=setting.transfer_size, segments=1, verify=False)
+        try:
+            ensemble = launcher(campaign.launcher).open(target.spec(one.storage, one.direct, directory, 0), None)
+            ensemble.prepare(phase_spec(one, "try-out", 0))
+        except (ValueError, MemoryError) as error:
+            raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
+        except OSError as error:
+            raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: give another directory") from None
 
 
 def _schedule(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
@@ -136,7 +159,7 @@ class _Scratch:
         try:
             self._scratch = _native.Scratch.create(parent, run_id)
         except OSError as error:
-            raise RequestError(f"cannot make a scratch directory in {parent}: {error.strerror}; hint: give a directory in which you may create files") from None
+            raise RequestError(f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; hint: give a directory in which you may create files") from None
         self.directory = Path(self._scratch.path)
 
     def __enter__(self) -> _Scratch:

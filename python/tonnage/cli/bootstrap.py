@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 STAMP = ".tonnage-built"
+PACKAGES = ".tonnage-packages"
 SOURCES = ("crates", "Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.lock")
 
 
@@ -34,12 +35,10 @@ def main() -> None:
     cargo = find_cargo(root)
     started = time.time_ns()
     python = make_venv(root)
-    say("installing the locked packages")
-    install = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--progress-bar", "on"]
-    run("the packages could not be installed", [*install, "--requirement", str(root / "requirements.lock")], root)
+    install_packages(root, python)
     say("building the engine (release build; a minute or two the first time)")
     environment = {**os.environ, "PATH": f"{cargo.parent}{os.pathsep}{os.environ.get('PATH', '')}",
-                   "VIRTUAL_ENV": str(root / ".venv")}
+                   "VIRTUAL_ENV": str(root / ".venv"), "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     build = [python, "-m", "maturin", "develop", "--release", "--locked"]
     run("the engine could not be built", build, root, environment)
     stamp = root / ".venv" / STAMP
@@ -87,6 +86,17 @@ def make_venv(root: Path) -> str:
     run("a virtual environment could not be made (on Debian: apt install python3-venv)",
         [sys.executable, "-m", "venv", "--clear", str(venv)], root)
     return str(python)
+
+
+def install_packages(root: Path, python: str) -> None:
+    """Brings .venv to the locked versions; does nothing if it has had this very lock before."""
+    lock, done = root / "requirements.lock", root / ".venv" / PACKAGES
+    if done.exists() and done.read_bytes() == lock.read_bytes():
+        return
+    say("installing the locked packages")
+    run("the packages could not be installed",
+        [python, "-m", "pip", "install", "--disable-pip-version-check", "--requirement", str(lock)], root)
+    done.write_bytes(lock.read_bytes())
 
 
 def works(python: Path) -> bool:

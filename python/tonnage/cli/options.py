@@ -160,7 +160,7 @@ SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints, or of a campaign file.",
-    (Option(("what",), "which schema", choices=("json", "campaign")),),
+    (Option(("what",), "which schema: json or campaign", "WHAT", choices=("json", "campaign")),),
     (("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads"),),
 )
 
@@ -168,7 +168,7 @@ COMPLETIONS = Command(
     "completions",
     "print completions for a shell",
     "Prints a script that makes a shell complete commands, options and values.",
-    (Option(("shell",), "which shell", choices=("bash", "zsh", "fish")),),
+    (Option(("shell",), "which shell: bash, zsh or fish", "SHELL", choices=("bash", "zsh", "fish")),),
     (('eval "$(tonnage completions bash)"', "in ~/.bashrc"),),
 )
 

@@ -11,7 +11,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
-from tonnage.errors import MeasurementError
+from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter
 
 
@@ -35,18 +35,29 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
     analysis = analyse(Run.open(path))
     report: Path | None = None
     if with_report:
-        from tonnage.report import write_report
-
-        report = Path(write_report(path))
+        report = _report(path)
     result = summary(analysis, report)
     if keep:
         RunWriter.reopen(path).update_manifest(summary=result)
     if as_json:
         print_json(result)
         return
+    from rich.console import Console
+
     from tonnage.report import print_summary
 
-    print_summary(analysis, report)
+    print_summary(analysis, Console(highlight=False), report)
+
+
+def _report(path: Path) -> Path | None:
+    """The report's path; None, with the reason on stderr, where it cannot be drawn: the records are what matters."""
+    from tonnage.report import write_report
+
+    try:
+        return write_report(path)
+    except TonnageError as error:
+        print(f"tonnage: no report: {error}", file=sys.stderr)
+        return None
 
 
 def print_json(value: dict[str, Any]) -> None:
