@@ -81,7 +81,6 @@ class Builder:
         number = len(self.trials)
         record = f"{number:04d}-{op}"
         start = 10 * SECOND * (number + 1)
-        stalled = op == "write" and tasks == 16 and repetition == 0
         self.trials.append(
             {
                 "trial": number,
@@ -103,14 +102,23 @@ class Builder:
                 "bandwidth_bytes_per_s": value,
             }
         )
+        self._task_rows(self.trials[-1], tasks)
+        if op == "write" and tasks == 16 and repetition == 0:
+            self._stalls(self.trials[-1])
+        self._pictures(record, tasks, value)
+        return record
+
+    def _task_rows(self, line: dict[str, Any], tasks: int) -> None:
+        """All tasks alike but the last one, which is slow."""
+        start, op = line["first_start_ns"], line["phase"]
         for task in range(tasks):
             slow = 0.55 if task == tasks - 1 and tasks > 2 else self.random.uniform(0.95, 1.05)
             end = start + int(2 * SECOND * (1 if op == "write" else 0.5 / slow))
-            moved = int(2 * value / tasks * slow)
+            moved = int(line["bytes"] / tasks * slow)
             self.tasks.append(
                 {
-                    "trial": number,
-                    "record": record,
+                    "trial": line["trial"],
+                    "record": line["record"],
                     "phase": op,
                     "task": task,
                     "host": "node-1",
@@ -127,20 +135,19 @@ class Builder:
                     "latency": {"p99_ns": 9_000_000},
                 }
             )
-        if stalled:
-            for task in (3, 4):
-                self.events.append(
-                    {
-                        "time_ns": start + SECOND // 2 + task,
-                        "trial": number,
-                        "record": record,
-                        "kind": "stall",
-                        "task": task,
-                        "duration_ns": STALL_NS,
-                    }
-                )
-        self._pictures(record, tasks, value)
-        return record
+
+    def _stalls(self, line: dict[str, Any]) -> None:
+        for task in (3, 4):
+            self.events.append(
+                {
+                    "time_ns": line["first_start_ns"] + SECOND // 2 + task,
+                    "trial": line["trial"],
+                    "record": line["record"],
+                    "kind": "stall",
+                    "task": task,
+                    "duration_ns": STALL_NS,
+                }
+            )
 
     def _pictures(self, record: str, tasks: int, value: int) -> None:
         series: dict[str, list[int]] = {

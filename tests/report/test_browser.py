@@ -129,7 +129,8 @@ def test_hostile_strings_do_not_run(browser: Any, page_file: Callable[[str, str]
     builder = sample.Builder()
     for tasks in (1, 4):
         builder.point("write", tasks, hostile)
-    analysis = sample.analysis(builder, (sample.line("write", hostile),))
+    ceiling = {"name": hostile, "bytes_per_s": 9_000_000_000, "source": hostile}
+    analysis = sample.analysis(builder, (sample.line("write", hostile),), ceilings=(ceiling,))
     manifest = sample.manifest(target={"name": hostile}, host={"hostname": hostile})
     path = page_file("hostile", render(analysis, builder.source(Path("/x"), manifest)))
     page, trouble = _open(browser, path)

@@ -63,8 +63,31 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     highest = max(1.0, min(widest, _WIDEST * fastest))
     scale, title = rate_scale_title(highest)
     x = [point.tasks for point in curve]
-    colour = line_colour(op)
-    traces: list[dict[str, Any]] = [
+    traces = _measured(curve, scale) + _models(analysis, op, group, scale, x)
+    marks, levels = _plateau(line)
+    ceilings, far = _ceilings(analysis, highest)
+    levels += ceilings
+    top = max([highest, *(level for level, *_ in levels)]) * (1.16 + 0.06 * len(far))
+    shapes = [*_knee(line), *marks, *(level(y / scale, colour, dash) for y, _, colour, dash in levels)]
+    for shape in marks:
+        shape.update(y0=shape["y0"] / scale, y1=shape["y1"] / scale)
+    notes = [*_knee_note(line, x), *_level_notes(levels, scale, top), *_far_note(far)]
+    axis = {"title": title, "range": [0, top / scale]}
+    return Figure(
+        title="Throughput by number of tasks",
+        caption=" ".join(_caption(line, cut=widest > highest)),
+        alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
+        traces=traces,
+        layout=layout(tasks_axis(x), axis, height=420, shapes=shapes, annotations=notes),
+        table=latency_curve.points_table(curve),
+    )
+
+
+def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
+    """The band of intervals, the medians, and every repetition."""
+    x = [point.tasks for point in curve]
+    colour = line_colour(curve[0].op)
+    return [
         {
             "x": x,
             "y": [point.low / scale for point in curve],
@@ -79,7 +102,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
             "mode": "lines",
             "line": {"width": 0},
             "fill": "tonexty",
-            "fillcolor": band_colour(op),
+            "fillcolor": band_colour(curve[0].op),
             "hoverinfo": "skip",
             "name": _confidence(curve),
         },
@@ -101,24 +124,6 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
             "hovertemplate": "%{x} tasks<br>%{y:.4g}<br>record %{text}<extra></extra>",
         },
     ]
-    traces += _models(analysis, op, group, scale, x)
-    marks, levels = _plateau(line)
-    ceilings, far = _ceilings(analysis, highest)
-    levels += ceilings
-    top = max([highest, *(level for level, *_ in levels)]) * (1.16 + 0.06 * len(far))
-    shapes = [*_knee(line), *marks, *(level(y / scale, colour, dash) for y, _, colour, dash in levels)]
-    for shape in marks:
-        shape.update(y0=shape["y0"] / scale, y1=shape["y1"] / scale)
-    notes = [*_knee_note(line, x), *_level_notes(levels, scale, top), *_far_note(far)]
-    axis = {"title": title, "range": [0, top / scale]}
-    return Figure(
-        title="Throughput by number of tasks",
-        caption=" ".join(_caption(line, cut=widest > highest)),
-        alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
-        traces=traces,
-        layout=layout(tasks_axis(x), axis, height=420, shapes=shapes, annotations=notes),
-        table=latency_curve.points_table(curve),
-    )
 
 
 def _caption(line: LoadLine | None, *, cut: bool) -> Iterator[str]:
