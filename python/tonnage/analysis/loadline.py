@@ -130,12 +130,14 @@ def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDEN
     low = int(np.quantile(lows, tail, method="inverted_cdf"))
     high = int(np.quantile(highs, 1 - tail, method="inverted_cdf"))
     plateau_low, plateau, plateau_high = np.exp(np.quantile(plateaus, (tail, 0.5, 1 - tail)))
-    inside = [
+    # The laws say where between two measured numbers the knee must be; what is reported was measured.
+    reach = [
         int(n)
         for n, level in zip(curve.tasks[:end], curve.median[:end], strict=True)
-        if low <= n <= high and level >= math.log(plateau * WITHIN)
+        if n >= low and level >= math.log(plateau * WITHIN)
     ]
-    knee = inside[0] if inside else high
+    knee = reach[0] if reach else int(curve.tasks[end - 1])
+    high = max(high, knee)
     why = _why_not_reached(curve, knee)
     return Estimate(
         reached=not why,

@@ -16,6 +16,8 @@ _CONFIRMING = 2
 """Points that must not rise before doubling ends."""
 _ENOUGH = 3
 """Repetitions of a point that matters before the search may end."""
+_TELLING_NOISE = 0.1
+"""Relative noise of a trial up to which two repetitions say which side of the load line a point is on."""
 _PLATEAU_WIDTH = 0.02
 """Relative half-width of the plateau at which it is known well enough."""
 
@@ -72,13 +74,17 @@ class Search:
         """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
         found = estimate(values)
         wanted = self._matters(values, found)
-        between = self._between(values, found)
+        singles = sum(len(values[n]) < 2 for n in wanted)
+        between = self._between(values, found) if trials_left >= singles + 2 else None
         if between is not None:
-            wanted = [*wanted, between, between]
+            wanted += [between, between]
         elif self._known(values, found):
             return []
+        # Where not all of them can be had, those that were measured least go first.
         self._random.shuffle(wanted)
-        return wanted[:trials_left]
+        wanted = sorted(wanted, key=lambda n: len(values.get(n, ())) >= 2)[:trials_left]
+        self._random.shuffle(wanted)
+        return wanted
 
     def _matters(self, values: dict[int, Sequence[int]], found: Estimate) -> list[int]:
         """Points to repeat: around the knee and on the plateau; the rest until each has two."""
@@ -97,14 +103,14 @@ class Search:
             # The plateau is a peak then, and the true one may lie between the best point and either neighbour.
             best = measured.index(max(values, key=lambda n: _mean(values[n])))
             low, high = min(low, measured[best - 1]), max(high, measured[min(best + 1, len(measured) - 1)])
-        edges = [n for n in measured if low <= n <= high]
+        edges = sorted({low, high, *(n for n in measured if low <= n <= high)})
+        missing = [n for n in (high, low) if n > 0 and n not in values]
         gaps = [(b / max(a, 0.5), a, b) for a, b in pairwise(edges) if b - a > 1]
-        if not gaps:
-            return None
-        ratio, a, b = max(gaps)
-        if len(edges) > 2 and math.log(ratio) < 2 * found.noise:
-            return None  # so close that two repetitions cannot tell their rates apart
-        return (a + b) // 2
+        ratio, a, b = max(gaps, default=(1.0, 0, 0))
+        if gaps and (len(edges) == 2 or math.log(ratio) >= 2 * found.noise):
+            return (a + b) // 2
+        # Gaps so small that two repetitions cannot tell their ends apart are left; the ends themselves are measured.
+        return missing[0] if missing and found.noise < _TELLING_NOISE else None
 
     def _known(self, values: dict[int, Sequence[int]], found: Estimate) -> bool:
         repeated = all(len(values[n]) >= _ENOUGH for n in self._matters(values, found))

@@ -1,0 +1,90 @@
+"""Runs made by hand: throughput as the test says, everything else unremarkable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
+
+TRANSFER = 1 << 20
+MANIFEST: dict[str, Any] = {
+    "tonnage_version": "0.1.0", "state": "complete", "command_line": ["tonnage", "probe", "/mnt"], "campaign": {},
+    "seed": 1, "target": {"kind": "posix", "name": "/mnt", "file_system": "ext4", "memory_backed": False},
+    "host": {"hostname": "node", "cpu_count": 8},
+    "load_before": {"load_1min": 0.1, "pressure": {"io": {"some_avg10": 0.0}}},
+    "ceilings": [{"name": "memory-copy", "bytes_per_s": 20 * 10**9, "operations_per_s": None, "tasks": 2, "source": "measured"}],
+    "cost": {"operations_per_s": 10**7, "ns_per_operation": 100},
+}  # fmt: skip
+
+
+def result_of(rate: int, tasks: int, op: str, **changes: Any) -> dict[str, Any]:
+    """A PhaseResult of one second in which ``tasks`` tasks together move about ``rate`` bytes."""
+    operations = max(1, rate // TRANSFER // tasks)
+    whole = max(1, rate // tasks)
+    latency = dict.fromkeys(("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**9 // operations)
+    latency["count"] = operations
+    lines = [
+        {
+            "task": t, "start_ns": 0, "end_ns": 10**9, "open_ns": 0, "transfer_ns": 10**9, "sync_ns": 0, "close_ns": 0,
+            "bytes": whole, "operations": operations, "errors": 0, "damaged_operations": 0, "wrapped": False,
+            "latency": latency,
+        }
+        for t in range(tasks)
+    ]  # fmt: skip
+    cache = {"cached_before_bytes": 0, "examined_bytes": 1, "device_bytes": whole * tasks} if op == "read" else None
+    result = {
+        "stop_reason": "time", "tasks": lines, "latency": {**latency, "count": operations * tasks},
+        "cpu_user_ns": 10**7, "cpu_system_ns": 10**7, "direct": True, "cache": cache, "verify": None,
+        "first_error": None, "facts": {}, "notes": [], "events": [],
+    }  # fmt: skip
+    return {**result, **changes}
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Run]:
+    """``make_run({8: [rate, …]}, op="write", result={…}, setting={…}, manifest={…}, alter=f)``.
+
+    ``alter`` may change each line before it is written. Called again, it appends to the same run.
+    """
+    writers: list[RunWriter] = []
+
+    def make(
+        curve: dict[int, list[float]],
+        op: str = "write",
+        result: dict[str, Any] | None = None,
+        setting: dict[str, Any] | None = None,
+        manifest: dict[str, Any] | None = None,
+        alter: Callable[[dict[str, Any]], None] = lambda line: None,
+        purpose: str = "measure",
+    ) -> Run:
+        if not writers:
+            writers.append(RunWriter.create(tmp_path / "run", {**MANIFEST, **(manifest or {})}))
+        (writer,) = writers
+        first = len(Run.open(writer.path).trials())
+        # Repetitions go round and round, as a search does, so that order and tasks are independent.
+        rounds = [(n, r, v[r]) for r in range(max(map(len, curve.values()))) for n, v in curve.items() if r < len(v)]
+        for trial, (tasks, repetition, rate) in enumerate(rounds, first):
+            outcome = result_of(int(rate), tasks, op, **(result or {}))
+            line = trial_line(
+                trial=trial, setting={"op": op, "tasks": tasks, "transfer_size": TRANSFER, "sync": "fsync", **(setting or {})},
+                phase=op, repetition=repetition, block=repetition, started="now", result=outcome, purpose=purpose,
+            )  # fmt: skip
+            alter(line)
+            writer.append_trial(line, task_lines(line, outcome, "node"), event_lines(line, outcome))
+        return Run.open(writer.path)
+
+    return make
+
+
+def kneed(knee: float = 4, plateau: float = 2e9, tasks: tuple[int, ...] = (1, 2, 4, 8, 16), wobble: float = 0.01) -> dict[int, list[float]]:
+    """A quiet curve with four repetitions a point."""
+    return {n: [plateau * min(1.0, n / knee) * (1 + wobble * k) for k in (-1.0, 1.0, 0.5, -0.5)] for n in tasks}
+
+
+@pytest.fixture
+def quiet_curve() -> Callable[..., dict[int, list[float]]]:
+    return kneed
