@@ -115,7 +115,7 @@ def test_a_choice_shows_another_trial_and_its_table(
     label = page.evaluate("[...document.querySelectorAll('#trial option')].find(o => o.text.includes('stalls')).text")
     page.select_option("#trial select", label=label)
     page.wait_for_selector("#trial-0-plot .shapelayer path", state="attached")
-    assert "2 stalls are marked" in page.inner_text("#trial figcaption")
+    assert "2 stalls at 1 time" in page.inner_text("#trial figcaption")
     page.click("#trial details summary")
     page.wait_for_selector("#trial details table tbody tr")
     assert "3, 4" in page.inner_text("#trial details table")

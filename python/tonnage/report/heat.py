@@ -56,9 +56,10 @@ def figure(record: str, columns: Columns) -> Figure | None:
 
 
 def _time_edges(rows: list[tuple[int, ...]]) -> list[int]:
-    starts = sorted({row[0] for row in rows})
-    step = -(-len(starts) // _MOST_COLUMNS)
-    return [*starts[::step], max(row[1] for row in rows)]
+    """Starts and ends of intervals: where one ends and none starts, nothing ended, and the map stays empty."""
+    edges = sorted({edge for row in rows for edge in row[:2]})
+    step = -(-(len(edges) - 1) // _MOST_COLUMNS)
+    return [*edges[:-1:step], edges[-1]]
 
 
 def _cells(rows: list[tuple[int, ...]], times: list[int], latencies: list[int]) -> Cells:

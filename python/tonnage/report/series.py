@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.report import units
-from tonnage.report.figure import ALERT, ALERT_BAND, Figure, Table, layout, line_colour, rate_scale_title
+from tonnage.report.figure import Figure, Table, layout, line_colour, rate_scale_title
 from tonnage.report.source import Columns, Row
+from tonnage.report.stalls import marks, said, span, standstills
 
 _MOST_INTERVALS = 600
-_MOST_NAMED = 6
-"""Stalls that get a name in the picture; the table below it has them all."""
 
 Interval = tuple[int, int, int, int]
 """start_ns, end_ns, bytes, operations; summed over tasks."""
@@ -67,11 +66,13 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
             }
         )
     begin = trial.get("first_start_ns") or 0
-    shapes, notes = _marks(stalls, begin)
+    found_stalls = standstills(stalls, begin)
+    shapes, notes = marks(found_stalls)
+    story = said(stalls, found_stalls)
     return Figure(
         title="Throughput over time",
-        caption=f"{record}, all tasks together, by interval. {_stalled(stalls)}",
-        alt=f"Throughput of {record} over time. {_stalled(stalls)}",
+        caption=f"{record}, all tasks together, by interval. {story}",
+        alt=f"Throughput of {record} over time. {story}",
         traces=traces,
         layout=layout(
             {"title": "Time since the first task started (s)", "range": [0, edges[-1]]},
@@ -84,62 +85,11 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
     )
 
 
-def _stalled(stalls: list[Row]) -> str:
-    if not stalls:
-        return "No task stood still for a second or more."
-    worst = max(stalls, key=lambda stall: stall.get("duration_ns") or 0)
-    many = "1 stall is" if len(stalls) == 1 else f"{len(stalls)} stalls are"
-    lasted = units.duration(worst.get("duration_ns"))
-    return f"{many} marked; the longest, of task {worst.get('task')}, lasted {lasted}."
-
-
-def _span(stall: Row, begin: int) -> tuple[float, float]:
-    """Start and end of a stall in seconds of the phase."""
-    start = (stall["time_ns"] - begin) / 1e9
-    return start, start + (stall.get("duration_ns") or 0) / 1e9
-
-
-def _marks(stalls: list[Row], begin: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    shapes, notes = [], []
-    named = sorted(stalls, key=lambda stall: -(stall.get("duration_ns") or 0))[:_MOST_NAMED]
-    for stall in stalls:
-        start, end = _span(stall, begin)
-        shapes.append(
-            {
-                "type": "rect",
-                "yref": "paper",
-                "x0": start,
-                "x1": end,
-                "y0": 0,
-                "y1": 1,
-                "fillcolor": ALERT_BAND,
-                "line": {"color": ALERT, "width": 1},
-                "layer": "below",
-            }
-        )
-    for row, stall in enumerate(sorted(named, key=lambda stall: stall["time_ns"])):
-        # One line of text each, stepping down, so that stalls at the same time keep readable names.
-        notes.append(
-            {
-                "x": _span(stall, begin)[0],
-                "y": 0.99,
-                "yref": "paper",
-                "yshift": -18 * row,
-                "xanchor": "left",
-                "yanchor": "top",
-                "showarrow": False,
-                "font": {"color": ALERT, "size": 12},
-                "text": f"task {stall.get('task')}: {units.duration(stall.get('duration_ns'))}",
-            }
-        )
-    return shapes, notes
-
-
 def _table(found: list[Interval], stalls: list[Row], begin: int) -> Table:
-    spans = [(_span(stall, begin), stall.get("task")) for stall in stalls]
+    spans = [(span(stall, begin), stall.get("task")) for stall in stalls]
     rows = []
     for start, end, moved, operations in found:
-        idle = [str(task) for (since, until), task in spans if since < end / 1e9 and until > start / 1e9]
+        idle = [str(task) for (since, until), task in spans if since < end and until > start]
         rows.append(
             (
                 f"{start / 1e9:.3f}",
