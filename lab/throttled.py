@@ -77,9 +77,9 @@ def throttled(
         stack.callback(detach, device)
         run(*MAKE[file_system], device)
         run("mount", "-o", "noatime", device, path)
-        stack.callback(run, "umount", path)
+        stack.callback(unmount, path)
         lab = Throttled(path, device, group)
-        stack.callback(lab.limit)
+        stack.callback(lab.limit)  # unmounting writes, and the limits would outlive the device
         lab.limit(bytes_per_s=bytes_per_s, operations_per_s=operations_per_s)
         yield lab
 
@@ -124,6 +124,14 @@ def checked(group: Path) -> Path:
     if not (group / "blkio.throttle.write_bps_device").exists():
         raise Impossible(f"{group} has no blkio.throttle files: this kernel was built without the throttle")
     return group
+
+
+def unmount(path: Path) -> None:
+    """At once, or from sight now and for good when the last open file in it is closed."""
+    try:
+        run("umount", path)
+    except Impossible:
+        run("umount", "--lazy", path)
 
 
 def detach(device: str) -> None:
