@@ -70,7 +70,7 @@ def _explain(error: ValidationError, name: str, text: str) -> str:
     first = error.errors(include_url=False)[0]
     location = [str(part) for part in first["loc"] if not isinstance(part, int)]
     if first["type"] == "request":
-        location.append(first["ctx"]["key"])
+        location.extend(first["ctx"]["key"].split("."))
         what = first["msg"]
     elif first["type"] == "extra_forbidden":
         what = _unknown_key(location)

@@ -143,7 +143,7 @@ class Campaign(Section):
         if self.search is not None:
             for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth"):
                 if len(getattr(self.workload, key)) > 1:
-                    _refuse(key, f"a search looks at one {key} at a time", f"give one {key}, or leave [search] out")
+                    _refuse(f"workload.{key}", f"a search looks at one {key} at a time", f"give one {key}, or leave [search] out")
         return self
 
 

@@ -1,0 +1,75 @@
+"""How a search spends its budget, without any storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.probe import Probe
+from tonnage.campaign.setting import Trial
+
+
+def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:
+    campaign = build_campaign({"target": "/x", "search": {"budget_ns": 60 * 10**9, **search}}, stored=True)
+    return Probe(campaign, 1, space, keeps=True, device=device)
+
+
+def line(number: int, trial: Trial, *, bandwidth: int = 10**9, direct: bool = True, status: str = "ok") -> dict[str, Any]:
+    return {"trial": number, "phase": trial.setting.op, "purpose": "measure", "status": status, "setting": trial.setting.as_dict(),
+            "repetition": trial.repetition, "bandwidth_bytes_per_s": bandwidth, "direct": direct, "elapsed_ns": 10**9, "first_start_ns": 1}
+
+
+def play(search: Probe, **keywords: Any) -> list[dict[str, Any]]:
+    """A storage on which every trial takes its length; ``saturates`` at four tasks."""
+    lines: list[dict[str, Any]] = []
+    spent = 0
+    while (trial := search.next(lines, spent)) is not None:
+        lines.append(line(len(lines), trial, bandwidth=min(trial.setting.tasks, 4) * 10**8, **keywords))
+        spent += search.trial_ns
+        assert len(lines) < 200
+    assert spent <= 62 * 10**9
+    return lines
+
+
+@pytest.mark.parametrize(("budget_s", "length_ms"), [(1, 250), (60, 1071), (3600, 5000)])
+def test_a_trial_is_a_share_of_the_budget_within_bounds(budget_s: int, length_ms: int) -> None:
+    assert probe(budget_ns=budget_s * 10**9).trial_ns // 10**6 == length_ms
+
+
+def test_writes_come_first_and_reads_get_their_turn() -> None:
+    ops = [item["phase"] for item in play(probe())]
+    assert ops == sorted(ops, reverse=True)
+    assert {"write", "read"} == set(ops)
+
+
+def test_files_never_need_more_than_the_space_given() -> None:
+    for direct in (True, False):
+        for item in play(probe(space=1 << 30), direct=direct):
+            setting = item["setting"]
+            files = 32 if setting["op"] == "read" else setting["tasks"]
+            assert setting["block_size"] * files <= 1 << 30
+
+
+def test_repetitions_are_of_one_setting() -> None:
+    lines = play(probe(), direct=False)
+    sizes: dict[tuple[str, int], set[int]] = {}
+    for item in lines:
+        sizes.setdefault((item["phase"], item["setting"]["tasks"]), set()).add(item["setting"]["block_size"])
+    assert all(len(found) == 1 for found in sizes.values())
+
+
+def test_through_the_page_cache_of_a_device_no_pass_is_repeated() -> None:
+    assert all(not item["setting"]["wrap"] for item in play(probe(), direct=False)[1:])
+    assert all(item["setting"]["wrap"] for item in play(probe(device=False), direct=False))
+    assert all(item["setting"]["wrap"] for item in play(probe(), direct=True))
+
+
+def test_an_operation_that_failed_is_given_up_and_the_other_still_measured() -> None:
+    search = probe()
+    first = search.next([], 0)
+    assert first is not None
+    second = search.next([line(0, first, status="failed")], 10**9)
+    assert second is not None
+    assert second.setting.op == "read"

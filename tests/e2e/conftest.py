@@ -1,0 +1,42 @@
+"""Fixtures of the end-to-end tests."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .shell import DEADLINE_S, LAUNCHER, Said, Shell, group_members
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built() -> None:
+    """The first start sets the checkout up; no test should time that."""
+    subprocess.run([LAUNCHER, "--version"], check=True, capture_output=True, timeout=1500)
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Callable[[subprocess.Popen[str], signal.Signals], Said]]:
+    """Sends a signal to a started command and waits for its end; whatever is still there at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def send(process: subprocess.Popen[str], number: signal.Signals) -> Said:
+        started.append(process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=DEADLINE_S)
+        assert group_members(process.pid) == []
+        return Said(process.returncode, out, err)
+
+    yield send
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()

@@ -1,0 +1,76 @@
+"""A signal at any moment leaves no scratch, no process, and a run that reports and resumes."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from .shell import Said, Shell, group_members, wait_until
+
+SLOW = """\
+target = "{target}"
+seed = 9
+[workload]
+tasks = [1, 2]
+block_size = "4MiB"
+time_limit = "300ms"
+wrap = true
+[repeat]
+count = 3
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attempt", range(6))
+def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
+    shell: Shell, interrupt: Callable[..., Said], attempt: int
+) -> None:
+    moment = random.Random(attempt)
+    number = moment.choice((signal.SIGINT, signal.SIGTERM))
+    process = shell.start("run", shell.write("c.toml", SLOW.format(target=shell.data)), "--no-report")
+    # The moment is what is tried out here: from before the run directory exists to the middle of a trial.
+    time.sleep(moment.uniform(0.05, 3.0))
+    said = interrupt(process, number)
+    assert said.code == 130 or (said.code == -number and not shell.runs), said.err
+    assert shell.left_behind == []
+    if not shell.runs:
+        return
+    run, = shell.runs
+    assert json.loads((run / "manifest.json").read_text())["state"] == "interrupted"
+    shell("verify", run)
+    shell("run", "--resume", run, "--no-report")
+    lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    ok = [(json.dumps(line["setting"]), line["repetition"]) for line in lines if line["purpose"] == "measure" and line["status"] == "ok"]
+    assert len(ok) == len(set(ok)) == 12
+    assert shell.left_behind == []
+    shell("report", run)
+
+
+def test_an_interrupted_probe_reports_and_resumes(shell: Shell, interrupt: Callable[..., Said]) -> None:
+    process = shell.start("probe", shell.data, "--budget", "6s", "--max-tasks", "4")
+    wait_until(lambda: any((run / "trials.jsonl").exists() and (run / "trials.jsonl").stat().st_size for run in shell.runs), "a first record")
+    said = interrupt(process, signal.SIGINT)
+    assert said.code == 130
+    assert "hint: go on with `tonnage run --resume" in said.err
+    run, = shell.runs
+    assert shell.left_behind == []
+    found = shell("run", "--resume", run, "--json").json
+    assert {line["op"] for line in found["load_lines"]} == {"write", "read"}
+
+
+def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, interrupt: Callable[..., Said]) -> None:
+    (shell.data / "mine").write_text("precious")
+    process = shell.start("probe", shell.data, "--budget", "30s", "--max-tasks", "2")
+    wait_until(lambda: any(path.name.startswith(".tonnage-") for path in shell.left_behind), "a scratch directory")
+    running = shell("clean", shell.data, "--yes")
+    assert "still running" in running.out
+    assert len(shell.left_behind) == 2
+    interrupt(process, signal.SIGKILL)
+    wait_until(lambda: not group_members(process.pid), "the end of the killed process")
+    assert "hint: add --yes" in shell("clean", shell.data, check=2).err
+    assert "removed" in shell("clean", shell.data, "--yes").out
+    assert [path.name for path in shell.left_behind] == ["mine"]

@@ -1,0 +1,83 @@
+"""The launcher: found from anywhere, quick, and clear about what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from .shell import LAUNCHER, ROOT, Shell
+
+from tonnage import __version__
+
+
+def test_it_starts_through_a_relative_link_in_a_directory_with_blanks(shell: Shell) -> None:
+    place = shell.home / "a b" / "c"
+    place.mkdir(parents=True)
+    link = place / "ton nage"
+    link.symlink_to(os.path.relpath(LAUNCHER, place))
+    assert shell("--version", launcher=link).out == f"tonnage {__version__}\n"
+
+
+def test_a_later_start_takes_under_a_fifth_of_a_second(shell: Shell) -> None:
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        shell("--version")
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.2, times
+
+
+def test_version_and_help_import_nothing_that_takes_time(shell: Shell) -> None:
+    code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    for option in ("--version", "--help"):
+        loaded = subprocess.run([ROOT / ".venv/bin/python", "-I", "-c", code, option], capture_output=True, text=True, check=True).stdout.split()
+        assert not {"pydantic", "rich", "numpy", "scipy", "tonnage._native"} & set(loaded)
+
+
+def test_files_in_the_current_directory_do_not_shadow_modules(shell: Shell) -> None:
+    for name in ("json.py", "tonnage.py", "argparse.py"):
+        shell.write(name, "raise SystemExit('shadowed')\n")
+    shell("probe", "--help")
+
+
+def bare_checkout(place: Path) -> Path:
+    """What the launcher looks at before it builds, without the sources."""
+    for name in ("tonnage", "Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.lock"):
+        shutil.copy2(ROOT / name, place / name)
+    (place / "crates").mkdir()
+    (place / "python/tonnage/cli").mkdir(parents=True)
+    shutil.copy2(ROOT / "python/tonnage/cli/bootstrap.py", place / "python/tonnage/cli/bootstrap.py")
+    return place / "tonnage"
+
+
+def tools(place: Path, **scripts: str) -> str:
+    """A PATH with the shell's tools and these programs only."""
+    place.mkdir()
+    for name in ("sh", "dirname", "readlink", "find"):
+        (place / name).symlink_to(shutil.which(name) or name)
+    for name, text in scripts.items():
+        (place / name).write_text(f"#!/bin/sh\n{text}\n")
+        (place / name).chmod(0o755)
+    return str(place)
+
+
+def test_without_a_python_it_says_so_in_one_line(shell: Shell) -> None:
+    launcher = bare_checkout(shell.home)
+    said = shell("--version", launcher=launcher, check=2, PATH=tools(shell.home / "bin", python3="exit 1"))
+    assert said.err == (
+        "tonnage: error: no Python 3.10 or newer found; hint: install one, or name it with TONNAGE_PYTHON=/path/to/python3\n"
+    )
+
+
+def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -> None:
+    launcher = bare_checkout(shell.home)
+    python = f'exec "{ROOT}/.venv/bin/python" "$@"'
+    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=tools(shell.home / "bin", python3=python))
+    assert said.err == "tonnage: error: cargo is missing; hint: install Rust from https://rustup.rs, then run this again\n"
+    old = tools(shell.home / "old", python3=python, cargo="echo cargo 1.60.0")
+    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=old)
+    assert said.err == "tonnage: error: cargo is 1.60 and 1.88 or newer is needed; hint: run `rustup update stable`\n"
+    assert not (shell.home / ".venv").exists()

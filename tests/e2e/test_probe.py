@@ -1,0 +1,94 @@
+"""``tonnage probe``: from a directory, or a model, to a load line."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+from .shell import Shell
+
+QUICK = ("--budget", "4s", "--max-tasks", "4")
+
+
+def test_a_model_with_a_knee_gets_its_load_line(shell: Shell) -> None:
+    found = shell("probe", "sim:knee=8,plateau=2GB/s", "--seed", "1", "--json").json
+    for line in found["load_lines"]:
+        assert line["reached"]
+        assert line["tasks_low"] <= 8 <= line["tasks_high"]
+        assert abs(line["plateau_bytes_per_s"] / 2e9 - 1) < 0.02
+    assert [line["op"] for line in found["load_lines"]] == ["write", "read"]
+
+
+def test_a_model_without_a_plateau_is_not_reached(shell: Shell) -> None:
+    said = shell("probe", "sim:knee=none", "--op", "write", "--seed", "1")
+    assert "not reached within 32 tasks" in said.out
+
+
+def test_the_same_seed_measures_the_same_trials(shell: Shell) -> None:
+    first, second = (shell("probe", "sim:noise=10%", "--seed", "5", "--json", "--no-report").json for _ in range(2))
+    assert first["points"] == second["points"]
+
+
+def test_json_is_one_object_that_its_schema_allows(shell: Shell) -> None:
+    said = shell("probe", shell.data, *QUICK, "--json")
+    schema = shell("schema", "json").json
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(said.json, schema)
+    assert {"run", "report", "load_lines", "points", "ceilings", "findings", "cost"} <= said.json.keys()
+    assert {ceiling["name"] for ceiling in said.json["ceilings"]} == {"memory-copy", "null-storage"}
+    assert said.json["cost"]["ns_per_operation"] > 0
+
+
+def test_a_directory_is_measured_and_left_as_it_was(shell: Shell) -> None:
+    (shell.data / "mine").write_text("precious")
+    said = shell("probe", shell.data, *QUICK)
+    assert [path.name for path in shell.left_behind] == ["mine"]
+    assert (shell.data / "mine").read_text() == "precious"
+    run, = shell.runs
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["state"] == "complete"
+    assert manifest["search"] == {"op": ["write", "read"], "max_tasks": 4, "budget_ns": 4 * 10**9, "p99_ns": None}
+    assert f"{run.relative_to(shell.home)}/report.html" in said.out
+    lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    assert {line["phase"] for line in lines if line["purpose"] == "measure"} == {"write", "read"}
+    assert all(line["status"] == "ok" for line in lines)
+    assert all(line["cache"]["state"] in ("cold", "warm", "unknown") for line in lines if line["phase"] == "read")
+
+
+def test_figures_and_sentences_follow_from_the_records_until_one_is_changed(shell: Shell) -> None:
+    shell("probe", shell.data, *QUICK, "--no-report")
+    run, = shell.runs
+    shell("verify", run)
+    trials = run / "trials.jsonl"
+    text = trials.read_text()
+    first = json.loads(text.splitlines()[0])
+    trials.write_text(text.replace(f'"bytes":{first["bytes"]}', f'"bytes":{first["bytes"] + 1}', 1))
+    said = shell("verify", run, check=1)
+    assert "bytes" in said.out
+
+
+def test_small_random_verified_reads_on_io_uring(shell: Shell) -> None:
+    said = shell("probe", shell.data, *QUICK, "--op", "read", "--transfer", "4k", "--access", "random", "--storage", "uring", "--queue-depth", "8",
+                 "--verify", "--json", "--no-report")
+    assert said.json["report"] is None
+    assert all(point["op"] == "read" and point["transfer_size"] == 4096 for point in said.json["points"])
+
+
+def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:
+    for option in (("--storage", "mmap"), ("--direct", "no")):
+        assert shell("probe", shell.data, "--budget", "2s", "--max-tasks", "2", *option, "--json", "--no-report").json["points"]
+        assert shell.left_behind == []
+
+
+def test_on_a_pipe_there_is_one_plain_line_a_trial(shell: Shell) -> None:
+    said = shell("probe", "sim:knee=2", "--op", "write", "--max-tasks", "4", "--seed", "1", NO_COLOR="")
+    lines = [line for line in said.err.splitlines() if "-write" in line]
+    assert len(lines) >= 3
+    assert "\x1b" not in said.err + said.out
+
+
+def test_an_objective_gives_a_second_line(shell: Shell) -> None:
+    found = shell("probe", "sim:knee=8,plateau=2GB/s", "--op", "write", "--p99", "6ms", "--seed", "1", "--json").json
+    line, = found["load_lines"]
+    assert line["p99_ns"] == 6_000_000
+    assert line["p99_tasks"] >= 1
