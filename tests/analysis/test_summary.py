@@ -1,0 +1,91 @@
+"""The object for programs, the promises, and a second look at a run that was summarised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import jsonschema
+import pytest
+
+from tonnage.analysis import analyse
+from tonnage.analysis.summary import schema, summary
+from tonnage.analysis.verify import verify
+from tonnage.records import Run, RunWriter
+
+Make = Callable[..., Run]
+Curve = Callable[..., dict[int, list[float]]]
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("knee", [4, 64])
+@pytest.mark.parametrize("op", ["write", "read"])
+def test_a_summary_is_what_its_schema_says(make_run: Make, quiet_curve: Curve, op: str, knee: int) -> None:
+    found = summary(analyse(make_run(quiet_curve(knee=knee), op=op, manifest={"search": {"p99_ns": 10**9}})), "r.html")
+    jsonschema.validate(json.loads(json.dumps(found)), schema())
+    assert list(found) == ["run", "report", "load_lines", "points", "ceilings", "findings", "cost"]
+    (line,) = found["load_lines"]
+    assert line["reached"] == (knee == 4)
+    assert line["tasks"] == (4 if knee == 4 else None)
+    assert line["p99_tasks"] == 16
+
+
+def test_an_empty_run_has_a_summary_too(make_run: Make) -> None:
+    run = make_run({1: [1e9]}, alter=lambda line: line.update(status="failed", reason="EIO"))
+    jsonschema.validate(summary(analyse(run), None), schema())
+
+
+def test_the_schema_refuses_a_unit_that_was_forgotten(make_run: Make, quiet_curve: Curve) -> None:
+    found = summary(analyse(make_run(quiet_curve())), None)
+    found["load_lines"][0]["plateau_bytes_per_s"] = "2 GB/s"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found, schema())
+
+
+def test_a_summary_that_says_something_else_than_the_records_is_found(make_run: Make, quiet_curve: Curve) -> None:
+    run = make_run(quiet_curve())
+    said = summary(analyse(run), None)
+    RunWriter.reopen(run.path).update_manifest(summary=said)
+    assert not [text for text in verify(Run.open(run.path)) if text.startswith("summary")]
+    said["load_lines"][0]["tasks"] = 3
+    RunWriter.reopen(run.path).update_manifest(summary=said)
+    texts = [text for text in verify(Run.open(run.path)) if text.startswith("summary")]
+    assert texts == ["summary.load_lines[0].tasks was 3, and is 4 when analysed again"]
+
+
+def promises(run: Run) -> dict[int, bool | None]:
+    return {promise.number: promise.kept for promise in analyse(run).promises}
+
+
+def test_the_promises_are_ticked_from_what_the_records_hold(make_run: Make, quiet_curve: Curve) -> None:
+    kept = promises(make_run(quiet_curve()))
+    assert list(kept) == list(range(1, 13))
+    assert kept[7] is False, "this run was made without series files"
+    assert {number for number, value in kept.items() if value is None} == {8, 12}
+    assert all(kept[number] for number in (1, 2, 3, 4, 5, 6, 9, 10, 11))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "number"),
+    [({"ceilings": []}, 3), ({"cost": None}, 10), ({"seed": None}, 6), ({"command_line": None}, 11)],
+)
+def test_a_manifest_that_lacks_something_breaks_its_promise(
+    make_run: Make, quiet_curve: Curve, manifest: dict[str, object], number: int
+) -> None:
+    assert promises(make_run(quiet_curve(), manifest=manifest))[number] is False
+
+
+def test_a_rate_that_is_not_bytes_over_time_breaks_the_first(make_run: Make, quiet_curve: Curve) -> None:
+    assert promises(make_run(quiet_curve(), alter=lambda line: line.update(elapsed_ns=1)))[1] is False
+
+
+def test_a_float_breaks_the_fifth(make_run: Make, quiet_curve: Curve) -> None:
+    assert promises(make_run(quiet_curve(), alter=lambda line: line.update(cpu_user_ns=1.5)))[5] is False
+
+
+def test_a_failed_phase_in_a_complete_run_breaks_the_fourth(make_run: Make, quiet_curve: Curve) -> None:
+    make_run({8: [2e9]}, alter=lambda line: line.update(status="failed"))
+    assert promises(make_run(quiet_curve()))[4] is False

@@ -1,0 +1,1 @@
+"""Estimators and findings held against the simulator, whose truth is known."""

@@ -1,0 +1,86 @@
+"""Each finding fires on the simulated trap it is for, and on nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tonnage.analysis import analyse
+from tonnage.analysis.verify import verify
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
+
+from .simulate import phase, run_phase, setting
+
+native = pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
+
+SEEDS = 6
+REPETITIONS = 3
+TASKS = (1, 2, 4, 6, 8, 12, 16)
+
+TRAPS: dict[str, dict[str, Any]] = {
+    "a quiet write": {"model": {}, "codes": set()},
+    "a quiet read": {"model": {}, "op": "read", "codes": set()},
+    "a page cache": {"model": {"cache_bytes": 1 << 40}, "op": "read", "codes": {"cache-read"}},
+    "noise of 20 %": {"model": {"noise": 0.2}, "codes": {"unsteady"}},
+    "drift": {"model": {"drift": 0.9}, "codes": {"unsteady"}, "seconds": 2.0},
+    "a slow first third": {"model": {"warmup_ns": 10**9}, "codes": {"warm-up"}, "seconds": 3.0},
+    "a task four times slower": {"model": {"straggler": 4.0}, "codes": {"straggler-task"}},
+    "a lock stall": {"model": {"stall_every_ns": 2 * 10**9, "stall_ns": 3 * 10**9}, "codes": {"stall"}, "seconds": 4.0},
+    "I/O errors": {"model": {"fault_every": 5000}, "codes": {"trial-failed"}},
+    "no plateau": {"model": {"shape": "linear", "knee": 16}, "codes": {"no-plateau"}},
+    "one repetition": {"model": {}, "repetitions": 1, "codes": {"single-repetition"}},
+    "a small block": {"model": {}, "block": 64 << 20, "codes": {"wrapped"}},
+}
+COMPANIONS = {
+    "noise of 20 %": {"no-plateau"},  # three repetitions are too few to see through it
+    "a lock stall": {"unsteady", "warm-up", "no-plateau"},  # a trial with a stall in it differs from one without
+    "a task four times slower": {"no-plateau"},  # the last task's share is another at each number of tasks
+    "I/O errors": {"single-repetition", "no-plateau"},  # fewer trials are left to repeat and to bracket with
+}
+"""What a trap truly does besides, as these storages are not quiet in that respect either."""
+
+
+def simulated_run(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
+    """A run of the trap's storage, written as the campaign writes it."""
+    op, seconds, block = trap.get("op", "write"), trap.get("seconds", 1.0), trap.get("block", 1 << 32)
+    writer = RunWriter.create(directory, {"target": {"kind": "sim"}, "seed": seed, "state": "complete"})
+    model = {"kind": "sim", "knee": 5, "noise": 0.03, "jitter": 0.02, "seed": seed, **trap["model"]}
+    target = native.Target(json.dumps(model), series_directory=str(directory))
+    trial = 0
+    for repetition in range(trap.get("repetitions", REPETITIONS)):
+        for tasks in TASKS:
+            phases = [("write", "fill"), ("read", "measure")] if op == "read" else [("write", "measure")]
+            for kind, purpose in phases:
+                record = f"{trial:04d}-{kind}"
+                # A read needs whole files: they are laid out by size, not by time.
+                spec = phase(record, tasks, kind, seconds, 64 << 20 if op == "read" else block)
+                result = run_phase(target, {**spec, "limit": {}} if purpose == "fill" else spec)
+                line = trial_line(
+                    trial=trial, setting=setting(tasks, op), phase=kind, repetition=repetition, block=repetition,
+                    started="", result=result, purpose=purpose,
+                )  # fmt: skip
+                writer.append_trial(line, task_lines(line, result, "host"), event_lines(line, result))
+            trial += 1
+    return Run.open(directory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAPS)
+def test_a_finding_fires_on_its_trap_and_on_nothing_else(
+    name: str, tmp_path: Path, calibration_report: Callable[[str], None]
+) -> None:
+    trap = TRAPS[name]
+    fired: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        run = simulated_run(tmp_path / str(seed), seed, trap)
+        fired.update({finding.code for finding in analyse(run).findings})
+        assert verify(run) == []
+    said = ", ".join(f"{code} {count}/{SEEDS}" for code, count in sorted(fired.items())) or "nothing"
+    calibration_report(f"findings on {name + ':':<28}{said}")
+    assert all(fired[code] == SEEDS for code in trap["codes"])
+    assert set(fired) - trap["codes"] <= COMPANIONS.get(name, set())
