@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import uuid
 from pathlib import Path
@@ -10,6 +11,9 @@ from types import TracebackType
 from typing import Any
 
 from load import Load
+
+# The checkout's own package, wherever the interpreter comes from.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
 class Ground:

@@ -24,19 +24,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cells import CONSTANT, VERIFIED, Cell, cells
+from contender import Contender
+from ground import Ground
+from load import Sample
+from memory import LIMIT_BYTES, measured
+from peers import Bare, Elbencho, Fio, Ior
+from spread import spread
+from table import markdown
+from tonnage_contender import Tonnage
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "python"))
-
-from cells import CONSTANT, VERIFIED, Cell, cells  # noqa: E402
-from contender import Contender  # noqa: E402
-from ground import Ground  # noqa: E402
-from load import Sample  # noqa: E402
-from memory import LIMIT_BYTES, measured  # noqa: E402
-from peers import Bare, Elbencho, Fio, Ior  # noqa: E402
-from spread import spread  # noqa: E402
-from table import markdown  # noqa: E402
-from tonnage_contender import Tonnage  # noqa: E402
-
 MEMORY_TASKS = 256
 
 

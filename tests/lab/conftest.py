@@ -1,0 +1,89 @@
+"""Devices of known speed for the tests of this directory; each test sets up and tears down its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "lab"))
+
+from throttled import Impossible, Throttled, throttled  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left: its exit code, the lines of its trials, and what it printed."""
+
+    code: int
+    trials: list[dict[str, Any]]
+    out: str
+    err: str
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The object that ``--json`` prints."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    def measured(self, phase: str) -> list[dict[str, Any]]:
+        return [line for line in self.trials if line["phase"] == phase and line["purpose"] == "measure"]
+
+
+class Command:
+    """The command line as a user types it, with run directories below ``work``."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self.count = 0
+
+    def start(self, *words: str | Path) -> tuple[subprocess.Popen[str], Path]:
+        self.count += 1
+        out = self.work / f"run-{self.count}"
+        command = [sys.executable, "-m", "tonnage.cli", *map(str, words), "--json", "--no-report", "--out", str(out)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), out
+
+    def __call__(self, *words: str | Path) -> Said:
+        return self.end(*self.start(*words))
+
+    def end(self, process: subprocess.Popen[str], run: Path) -> Said:
+        out, err = process.communicate()
+        lines = (run / "trials.jsonl").read_text().splitlines() if run.exists() else []
+        return Said(process.returncode, [json.loads(line) for line in lines], out, err)
+
+    def campaign(self, target: Path, **workload: object) -> Path:
+        """A campaign file with one repetition of each setting."""
+        file = self.work / f"campaign-{self.count}.toml"
+        lines = [f"target = {json.dumps(str(target))}", "[repeat]", "count = 1", "[workload]"]
+        file.write_text(
+            "\n".join([*lines, *(f"{key} = {json.dumps(value)}" for key, value in workload.items())]) + "\n"
+        )
+        return file
+
+
+@pytest.fixture
+def tonnage(tmp_path: Path) -> Command:
+    pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def device() -> Iterator[Callable[..., Throttled]]:
+    """Makes devices; skips the test with the reason where none can be made."""
+    with ExitStack() as stack:
+
+        def make(**options: Any) -> Throttled:
+            try:
+                return stack.enter_context(throttled(**options))
+            except Impossible as error:
+                pytest.skip(str(error))
+
+        yield make

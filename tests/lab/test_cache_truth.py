@@ -1,0 +1,23 @@
+"""A read of what is in the page cache is called that, with its share; the same read after dropping it is cold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(("policy", "state", "share"), [("keep", "warm", 0.0), ("drop", "cold", 1.0)])
+def test_a_read_says_whether_it_came_from_the_cache_or_the_device(
+    policy: str, state: str, share: float, tonnage: Any, device: Callable[..., Any]
+) -> None:
+    lab = device(size=1 << 30)
+    workload = {"op": ["read"], "tasks": [2], "transfer_size": "1MiB", "block_size": "32MiB", "direct": ["no"]}
+    said = tonnage("run", tonnage.campaign(lab.path, cache=[policy], **workload))
+    assert said.code == 0, said.err
+    (read,) = said.measured("read")
+    assert read["cache"]["state"] == state
+    assert read["cache"]["device_share"] == pytest.approx(share, abs=0.01)
+    assert read["cache"]["examined_bytes"] == 64 << 20
+    assert read["cache"]["cached_before_bytes"] == pytest.approx((1 - share) * (64 << 20), abs=1 << 20)
