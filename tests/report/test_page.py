@@ -15,10 +15,10 @@ from tonnage.report.page import MARKER, render
 
 _SECTIONS = [
     "answer",
-    "points",
-    "findings",
     "load-line-write",
     "load-line-read",
+    "findings",
+    "points",
     "percentiles",
     "trial",
     "promises",

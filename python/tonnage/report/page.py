@@ -53,11 +53,8 @@ def render(analysis: Analysis, source: Source) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    exhibits = [
-        *load_line.exhibits(analysis),
-        *percentiles.exhibits(analysis, source),
-        *trials.exhibits(analysis, source),
-    ]
+    lines = load_line.exhibits(analysis)
+    closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken
     scripts = [_plotly(), _static("report.js")]
     return environment.get_template("page.html").render(
@@ -67,7 +64,8 @@ def render(analysis: Analysis, source: Source) -> str:
         facts=_facts(source),
         state=_state(analysis, source),
         points=_points_table(analysis.points),
-        exhibits=exhibits,
+        lines=lines,
+        closer=closer,
         unfinished=source.unfinished,
         unreadable=source.unreadable,
         sentences=sentences,
@@ -76,7 +74,7 @@ def render(analysis: Analysis, source: Source) -> str:
         style=_static("report.css"),
         scripts=scripts,
         policy=_policy(scripts),
-        data=_embedded(exhibits),
+        data=_embedded([*lines, *closer]),
     )
 
 
