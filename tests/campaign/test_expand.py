@@ -15,8 +15,13 @@ def campaign(tail: str) -> Campaign:
 
 
 def line(trial: Trial, bandwidth: int = 1000, status: str = "ok") -> dict[str, Any]:
-    return {"purpose": "measure", "status": status, "setting": trial.setting.as_dict(), "repetition": trial.repetition,
-            "bandwidth_bytes_per_s": bandwidth}
+    return {
+        "purpose": "measure",
+        "status": status,
+        "setting": trial.setting.as_dict(),
+        "repetition": trial.repetition,
+        "bandwidth_bytes_per_s": bandwidth,
+    }
 
 
 def play(sweep: Sweep, lines: list[dict[str, Any]], most: int = 1000) -> list[Trial]:

@@ -20,14 +20,19 @@ def message(text: str) -> str:
 
 
 def test_sizes_and_times_become_integers() -> None:
-    campaign = parse_campaign(HEAD + '[workload]\ntransfer_size = "1MiB"\nblock_size = ["4MiB", "8MiB"]\ntime_limit = "2m"\n', "c.toml")
+    campaign = parse_campaign(
+        HEAD + '[workload]\ntransfer_size = "1MiB"\nblock_size = ["4MiB", "8MiB"]\ntime_limit = "2m"\n', "c.toml"
+    )
     assert campaign.workload.transfer_size == (1 << 20,)
     assert campaign.workload.block_size == (4 << 20, 8 << 20)
     assert campaign.workload.time_limit_ns == 120 * 10**9
 
 
 def test_a_stored_campaign_reads_back_equal() -> None:
-    campaign = parse_campaign(HEAD + '[workload]\ntime_limit = "10s"\n[search]\nbudget = "30s"\np99 = "20ms"\n[budget]\nspace = "1GiB"\n', "c.toml")
+    campaign = parse_campaign(
+        HEAD + '[workload]\ntime_limit = "10s"\n[search]\nbudget = "30s"\np99 = "20ms"\n[budget]\nspace = "1GiB"\n',
+        "c.toml",
+    )
     assert build_campaign(campaign.model_dump(mode="json"), stored=True) == campaign
 
 
@@ -55,7 +60,10 @@ def test_a_block_that_is_not_whole_transfers_says_which_would_be() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('[workload]\naccess = "rnd"\n', "c.toml:3: workload.access: input should be 'sequential', 'strided' or 'random'"),
+        (
+            '[workload]\naccess = "rnd"\n',
+            "c.toml:3: workload.access: input should be 'sequential', 'strided' or 'random'",
+        ),
         ("[workload]\ntasks = 0\n", "c.toml:3: workload.tasks: "),
         ('[workload]\ntasks = "4"\n', "c.toml:3: workload.tasks: "),
         ('[workload]\nblock_size = "1MX"\n', "c.toml:3: workload.block_size: '1MX' is not a size; hint: "),
@@ -84,11 +92,22 @@ def test_any_text_is_a_campaign_or_a_request_error(text: str) -> None:
         assert str(error).startswith("c.toml")
 
 
-@given(st.dictionaries(st.sampled_from(["op", "tasks", "transfer_size", "block_size", "time_limit", "verify", "wrap"]),
-                       st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)))
+@given(
+    st.dictionaries(
+        st.sampled_from(["op", "tasks", "transfer_size", "block_size", "time_limit", "verify", "wrap"]),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(max_size=5)
+        | st.lists(st.integers(), max_size=3),
+    )
+)
 def test_any_workload_is_a_campaign_or_a_request_error(workload: dict[str, object]) -> None:
     try:
         campaign = build_campaign({"target": "null:", "workload": workload})
     except RequestError:
         return
-    assert all(block % transfer == 0 for block in campaign.workload.block_size for transfer in campaign.workload.transfer_size)
+    assert all(
+        block % transfer == 0 for block in campaign.workload.block_size for transfer in campaign.workload.transfer_size
+    )

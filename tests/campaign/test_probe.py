@@ -16,9 +16,21 @@ def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:
     return Probe(campaign, 1, space, keeps=True, device=device)
 
 
-def line(number: int, trial: Trial, *, bandwidth: int = 10**9, direct: bool = True, status: str = "ok") -> dict[str, Any]:
-    return {"trial": number, "phase": trial.setting.op, "purpose": "measure", "status": status, "setting": trial.setting.as_dict(),
-            "repetition": trial.repetition, "bandwidth_bytes_per_s": bandwidth, "direct": direct, "elapsed_ns": 10**9, "first_start_ns": 1}
+def line(
+    number: int, trial: Trial, *, bandwidth: int = 10**9, direct: bool = True, status: str = "ok"
+) -> dict[str, Any]:
+    return {
+        "trial": number,
+        "phase": trial.setting.op,
+        "purpose": "measure",
+        "status": status,
+        "setting": trial.setting.as_dict(),
+        "repetition": trial.repetition,
+        "bandwidth_bytes_per_s": bandwidth,
+        "direct": direct,
+        "elapsed_ns": 10**9,
+        "first_start_ns": 1,
+    }
 
 
 def play(search: Probe, **keywords: Any) -> list[dict[str, Any]]:

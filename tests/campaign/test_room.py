@@ -58,7 +58,11 @@ def test_files_are_laid_out_once_and_only_missing_ones_later() -> None:
 def test_files_of_another_size_or_kind_are_removed_first() -> None:
     place, fake = room()
     fill(place, READ)
-    for other in (replace(READ, block_size=READ.block_size * 2), replace(READ, layout="shared"), replace(READ, transfer_size=47008, block_size=47008)):
+    for other in (
+        replace(READ, block_size=READ.block_size * 2),
+        replace(READ, layout="shared"),
+        replace(READ, transfer_size=47008, block_size=47008),
+    ):
         before = fake.cleared
         assert fill(place, other) == 0
         assert fake.cleared == before + 1

@@ -12,8 +12,18 @@ from tonnage.errors import RequestError
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("1MiB", 1 << 20), ("1MB", 10**6), ("4k", 4096), ("4kB", 4000), ("2GB", 2 * 10**9), ("1.5GiB", 3 << 29), ("47008", 47008),
-     ("1B", 1), (" 8 MiB ", 8 << 20), ("1t", 1 << 40)],
+    [
+        ("1MiB", 1 << 20),
+        ("1MB", 10**6),
+        ("4k", 4096),
+        ("4kB", 4000),
+        ("2GB", 2 * 10**9),
+        ("1.5GiB", 3 << 29),
+        ("47008", 47008),
+        ("1B", 1),
+        (" 8 MiB ", 8 << 20),
+        ("1t", 1 << 40),
+    ],
 )
 def test_a_size_is_read_as_written(text: str, size: int) -> None:
     assert parse_size(text) == size
@@ -25,8 +35,18 @@ def test_what_is_no_size_is_refused_with_a_hint(text: str) -> None:
         parse_size(text)
 
 
-@pytest.mark.parametrize(("text", "time_ns"), [("60s", 60 * 10**9), ("2m", 120 * 10**9), ("500ms", 5 * 10**8), ("60", 60 * 10**9),
-                                               ("1.5h", 5400 * 10**9), ("20us", 20_000), ("7ns", 7)])
+@pytest.mark.parametrize(
+    ("text", "time_ns"),
+    [
+        ("60s", 60 * 10**9),
+        ("2m", 120 * 10**9),
+        ("500ms", 5 * 10**8),
+        ("60", 60 * 10**9),
+        ("1.5h", 5400 * 10**9),
+        ("20us", 20_000),
+        ("7ns", 7),
+    ],
+)
 def test_a_time_is_read_as_written(text: str, time_ns: int) -> None:
     assert parse_time(text) == time_ns
 

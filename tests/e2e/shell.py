@@ -43,9 +43,19 @@ class Shell:
     def environment(self, **more: str) -> dict[str, str]:
         return {**os.environ, "NO_COLOR": "1", **more}
 
-    def __call__(self, *arguments: str | Path, check: int | None = 0, launcher: Path = LAUNCHER, **environment: str) -> Said:
-        done = subprocess.run([launcher, *arguments], cwd=self.home, capture_output=True, text=True, timeout=DEADLINE_S,
-                              env=self.environment(**environment), stdin=subprocess.DEVNULL, check=False)
+    def __call__(
+        self, *arguments: str | Path, check: int | None = 0, launcher: Path = LAUNCHER, **environment: str
+    ) -> Said:
+        done = subprocess.run(
+            [launcher, *arguments],
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            env=self.environment(**environment),
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
         if check is not None:
             assert done.returncode == check, done.stderr
         assert "Traceback" not in done.stderr
@@ -53,8 +63,15 @@ class Shell:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """In a process group of its own, so that the test can see whether anything of it is left."""
-        return subprocess.Popen([LAUNCHER, *arguments], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=self.environment(), start_new_session=True)
+        return subprocess.Popen(
+            [LAUNCHER, *arguments],
+            cwd=self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(),
+            start_new_session=True,
+        )
 
     def write(self, name: str, text: str) -> Path:
         path = self.home / name

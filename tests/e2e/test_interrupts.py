@@ -39,12 +39,16 @@ def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
     assert shell.left_behind == []
     if not shell.runs:
         return
-    run, = shell.runs
+    (run,) = shell.runs
     assert json.loads((run / "manifest.json").read_text())["state"] == "interrupted"
     shell("verify", run)
     shell("run", "--resume", run, "--no-report")
     lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
-    ok = [(json.dumps(line["setting"]), line["repetition"]) for line in lines if line["purpose"] == "measure" and line["status"] == "ok"]
+    ok = [
+        (json.dumps(line["setting"]), line["repetition"])
+        for line in lines
+        if line["purpose"] == "measure" and line["status"] == "ok"
+    ]
     assert len(ok) == len(set(ok)) == 12
     assert shell.left_behind == []
     shell("report", run)
@@ -52,11 +56,14 @@ def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
 
 def test_an_interrupted_probe_reports_and_resumes(shell: Shell, interrupt: Callable[..., Said]) -> None:
     process = shell.start("probe", shell.data, "--budget", "6s", "--max-tasks", "4")
-    wait_until(lambda: any((run / "trials.jsonl").exists() and (run / "trials.jsonl").stat().st_size for run in shell.runs), "a first record")
+    wait_until(
+        lambda: any((run / "trials.jsonl").exists() and (run / "trials.jsonl").stat().st_size for run in shell.runs),
+        "a first record",
+    )
     said = interrupt(process, signal.SIGINT)
     assert said.code == 130
     assert "hint: go on with `tonnage run --resume" in said.err
-    run, = shell.runs
+    (run,) = shell.runs
     assert shell.left_behind == []
     found = shell("run", "--resume", run, "--json").json
     assert {line["op"] for line in found["load_lines"]} == {"write", "read"}

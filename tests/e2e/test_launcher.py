@@ -33,7 +33,9 @@ def test_a_later_start_takes_under_a_fifth_of_a_second(shell: Shell) -> None:
 def test_version_and_help_import_nothing_that_takes_time(shell: Shell) -> None:
     code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
     for option in ("--version", "--help"):
-        loaded = subprocess.run([ROOT / ".venv/bin/python", "-I", "-c", code, option], capture_output=True, text=True, check=True).stdout.split()
+        loaded = subprocess.run(
+            [ROOT / ".venv/bin/python", "-I", "-c", code, option], capture_output=True, text=True, check=True
+        ).stdout.split()
         assert not {"pydantic", "rich", "numpy", "scipy", "tonnage._native"} & set(loaded)
 
 
@@ -75,8 +77,12 @@ def test_without_a_python_it_says_so_in_one_line(shell: Shell) -> None:
 def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -> None:
     launcher = bare_checkout(shell.home)
     python = f'exec "{ROOT}/.venv/bin/python" "$@"'
-    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=tools(shell.home / "bin", python3=python))
-    assert said.err == "tonnage: error: cargo is missing; hint: install Rust from https://rustup.rs, then run this again\n"
+    said = shell(
+        "--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=tools(shell.home / "bin", python3=python)
+    )
+    assert (
+        said.err == "tonnage: error: cargo is missing; hint: install Rust from https://rustup.rs, then run this again\n"
+    )
     old = tools(shell.home / "old", python3=python, cargo="echo cargo 1.60.0")
     said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=old)
     assert said.err == "tonnage: error: cargo is 1.60 and 1.88 or newer is needed; hint: run `rustup update stable`\n"

@@ -44,7 +44,7 @@ def test_a_directory_is_measured_and_left_as_it_was(shell: Shell) -> None:
     said = shell("probe", shell.data, *QUICK)
     assert [path.name for path in shell.left_behind] == ["mine"]
     assert (shell.data / "mine").read_text() == "precious"
-    run, = shell.runs
+    (run,) = shell.runs
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["state"] == "complete"
     assert manifest["search"] == {"op": ["write", "read"], "max_tasks": 4, "budget_ns": 4 * 10**9, "p99_ns": None}
@@ -57,7 +57,7 @@ def test_a_directory_is_measured_and_left_as_it_was(shell: Shell) -> None:
 
 def test_figures_and_sentences_follow_from_the_records_until_one_is_changed(shell: Shell) -> None:
     shell("probe", shell.data, *QUICK, "--no-report")
-    run, = shell.runs
+    (run,) = shell.runs
     shell("verify", run)
     trials = run / "trials.jsonl"
     text = trials.read_text()
@@ -68,15 +68,33 @@ def test_figures_and_sentences_follow_from_the_records_until_one_is_changed(shel
 
 
 def test_small_random_verified_reads_on_io_uring(shell: Shell) -> None:
-    said = shell("probe", shell.data, *QUICK, "--op", "read", "--transfer", "4k", "--access", "random", "--storage", "uring", "--queue-depth", "8",
-                 "--verify", "--json", "--no-report")
+    said = shell(
+        "probe",
+        shell.data,
+        *QUICK,
+        "--op",
+        "read",
+        "--transfer",
+        "4k",
+        "--access",
+        "random",
+        "--storage",
+        "uring",
+        "--queue-depth",
+        "8",
+        "--verify",
+        "--json",
+        "--no-report",
+    )
     assert said.json["report"] is None
     assert all(point["op"] == "read" and point["transfer_size"] == 4096 for point in said.json["points"])
 
 
 def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:
     for option in (("--storage", "mmap"), ("--direct", "no")):
-        assert shell("probe", shell.data, "--budget", "2s", "--max-tasks", "2", *option, "--json", "--no-report").json["points"]
+        assert shell("probe", shell.data, "--budget", "2s", "--max-tasks", "2", *option, "--json", "--no-report").json[
+            "points"
+        ]
         assert shell.left_behind == []
 
 
@@ -89,6 +107,6 @@ def test_on_a_pipe_there_is_one_plain_line_a_trial(shell: Shell) -> None:
 
 def test_an_objective_gives_a_second_line(shell: Shell) -> None:
     found = shell("probe", "sim:knee=8,plateau=2GB/s", "--op", "write", "--p99", "6ms", "--seed", "1", "--json").json
-    line, = found["load_lines"]
+    (line,) = found["load_lines"]
     assert line["p99_ns"] == 6_000_000
     assert line["p99_tasks"] >= 1

@@ -49,7 +49,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(shell: Shell) -> None:
 
 def test_every_setting_is_measured_as_often_as_the_file_says(shell: Shell) -> None:
     shell("run", shell.write("c.toml", SWEEP.format(target=shell.data)))
-    run, = shell.runs
+    (run,) = shell.runs
     counts = Counter(json.dumps(line["setting"], sort_keys=True) for line in measured(run))
     assert len(counts) == 16
     assert set(counts.values()) == {2}
@@ -66,7 +66,9 @@ def test_the_first_example_is_a_valid_campaign(shell: Shell) -> None:
 def test_the_campaign_schema_accepts_a_campaign(shell: Shell) -> None:
     schema = shell("schema", "campaign").json
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate({"target": "null:", "workload": {"tasks": [1, 2], "transfer_size": "1MiB", "time_limit": "10s"}}, schema)
+    jsonschema.validate(
+        {"target": "null:", "workload": {"tasks": [1, 2], "transfer_size": "1MiB", "time_limit": "10s"}}, schema
+    )
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"target": "null:", "workload": {"task": 1}}, schema)
 
@@ -75,13 +77,20 @@ def test_faults_fail_their_trials_with_exit_1_and_the_others_go_on(shell: Shell)
     text = 'target = "sim:fault-every=100"\nseed = 1\n{extra}[workload]\nop = "write"\nblock_size = ["10MiB", "90MiB"]\ntasks = 1\n[repeat]\ncount = 3\n'
     said = shell("run", shell.write("c.toml", text.format(extra="")), "--no-report", check=1)
     assert "tonnage: error: " in said.err
-    run, = shell.runs
+    (run,) = shell.runs
     assert len(measured(run)) == 6
     assert {line["status"] for line in measured(run)} == {"ok", "failed"}
     failed = next(line for line in measured(run) if line["status"] == "failed")
     assert failed["errors"] >= 1
     assert failed["first_error"]["offset"] >= 0
-    shell("run", shell.write("d.toml", text.format(extra='on_error = "stop"\n')), "--out", "stopped", "--no-report", check=1)
+    shell(
+        "run",
+        shell.write("d.toml", text.format(extra='on_error = "stop"\n')),
+        "--out",
+        "stopped",
+        "--no-report",
+        check=1,
+    )
     stopped = measured(shell.home / "stopped")
     assert [line["status"] for line in stopped].count("failed") == 1
     assert stopped[-1]["status"] == "failed"
@@ -96,11 +105,19 @@ def test_a_complete_run_has_nothing_to_resume(shell: Shell) -> None:
 def test_a_full_disk_fails_its_trials_and_leaves_room_for_the_rest(shell: Shell) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting a small tmpfs needs root")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tonnage-test", shell.data], capture_output=True, text=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "tonnage-test", shell.data],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if mounted.returncode != 0:
         pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
     try:
-        file = shell.write("c.toml", f'target = "{shell.data}"\nseed = 1\n[workload]\nop = "write"\ntasks = 1\nblock_size = ["4MiB", "48MiB"]\n[repeat]\ncount = 3\n')
+        file = shell.write(
+            "c.toml",
+            f'target = "{shell.data}"\nseed = 1\n[workload]\nop = "write"\ntasks = 1\nblock_size = ["4MiB", "48MiB"]\n[repeat]\ncount = 3\n',
+        )
         # The plan saw room enough; then another user took it.
         process = shell.start("run", file, "--no-report")
         assert process.stderr is not None
@@ -108,7 +125,7 @@ def test_a_full_disk_fails_its_trials_and_leaves_room_for_the_rest(shell: Shell)
         (shell.data / "other").write_bytes(bytes(40 << 20))
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1, err
-        run, = shell.runs
+        (run,) = shell.runs
         status = {(line["setting"]["block_size"], line["status"]) for line in measured(run)}
         assert (4 << 20, "ok") in status
         assert (48 << 20, "failed") in status

@@ -24,8 +24,14 @@ MOUNTINFO = """\
 
 @pytest.mark.parametrize(
     ("path", "file_system", "device"),
-    [("/home/x", "ext4", "/dev/sda1"), ("/dev/shm", "tmpfs", "tmpfs"), ("/dev/shmx", "ext4", "/dev/sda1"),
-     ("/mnt/a b/c", "lustre", "mgs@tcp:/scratch"), ("/mnt/c", "nfs4", "server:/export"), ("/", "ext4", "/dev/sda1")],
+    [
+        ("/home/x", "ext4", "/dev/sda1"),
+        ("/dev/shm", "tmpfs", "tmpfs"),
+        ("/dev/shmx", "ext4", "/dev/sda1"),
+        ("/mnt/a b/c", "lustre", "mgs@tcp:/scratch"),
+        ("/mnt/c", "nfs4", "server:/export"),
+        ("/", "ext4", "/dev/sda1"),
+    ],
 )
 def test_the_deepest_and_newest_mount_holds_a_path(path: str, file_system: str, device: str) -> None:
     mount = find_mount(parse_mountinfo(MOUNTINFO), path)
@@ -60,4 +66,11 @@ def test_this_host_says_who_it_is(tmp_path: Path) -> None:
 
 def test_pressure_is_read_by_kind_and_window() -> None:
     text = "some avg10=0.12 avg60=1.00 avg300=0.05 total=12345\nfull avg10=0.00 avg60=0.50 avg300=0.01 total=99\n"
-    assert parse_pressure(text) == {"some_avg10": 0.12, "some_avg60": 1.0, "some_avg300": 0.05, "full_avg10": 0.0, "full_avg60": 0.5, "full_avg300": 0.01}
+    assert parse_pressure(text) == {
+        "some_avg10": 0.12,
+        "some_avg60": 1.0,
+        "some_avg300": 0.05,
+        "full_avg10": 0.0,
+        "full_avg60": 0.5,
+        "full_avg300": 0.01,
+    }

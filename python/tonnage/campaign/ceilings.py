@@ -22,11 +22,20 @@ def measure_ceilings(launcher: Launcher, setting: Setting, seed: int) -> tuple[l
     alone = _null_phase(launcher, setting, 1, seed)
     all_tasks = alone if tasks == 1 else _null_phase(launcher, setting, tasks, seed)
     ceilings = [
-        {"name": "memory-copy", "bytes_per_s": memory, "operations_per_s": memory // transfer, "tasks": tasks,
-         "source": f"{tasks} threads copy buffers of {transfer} bytes for {_DURATION_NS // 10**6} ms"},
-        {"name": "null-storage", "bytes_per_s": all_tasks["operations_per_s"] * transfer,
-         "operations_per_s": all_tasks["operations_per_s"], "tasks": tasks,
-         "source": f"{tasks} tasks write {transfer} bytes an operation to a storage that does nothing"},
+        {
+            "name": "memory-copy",
+            "bytes_per_s": memory,
+            "operations_per_s": memory // transfer,
+            "tasks": tasks,
+            "source": f"{tasks} threads copy buffers of {transfer} bytes for {_DURATION_NS // 10**6} ms",
+        },
+        {
+            "name": "null-storage",
+            "bytes_per_s": all_tasks["operations_per_s"] * transfer,
+            "operations_per_s": all_tasks["operations_per_s"],
+            "tasks": tasks,
+            "source": f"{tasks} tasks write {transfer} bytes an operation to a storage that does nothing",
+        },
     ]
     cost = {
         "operations_per_s": alone["operations_per_s"],
@@ -39,8 +48,20 @@ def measure_ceilings(launcher: Launcher, setting: Setting, seed: int) -> tuple[l
 
 
 def _null_phase(launcher: Launcher, setting: Setting, tasks: int, seed: int) -> dict[str, int]:
-    bare = replace(setting, op="write", tasks=tasks, storage="null", queue_depth=1, sync="none", verify=False, segments=1,
-                   block_size=setting.transfer_size << 10, time_limit_ns=_DURATION_NS, wrap=True, access="sequential")
+    bare = replace(
+        setting,
+        op="write",
+        tasks=tasks,
+        storage="null",
+        queue_depth=1,
+        sync="none",
+        verify=False,
+        segments=1,
+        block_size=setting.transfer_size << 10,
+        time_limit_ns=_DURATION_NS,
+        wrap=True,
+        access="sequential",
+    )
     step = launcher.open({"kind": "null"}, None).prepare(phase_spec(bare, "null", seed))
     step.go()
     while not step.wait(1.0):

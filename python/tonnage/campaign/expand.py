@@ -10,8 +10,20 @@ from typing import Any, Protocol
 from tonnage.campaign.model import Campaign, Workload
 from tonnage.campaign.setting import Setting, Trial
 
-FACTORS = ("op", "tasks", "transfer_size", "block_size", "segments", "access", "layout", "direct", "sync", "queue_depth",
-           "storage", "cache")
+FACTORS = (
+    "op",
+    "tasks",
+    "transfer_size",
+    "block_size",
+    "segments",
+    "access",
+    "layout",
+    "direct",
+    "sync",
+    "queue_depth",
+    "storage",
+    "cache",
+)
 
 
 class Schedule(Protocol):
@@ -67,7 +79,9 @@ class Sweep:
             self._order = iter(trials)
 
     def _draw(self, block: int, done: Mapping[Setting, Mapping[int, int]]) -> list[Trial]:
-        trials = [Trial(setting, block, block) for setting in self._settings if self._wanted(block, done.get(setting, {}))]
+        trials = [
+            Trial(setting, block, block) for setting in self._settings if self._wanted(block, done.get(setting, {}))
+        ]
         # A generator of its own for each block: a resumed run draws the same order without replaying the past.
         random.Random(f"{self._seed}/{block}").shuffle(trials)
         return trials

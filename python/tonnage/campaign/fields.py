@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from tonnage.campaign import units
 from tonnage.errors import RequestError
@@ -42,21 +44,28 @@ def _sweep(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
-def _scalar_or_list(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
+_SIZE = {"anyOf": [{"type": "string", "examples": ["1MiB", "4k"]}, {"type": "integer", "minimum": 1}]}
+_TIME = {"type": "string", "examples": ["500ms", "60s", "2m"]}
+_SHARE = {"anyOf": [{"type": "string", "examples": ["5%"]}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
+_COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 
-
-_TEXT_OR_COUNT = {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 1}]}
-
-Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True)]
+Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_SIZE)]
 """Bytes; ``"1MiB"`` or a number of bytes."""
-Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True)]
+Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds; ``"60s"`` in a file, the integer in a manifest."""
-Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1)]
+Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1), WithJsonSchema(_SHARE)]
 """A share of one; ``"5%"`` or ``0.05``."""
-Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_COUNT)]
 """A number of things."""
-Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1)]
+
+
+class _ScalarOrList:
+    """Tells the JSON schema that a factor may be one value."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        listed = handler(schema)
+        return {"anyOf": [listed["items"], listed]}
+
+
+Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1), _ScalarOrList()]
 """A factor: one value, or a list of values of which each makes trials of its own."""
-SizeSweep = Annotated[Sweep[Size], WithJsonSchema(_scalar_or_list(_TEXT_OR_COUNT))]
-CountSweep = Annotated[Sweep[Count], WithJsonSchema(_scalar_or_list({"type": "integer", "minimum": 1}))]

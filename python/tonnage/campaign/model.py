@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from tonnage.campaign.fields import Count, CountSweep, Share, Size, SizeSweep, Sweep, Time
+from tonnage.campaign.fields import Count, Share, Size, Sweep, Time
 from tonnage.campaign.units import format_size
 
 Op = Literal["write", "read"]
@@ -42,39 +42,58 @@ class Workload(Section):
 
     kind: Literal["stream"] = Field("stream", description="tasks that write or read transfers of one size")
     op: Sweep[Op] = Field(("write", "read"), description="what each operation does")
-    tasks: CountSweep = Field((1, 2, 4, 8), description="streams of I/O at once")
-    transfer_size: SizeSweep = Field((1 << 20,), description="bytes of one operation")
-    block_size: SizeSweep = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
-    segments: CountSweep = Field((1,), description="blocks a task moves one after another")
+    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="streams of I/O at once")
+    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
+    block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
+    segments: Sweep[Count] = Field((1,), description="blocks a task moves one after another")
     access: Sweep[Access] = Field(("sequential",), description="order in which a task visits its transfers")
     layout: Sweep[Layout] = Field(("file-per-task",), description="a file for each task, or one for all")
-    direct: Sweep[Direct] = Field(("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible")
+    direct: Sweep[Direct] = Field(
+        ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
+    )
     storage: Sweep[StorageKind] = Field(("posix",), description="how bytes are touched")
-    queue_depth: CountSweep = Field((1,), description="operations in flight in each task; above 1 needs storage uring")
+    queue_depth: Sweep[Count] = Field(
+        (1,), description="operations in flight in each task; above 1 needs storage uring"
+    )
     sync: Sweep[Sync] = Field(("fsync",), description="when a write phase makes its data durable, inside the clock")
     cache: Sweep[Cache] = Field(("drop",), description="the page cache before a read phase")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
     verify: bool = Field(False, description="check every byte that is read")
-    time_limit_ns: Time | None = _time_field("time_limit", None, "no operation starts later than this after the start line")
+    time_limit_ns: Time | None = _time_field(
+        "time_limit", None, "no operation starts later than this after the start line"
+    )
     wrap: bool = Field(False, description="begin the block again when it is done; needs time_limit")
 
     @model_validator(mode="after")
     def _combinations(self) -> Workload:
         for transfer in self.transfer_size:
             if transfer > 1 << 30:
-                _refuse("transfer_size", f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry",
-                        "use a smaller transfer_size")
+                _refuse(
+                    "transfer_size",
+                    f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry",
+                    "use a smaller transfer_size",
+                )
             for block in self.block_size:
                 if block % transfer:
-                    _refuse("block_size", f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}",
-                            f"use {format_size(max(block // transfer, 1) * transfer)}")
+                    _refuse(
+                        "block_size",
+                        f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}",
+                        f"use {format_size(max(block // transfer, 1) * transfer)}",
+                    )
         if self.wrap and self.time_limit_ns is None:
             _refuse("wrap", "wrap needs time_limit, or the phase would never end", 'add time_limit = "10s"')
         if self.verify and self.payload == "constant":
-            _refuse("verify", "verify needs payload unique: constant data cannot tell one place from another",
-                    'set payload = "unique"')
+            _refuse(
+                "verify",
+                "verify needs payload unique: constant data cannot tell one place from another",
+                'set payload = "unique"',
+            )
         if max(self.queue_depth) > 1 and set(self.storage) & {"posix", "mmap"}:
-            _refuse("queue_depth", "storage posix and mmap do one operation at a time", 'set storage = "uring" or queue_depth = 1')
+            _refuse(
+                "queue_depth",
+                "storage posix and mmap do one operation at a time",
+                'set storage = "uring" or queue_depth = 1',
+            )
         if "mmap" in self.storage and "yes" in self.direct:
             _refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
         return self
@@ -84,7 +103,9 @@ class Repeat(Section):
     """How often each setting is measured: ``count`` times, or until the interval is narrow."""
 
     count: Count | None = Field(None, description="repetitions of each setting")
-    interval: Share | None = Field(None, description="repeat until the 95 % interval of the median is this share of it wide")
+    interval: Share | None = Field(
+        None, description="repeat until the 95 % interval of the median is this share of it wide"
+    )
     at_least: Count = Field(5, description="repetitions before the interval is looked at")
     at_most: Count = Field(30, description="repetitions after which a setting is given up as noisy")
 
@@ -106,7 +127,9 @@ class Budget(Section):
     """What a run may use. None: no bound of its own."""
 
     time_ns: Time | None = _time_field("time", None, "no trial starts later than this on the run's clock")
-    space_bytes: Size | None = Field(None, validation_alias=AliasChoices("space", "space_bytes"), description="bytes of files at once")
+    space_bytes: Size | None = Field(
+        None, validation_alias=AliasChoices("space", "space_bytes"), description="bytes of files at once"
+    )
 
 
 class Search(Section):
@@ -121,9 +144,15 @@ class Search(Section):
 class Campaign(Section):
     """Everything a run needs to know before it starts."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64)] = Field("campaign", description="part of the run directory's name")
-    target: Annotated[str, Field(min_length=1, max_length=4096)] = Field(description="a directory, or null:, memory:, sim:…")
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(None, description="of trial order and payloads; drawn and recorded if not given")
+    name: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        "campaign", description="part of the run directory's name"
+    )
+    target: Annotated[str, Field(min_length=1, max_length=4096)] = Field(
+        description="a directory, or null:, memory:, sim:…"
+    )
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(
+        None, description="of trial order and payloads; drawn and recorded if not given"
+    )
     on_error: Literal["continue", "stop"] = Field("continue", description="what a failed trial does to the run")
     launcher: Literal["local"] = Field("local", description="where tasks run")
     workload: Workload = Field(default_factory=Workload)
@@ -135,7 +164,9 @@ class Campaign(Section):
     @classmethod
     def _printable_name(cls, name: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError(f"name {name!r} becomes part of a directory's name; hint: use letters, digits, '.', '_' and '-'")
+            raise ValueError(
+                f"name {name!r} becomes part of a directory's name; hint: use letters, digits, '.', '_' and '-'"
+            )
         return name
 
     @model_validator(mode="after")
@@ -143,7 +174,11 @@ class Campaign(Section):
         if self.search is not None:
             for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth"):
                 if len(getattr(self.workload, key)) > 1:
-                    _refuse(f"workload.{key}", f"a search looks at one {key} at a time", f"give one {key}, or leave [search] out")
+                    _refuse(
+                        f"workload.{key}",
+                        f"a search looks at one {key} at a time",
+                        f"give one {key}, or leave [search] out",
+                    )
         return self
 
 

@@ -69,17 +69,23 @@ def check(campaign: Campaign, plan: Plan) -> None:
         _check_directory(target.path)
     if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
         hint = "use --space" if campaign.search else "use a smaller block_size or fewer tasks"
-        raise RequestError(f"the files need {format_bytes(plan.space_bytes)} and {target.name} has {format_bytes(plan.free_bytes)} free; "
-                           f"hint: {hint}, or another target")
+        raise RequestError(
+            f"the files need {format_bytes(plan.space_bytes)} and {target.name} has {format_bytes(plan.free_bytes)} free; "
+            f"hint: {hint}, or another target"
+        )
     limit = campaign.budget.space_bytes
     if limit is not None and campaign.search is None and plan.space_bytes > limit:
-        raise RequestError(f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
-                           "hint: use a smaller block_size or fewer tasks, or raise budget.space")
+        raise RequestError(
+            f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
+            "hint: use a smaller block_size or fewer tasks, or raise budget.space"
+        )
     direct = "yes" in campaign.workload.direct
     if direct and target.path is not None and accepts_direct(target.path) is False:
         raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     if target.scheme == "path" and not needs_scratch(target, campaign.workload.storage):
-        raise RequestError(f"storage {campaign.workload.storage[0]} needs no directory; hint: give the target {campaign.workload.storage[0]}:")
+        raise RequestError(
+            f"storage {campaign.workload.storage[0]} needs no directory; hint: give the target {campaign.workload.storage[0]}:"
+        )
 
 
 def free_bytes(target: Target) -> int | None:
@@ -122,14 +128,21 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines = [f"campaign  {campaign.name}", f"target    {plan.target.name}"]
     if campaign.search is not None:
         search = campaign.search
-        lines.append(f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
-                     f"{format_size(campaign.workload.transfer_size[0])}")
+        lines.append(
+            f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
+            f"{format_size(campaign.workload.transfer_size[0])}"
+        )
     else:
         per_block = len(plan.settings)
         count = f"{plan.trials} trials" if plan.trials else f"at most {plan.trials_most} trials"
-        lines.append(f"trials    {count}: {per_block} setting{'s' if per_block != 1 else ''} in randomised blocks"
-                     + (f", {plan.trials // per_block} repetitions" if plan.trials else
-                        f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"))
+        lines.append(
+            f"trials    {count}: {per_block} setting{'s' if per_block != 1 else ''} in randomised blocks"
+            + (
+                f", {plan.trials // per_block} repetitions"
+                if plan.trials
+                else f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"
+            )
+        )
         lines += [f"          {_setting_text(setting)}" for setting in plan.settings[:40]]
         if per_block > 40:
             lines.append(f"          … and {per_block - 40} more")
@@ -141,9 +154,11 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
 
 def _setting_text(setting: Setting) -> str:
     tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
-    return (f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}  block {format_size(setting.block_size)}"
-            f" × {setting.segments}  {setting.access}  {setting.layout}  direct {setting.direct}  {setting.storage}"
-            + (f"  depth {setting.queue_depth}" if setting.queue_depth > 1 else ""))
+    return (
+        f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}  block {format_size(setting.block_size)}"
+        f" × {setting.segments}  {setting.access}  {setting.layout}  direct {setting.direct}  {setting.storage}"
+        + (f"  depth {setting.queue_depth}" if setting.queue_depth > 1 else "")
+    )
 
 
 def _time_text(plan: Plan) -> str:

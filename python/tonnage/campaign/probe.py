@@ -40,7 +40,9 @@ class Probe:
         if campaign.search is None:
             raise ValueError("a campaign without [search] has no probe")
         self._search = campaign.search
-        self._searches = {op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op}
+        self._searches = {
+            op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op
+        }
         self._base = settings(campaign.workload)[0]
         self._space = space_bytes if keeps else _UNBOUNDED
         self._device = device
@@ -57,7 +59,9 @@ class Probe:
             began = self._began.setdefault(op, min(spent_ns, self._deadline(number - 1)))
             left_ns = self._deadline(number) - spent_ns
             numbers = {line["trial"] for line in ok}
-            filled_ns = sum(line["elapsed_ns"] or 0 for line in lines if line["purpose"] == "fill" and line["trial"] in numbers)
+            filled_ns = sum(
+                line["elapsed_ns"] or 0 for line in lines if line["purpose"] == "fill" and line["trial"] in numbers
+            )
             cost_ns = max((spent_ns - began - filled_ns) / len(ok), self.trial_ns) if ok else self.trial_ns
             tasks = self._searches[op].next(_points(ok), int(left_ns / max(cost_ns, 1)))
             if tasks is not None:
@@ -77,12 +81,17 @@ class Probe:
         size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
         # Through the page cache, a second pass over a file would measure memory (reads) or hide what fsync costs (writes).
         wrap = not (self._device and _buffered(lines))
-        return replace(self._base, op=op, tasks=tasks, block_size=size, segments=1, time_limit_ns=self.trial_ns, wrap=wrap)
+        return replace(
+            self._base, op=op, tasks=tasks, block_size=size, segments=1, time_limit_ns=self.trial_ns, wrap=wrap
+        )
 
     def _write_block(self, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
         room = self._space // tasks
-        earlier = [line["setting"]["block_size"] for line in lines if line["purpose"] == "measure" and line["phase"] == "write"
-                   and line["setting"]["tasks"] == tasks]
+        earlier = [
+            line["setting"]["block_size"]
+            for line in lines
+            if line["purpose"] == "measure" and line["phase"] == "write" and line["setting"]["tasks"] == tasks
+        ]
         if earlier:
             # Repetitions are of one setting.
             return int(earlier[0])
@@ -98,7 +107,9 @@ class Probe:
             fill_ns = _FILL_SHARE * self._search.budget_ns / len(self._search.op)
             by_time = int(_fastest_write(lines) * fill_ns / 10**9) // self._search.max_tasks
             wanted = min(max(by_time, _FEWEST_TRANSFERS * self._base.transfer_size), _LARGEST_FILE)
-            self._file_bytes = earlier[0] if earlier else self._whole(min(wanted, self._space // self._search.max_tasks))
+            self._file_bytes = (
+                earlier[0] if earlier else self._whole(min(wanted, self._space // self._search.max_tasks))
+            )
         return self._file_bytes
 
     def _whole(self, size: int) -> int:
@@ -108,8 +119,18 @@ class Probe:
     def pilot(self) -> Setting:
         """A short write that says how fast, and whether past the cache: wanted before the first trial."""
         size = self._whole(min(max(_PILOT_BYTES, self._base.transfer_size), self._space // self._search.max_tasks))
-        return replace(self._base, op="write", tasks=1, block_size=size, segments=1, access="sequential", sync="fsync",
-                       time_limit_ns=_SHORTEST_NS, wrap=False, verify=False)
+        return replace(
+            self._base,
+            op="write",
+            tasks=1,
+            block_size=size,
+            segments=1,
+            access="sequential",
+            sync="fsync",
+            time_limit_ns=_SHORTEST_NS,
+            wrap=False,
+            verify=False,
+        )
 
 
 def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:

@@ -26,8 +26,16 @@ class _LaidOut:
 class Room:
     """Opens storages when a setting first needs them and keeps one generation of files at a time."""
 
-    def __init__(self, target: Target, launcher: Launcher, seed: int, directory: Path | None, series: Path | None, *,
-                 lay_out_tasks: int = 1) -> None:
+    def __init__(
+        self,
+        target: Target,
+        launcher: Launcher,
+        seed: int,
+        directory: Path | None,
+        series: Path | None,
+        *,
+        lay_out_tasks: int = 1,
+    ) -> None:
         """``lay_out_tasks``: lay files out for at least so many tasks at once, as a search will ask for them and together
         they are written at the storage's full speed."""
         self._target = target
@@ -71,8 +79,16 @@ class Room:
         first = known.files if known is not None and same and known.file_bytes == setting.file_bytes else 0
         if first == 0:
             self.clear()
-        fill = replace(setting, op="write", access="sequential", transfer_size=_fill_transfer(setting), sync="fsync",
-                       time_limit_ns=None, wrap=False, verify=False)
+        fill = replace(
+            setting,
+            op="write",
+            access="sequential",
+            transfer_size=_fill_transfer(setting),
+            sync="fsync",
+            time_limit_ns=None,
+            wrap=False,
+            verify=False,
+        )
         return fill, first
 
 
@@ -91,7 +107,11 @@ def _fill_transfer(setting: Setting) -> int:
     small = setting.transfer_size
     if small % CELL_BYTES or small >= _FILL_TRANSFER:
         return small
-    fitting = [small << shift for shift in range(32) if small << shift <= _FILL_TRANSFER and setting.block_size % (small << shift) == 0]
+    fitting = [
+        small << shift
+        for shift in range(32)
+        if small << shift <= _FILL_TRANSFER and setting.block_size % (small << shift) == 0
+    ]
     return fitting[-1]
 
 

@@ -91,13 +91,25 @@ class Loop:
 
     def _without_files(self, number: int, trial: Trial) -> str:
         """A requested phase without a record would be a blank: it fails by name."""
-        line = trial_line(trial=number, setting=trial.setting.as_dict(), phase=trial.setting.op, repetition=trial.repetition,
-                          block=trial.block, started=_now(), result=None, reason="the files it reads could not be laid out")
+        line = trial_line(
+            trial=number,
+            setting=trial.setting.as_dict(),
+            phase=trial.setting.op,
+            repetition=trial.repetition,
+            block=trial.block,
+            started=_now(),
+            result=None,
+            reason="the files it reads could not be laid out",
+        )
         return self._record(line, None, "")
 
-    def _phase(self, number: int, trial: Trial, setting: Setting, *, purpose: str = "measure", first_task: int = 0) -> str:
+    def _phase(
+        self, number: int, trial: Trial, setting: Setting, *, purpose: str = "measure", first_task: int = 0
+    ) -> str:
         started = _now()
-        self.observer.step(Step(number, self.trials, setting, trial.repetition, purpose, self.spent_ns, self._left_ns()))
+        self.observer.step(
+            Step(number, self.trials, setting, trial.repetition, purpose, self.spent_ns, self._left_ns())
+        )
         ensemble = self.room.ensemble(setting)
         record = f"{number:04d}-{setting.op}"
         result, reason = None, None
@@ -113,8 +125,17 @@ class Loop:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)
-        line = trial_line(trial=number, setting=setting.as_dict(), phase=setting.op, repetition=trial.repetition,
-                          block=trial.block, started=started, result=result, purpose=purpose, reason=reason)
+        line = trial_line(
+            trial=number,
+            setting=setting.as_dict(),
+            phase=setting.op,
+            repetition=trial.repetition,
+            block=trial.block,
+            started=started,
+            result=result,
+            purpose=purpose,
+            reason=reason,
+        )
         return self._record(line, result, ensemble.host)
 
     def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, host: str) -> str:

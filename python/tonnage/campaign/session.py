@@ -44,7 +44,9 @@ class Outcome:
         return 1 if self.failed or self.state == "failed" else 0
 
 
-def run_campaign(campaign: Campaign, *, text: str | None, command_line: Sequence[str], out: str | None, observer: Observer) -> Outcome:
+def run_campaign(
+    campaign: Campaign, *, text: str | None, command_line: Sequence[str], out: str | None, observer: Observer
+) -> Outcome:
     """Carries the campaign out in a new run directory. RequestError before anything is written."""
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
@@ -58,7 +60,9 @@ def run_campaign(campaign: Campaign, *, text: str | None, command_line: Sequence
         try:
             writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
         except OSError as error:
-            raise RequestError(f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out") from None
+            raise RequestError(
+                f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out"
+            ) from None
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, [])
 
 
@@ -70,7 +74,9 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
     except RecordError as error:
         raise RequestError(f"{error}; hint: give a run directory") from None
     if run.manifest["state"] == "complete":
-        raise RequestError(f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`")
+        raise RequestError(
+            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"
+        )
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
     check(campaign, plan)
@@ -80,8 +86,15 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
 
 
-def _carry_out(campaign: Campaign, plan: Plan, writer: RunWriter, scratch: _Scratch, interrupts: Interrupts, observer: Observer,
-               lines: list[dict[str, Any]]) -> Outcome:
+def _carry_out(
+    campaign: Campaign,
+    plan: Plan,
+    writer: RunWriter,
+    scratch: _Scratch,
+    interrupts: Interrupts,
+    observer: Observer,
+    lines: list[dict[str, Any]],
+) -> Outcome:
     seed = campaign.seed or 0
     start = launcher(campaign.launcher)
     most = campaign.search.max_tasks if campaign.search else 1
@@ -97,7 +110,20 @@ def _carry_out(campaign: Campaign, plan: Plan, writer: RunWriter, scratch: _Scra
             writer.update_manifest(ceilings=ceilings, cost=cost)
         schedule, pilot = _schedule(campaign, plan, seed)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
-        loop = Loop(writer, room, schedule, observer, interrupts, seed, campaign.on_error, plan.trials, plan.time_ns_most, lines, base, used)
+        loop = Loop(
+            writer,
+            room,
+            schedule,
+            observer,
+            interrupts,
+            seed,
+            campaign.on_error,
+            plan.trials,
+            plan.time_ns_most,
+            lines,
+            base,
+            used,
+        )
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
         state = loop.run()
@@ -154,12 +180,16 @@ class _Scratch:
         for left in _native.Scratch.leftovers(parent):
             if left["run_id"] == run_id:
                 if left["alive"] is not False:
-                    raise RequestError(f"{left['path']} belongs to a run that is still going; hint: wait for it, or stop it first")
+                    raise RequestError(
+                        f"{left['path']} belongs to a run that is still going; hint: wait for it, or stop it first"
+                    )
                 _native.Scratch.reopen(left["path"]).remove()
         try:
             self._scratch = _native.Scratch.create(parent, run_id)
         except OSError as error:
-            raise RequestError(f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; hint: give a directory in which you may create files") from None
+            raise RequestError(
+                f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; hint: give a directory in which you may create files"
+            ) from None
         self.directory = Path(self._scratch.path)
 
     def __enter__(self) -> _Scratch:
@@ -182,10 +212,14 @@ def _check_out(path: Path) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise RequestError(f"cannot make the run directory {path}: {parent} is not a writable directory; hint: give another one with --out")
+        raise RequestError(
+            f"cannot make the run directory {path}: {parent} is not a writable directory; hint: give another one with --out"
+        )
 
 
-def _manifest(campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str) -> dict[str, Any]:
+def _manifest(
+    campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str
+) -> dict[str, Any]:
     from datetime import datetime, timezone
 
     search = campaign.search
@@ -204,7 +238,9 @@ def _manifest(campaign: Campaign, plan: Plan, text: str | None, command_line: Se
         "load_after": None,
         "ceilings": [],
         "cost": None,
-        "search": None if search is None else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns"}),
+        "search": None
+        if search is None
+        else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns"}),
     }
 
 

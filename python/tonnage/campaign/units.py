@@ -12,7 +12,16 @@ from tonnage.errors import RequestError
 
 _BINARY = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
-_TIME_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_TIME_NS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _NUMBER = r"(?P<number>[0-9]{1,19}(?:\.[0-9]{1,18})?)"
 _SIZE = re.compile(rf"{_NUMBER}\s*(?P<prefix>[kmgtp]?)(?P<suffix>i?b)?", re.IGNORECASE | re.ASCII)
 _TIME = re.compile(rf"{_NUMBER}\s*(?P<unit>ns|us|µs|ms|s|min|m|h)?")

@@ -37,8 +37,13 @@ def main() -> None:
     python = make_venv(root)
     install_packages(root, python)
     say("building the engine (release build; a minute or two the first time)")
-    environment = {**os.environ, "PATH": f"{cargo.parent}{os.pathsep}{os.environ.get('PATH', '')}",
-                   "VIRTUAL_ENV": str(root / ".venv"), "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{cargo.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "VIRTUAL_ENV": str(root / ".venv"),
+        "PIP_QUIET": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
     build = [python, "-m", "maturin", "develop", "--release", "--locked"]
     run("the engine could not be built", build, root, environment)
     stamp = root / ".venv" / STAMP
@@ -69,7 +74,10 @@ def find_cargo(root: Path) -> Path:
     if actual is None:
         fail(f"{found} does not say its version", "run `cargo --version` and follow what it says")
     if wanted and tuple(map(int, actual.groups())) < tuple(map(int, wanted.groups())):
-        fail(f"cargo is {'.'.join(actual.groups())} and {'.'.join(wanted.groups())} or newer is needed", "run `rustup update stable`")
+        fail(
+            f"cargo is {'.'.join(actual.groups())} and {'.'.join(wanted.groups())} or newer is needed",
+            "run `rustup update stable`",
+        )
     return Path(found)
 
 
@@ -83,8 +91,11 @@ def make_venv(root: Path) -> str:
         fail(f"{venv} exists and is not a virtual environment", "move it away, then run this again")
     version = ".".join(map(str, sys.version_info[:3]))
     say(f"creating .venv with Python {version} ({sys.executable})")
-    run("a virtual environment could not be made (on Debian: apt install python3-venv)",
-        [sys.executable, "-m", "venv", "--clear", str(venv)], root)
+    run(
+        "a virtual environment could not be made (on Debian: apt install python3-venv)",
+        [sys.executable, "-m", "venv", "--clear", str(venv)],
+        root,
+    )
     return str(python)
 
 
@@ -94,8 +105,11 @@ def install_packages(root: Path, python: str) -> None:
     if done.exists() and done.read_bytes() == lock.read_bytes():
         return
     say("installing the locked packages")
-    run("the packages could not be installed",
-        [python, "-m", "pip", "install", "--disable-pip-version-check", "--requirement", str(lock)], root)
+    run(
+        "the packages could not be installed",
+        [python, "-m", "pip", "install", "--disable-pip-version-check", "--requirement", str(lock)],
+        root,
+    )
     done.write_bytes(lock.read_bytes())
 
 

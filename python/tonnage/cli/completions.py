@@ -29,10 +29,16 @@ complete -o default -F _tonnage tonnage ./tonnage
 
 
 def _bash_case(command: Command) -> str:
-    lines = [f'        {command.name}:{option.names[0]}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
-             for option in command.options if option.choices and not option.positional]
-    lines += [f'        {command.name}:{command.name}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
-              for option in command.options if option.choices and option.positional]
+    lines = [
+        f'        {command.name}:{option.names[0]}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
+        for option in command.options
+        if option.choices and not option.positional
+    ]
+    lines += [
+        f'        {command.name}:{command.name}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
+        for option in command.options
+        if option.choices and option.positional
+    ]
     lines.append(f'        {command.name}:*) words="{" ".join(_flags(command))}" ;;')
     return "\n".join(lines)
 
@@ -64,11 +70,15 @@ compdef _tonnage tonnage
 def _zsh_case(command: Command) -> str:
     specs = []
     for position, option in enumerate(option for option in command.options if option.positional):
-        specs.append(f"{position + 1}{':' if option.optional else ''}:{option.metavar or option.names[0]}:{_zsh_values(option)}")
+        specs.append(
+            f"{position + 1}{':' if option.optional else ''}:{option.metavar or option.names[0]}:{_zsh_values(option)}"
+        )
     for option in command.options:
         if not option.positional:
             value = "" if option.is_flag else f":{option.metavar or 'value'}:{_zsh_values(option)}"
-            specs.append(f"{option.names[0]}[{option.help.replace('[', '(').replace(']', ')').replace(':', ' ')}]{value}")
+            specs.append(
+                f"{option.names[0]}[{option.help.replace('[', '(').replace(']', ')').replace(':', ' ')}]{value}"
+            )
     return f"        {command.name}) _arguments {' '.join(map(_zsh_quote, specs))} ;;"
 
 
@@ -86,7 +96,9 @@ def fish() -> str:
     """For ``tonnage completions fish > ~/.config/fish/completions/tonnage.fish``."""
     lines = ["complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'"]
     for command in COMMANDS:
-        lines.append(f"complete -c tonnage -f -n __fish_use_subcommand -a {command.name} -d {_fish_quote(command.summary)}")
+        lines.append(
+            f"complete -c tonnage -f -n __fish_use_subcommand -a {command.name} -d {_fish_quote(command.summary)}"
+        )
         for option in command.options:
             lines.append(_fish_option(command, option))
     return "\n".join(filter(None, lines)) + "\n"

@@ -25,8 +25,14 @@ def observer(stream: TextIO | None = None) -> Observer:
 
 def step_text(step: Step) -> str:
     """``read, 8 tasks, repetition 2``."""
-    what = "laying out files for read" if step.purpose == "fill" and step.setting.op == "write" and step.setting.tasks else step.setting.op
-    return f"{what}, {tasks_text(step.setting.tasks)}" + (f", repetition {step.repetition + 1}" if step.purpose == "measure" else "")
+    what = (
+        "laying out files for read"
+        if step.purpose == "fill" and step.setting.op == "write" and step.setting.tasks
+        else step.setting.op
+    )
+    return f"{what}, {tasks_text(step.setting.tasks)}" + (
+        f", repetition {step.repetition + 1}" if step.purpose == "measure" else ""
+    )
 
 
 def tasks_text(tasks: int) -> str:
@@ -46,8 +52,10 @@ def recorded_text(line: Mapping[str, Any]) -> str:
         return f"{head}  {line['status']}: {line['reason']}"
     latency = line["latency"]
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
-    return (f"{head}  {units.rate(line['bandwidth_bytes_per_s']):>10}  p50 {units.duration(latency['p50_ns'])}"
-            f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}")
+    return (
+        f"{head}  {units.rate(line['bandwidth_bytes_per_s']):>10}  p50 {units.duration(latency['p50_ns'])}"
+        f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}"
+    )
 
 
 class PlainLines(Observer):

@@ -96,17 +96,42 @@ PROBE = Command(
     "number of tasks that already reaches 95 % of the plateau. Files are made only below a marked scratch directory in DIR, "
     "which is removed at the end, also after Ctrl-C.",
     (
-        Option(("target",), "directory on the storage; or null:, memory:, sim:knee=8,plateau=2GB/s,noise=20%", "DIR", completes="directory"),
+        Option(
+            ("target",),
+            "directory on the storage; or null:, memory:, sim:knee=8,plateau=2GB/s,noise=20%",
+            "DIR",
+            completes="directory",
+        ),
         Option(("--op",), "operations, in this order", "OP[,OP]", "write,read", parse=_operations),
         Option(("--transfer",), "bytes of one operation", "SIZE", "1MiB", parse=_size),
         Option(("--max-tasks",), "largest number of tasks tried", "N", "32", parse=_count),
         Option(("--budget",), "time for the whole search", "TIME", "60s", parse=_time),
-        Option(("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=_time),
+        Option(
+            ("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=_time
+        ),
         Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
-        Option(("--direct",), "past the page cache, through it, or past it where the file system can", None, "auto", ("auto", "yes", "no")),
+        Option(
+            ("--direct",),
+            "past the page cache, through it, or past it where the file system can",
+            None,
+            "auto",
+            ("auto", "yes", "no"),
+        ),
         Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap")),
-        Option(("--access",), "order in which a task visits its transfers", None, "sequential", ("sequential", "strided", "random")),
-        Option(("--queue-depth",), "operations in flight in each task; above 1 needs --storage uring", "N", "1", parse=_count),
+        Option(
+            ("--access",),
+            "order in which a task visits its transfers",
+            None,
+            "sequential",
+            ("sequential", "strided", "random"),
+        ),
+        Option(
+            ("--queue-depth",),
+            "operations in flight in each task; above 1 needs --storage uring",
+            "N",
+            "1",
+            parse=_count,
+        ),
         Option(("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=_size),
         Option(("--verify",), "check every byte that is read", is_flag=True),
         OUT,
@@ -115,8 +140,14 @@ PROBE = Command(
     ),
     (
         ("tonnage probe /scratch/me", "find where the file system of /scratch/me levels off, in a minute"),
-        ("tonnage probe --op read --transfer 4k --access random --budget 5m /scratch/me", "small random reads, with narrower intervals"),
-        ("tonnage probe --p99 20ms --json /scratch/me > probe.json", "also the largest load that keeps p99 within 20 ms, for a script"),
+        (
+            "tonnage probe --op read --transfer 4k --access random --budget 5m /scratch/me",
+            "small random reads, with narrower intervals",
+        ),
+        (
+            "tonnage probe --p99 20ms --json /scratch/me > probe.json",
+            "also the largest load that keeps p99 within 20 ms, for a script",
+        ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
 )
@@ -186,4 +217,9 @@ CLEAN = Command(
 
 COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN)
 TAGLINE = "Tells how much I/O a storage system can carry."
-EXIT_CODES = ((0, "done"), (1, "a measurement failed"), (2, "the request was wrong; nothing was written"), (130, "interrupted"))
+EXIT_CODES = (
+    (0, "done"),
+    (1, "a measurement failed"),
+    (2, "the request was wrong; nothing was written"),
+    (130, "interrupted"),
+)

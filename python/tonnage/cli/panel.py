@@ -66,8 +66,13 @@ class Panel(Observer):
         left = self._step.left_ns
         table = Table.grid(padding=(0, 2))
         table.add_row(Text(trial_number(self._step), style="bold"), Text(step_text(self._step)))
-        table.add_row("now", Text(f"{units.rate(now.get('bandwidth_bytes_per_s'))}   p99 {units.duration(now.get('recent_p99_ns'))}"
-                                  f"   {now.get('running_tasks', 0)} running"))
+        table.add_row(
+            "now",
+            Text(
+                f"{units.rate(now.get('bandwidth_bytes_per_s'))}   p99 {units.duration(now.get('recent_p99_ns'))}"
+                f"   {now.get('running_tasks', 0)} running"
+            ),
+        )
         times = f"elapsed {_clock(self._step.elapsed_ns + into_ns)}"
         table.add_row("time", Text(times + (f"   left {_clock(max(left - into_ns, 0))}" if left is not None else "")))
         return [table]
@@ -80,8 +85,12 @@ class Panel(Observer):
             table = Table.grid(padding=(0, 1))
             for tasks, median in medians.items():
                 bar = "█" * max(round(_BAR * median / highest), 1)
-                table.add_row(Text(f"{tasks:>5}"), Text(f"{bar:<{_BAR}}", style="cyan"), Text(units.rate(median)),
-                              Text(f"×{len(curve[tasks])}", style="dim"))
+                table.add_row(
+                    Text(f"{tasks:>5}"),
+                    Text(f"{bar:<{_BAR}}", style="cyan"),
+                    Text(units.rate(median)),
+                    Text(f"×{len(curve[tasks])}", style="dim"),
+                )
             parts += [Text(f"{op}: median throughput by tasks", style="dim"), table]
         return parts
 

@@ -24,11 +24,19 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """The parser of the whole command line."""
-    parser = Parser(prog="tonnage", description=TAGLINE, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog="Each command has its own --help, with examples. Exit codes: "
-                    + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES) + ".")
+    parser = Parser(
+        prog="tonnage",
+        description=TAGLINE,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Each command has its own --help, with examples. Exit codes: "
+        + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES)
+        + ".",
+    )
     parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser
+    )
     for command in COMMANDS:
         _add_command(commands, command)
     # argparse would list all names; the nearest one says more.
@@ -53,8 +61,12 @@ class _Names(dict[str, Any]):
 def _add_command(commands: Any, command: Command) -> None:
     examples = "\n".join(f"  {line}\n      {meaning}" for line, meaning in command.examples)
     parser = commands.add_parser(
-        command.name, help=command.summary, description=textwrap.fill(command.description, 100), epilog=f"examples:\n{examples}",
-        allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        command.name,
+        help=command.summary,
+        description=textwrap.fill(command.description, 100),
+        epilog=f"examples:\n{examples}",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for option in command.options:
         _add_option(parser, option)
@@ -65,7 +77,10 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.is_flag:
         keywords["action"] = "store_true"
     else:
-        keywords |= {"metavar": option.metavar or _choice_metavar(option), "type": _checked(option.parse) if option.parse else str}
+        keywords |= {
+            "metavar": option.metavar or _choice_metavar(option),
+            "type": _checked(option.parse) if option.parse else str,
+        }
         if option.choices:
             keywords["choices"] = option.choices
     if option.optional:

@@ -18,7 +18,9 @@ def run(arguments: Namespace) -> int:
     found = _native.Scratch.leftovers(arguments.directory)
     dead = [scratch for scratch in found if scratch["alive"] is False]
     for scratch in found:
-        print(f"{scratch['path']}  run {scratch['run_id']}, {_state(scratch['alive'])} (process {scratch['pid']} on {scratch['host']})")
+        print(
+            f"{scratch['path']}  run {scratch['run_id']}, {_state(scratch['alive'])} (process {scratch['pid']} on {scratch['host']})"
+        )
     if not dead:
         print("nothing to remove" if found else f"no scratch directories in {arguments.directory}")
         return 0
@@ -42,4 +44,7 @@ def _state(alive: bool | None) -> str:
 def _confirmed(count: int) -> bool:
     if not sys.stdin.isatty():
         raise RequestError("cannot ask without a terminal; hint: add --yes")
-    return input(f"remove {count} scratch director{'ies' if count != 1 else 'y'}? [y/N] ").strip().lower() in ("y", "yes")
+    return input(f"remove {count} scratch director{'ies' if count != 1 else 'y'}? [y/N] ").strip().lower() in (
+        "y",
+        "yes",
+    )

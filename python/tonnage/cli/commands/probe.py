@@ -23,7 +23,12 @@ def campaign_of(arguments: Namespace) -> dict[str, Any]:
         # The search sizes its blocks itself; one transfer is a whole number of any transfer.
         "block_size": arguments.transfer,
     }
-    search = {"op": arguments.op, "max_tasks": arguments.max_tasks, "budget_ns": arguments.budget, "p99_ns": arguments.p99}
+    search = {
+        "op": arguments.op,
+        "max_tasks": arguments.max_tasks,
+        "budget_ns": arguments.budget,
+        "p99_ns": arguments.p99,
+    }
     return {
         "name": "probe",
         "target": arguments.target,
@@ -37,7 +42,9 @@ def campaign_of(arguments: Namespace) -> dict[str, Any]:
 def run(arguments: Namespace) -> int:
     """Exit code."""
     campaign = build_campaign(campaign_of(arguments), stored=True)
-    outcome = run_campaign(campaign, text=None, command_line=arguments.command_line, out=arguments.out, observer=observer())
+    outcome = run_campaign(
+        campaign, text=None, command_line=arguments.command_line, out=arguments.out, observer=observer()
+    )
     return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
 
 

@@ -27,7 +27,9 @@ def run(arguments: Namespace) -> int:
         campaign, text = load_campaign(arguments.file)
         if arguments.dry_run:
             return dry_run(campaign)
-        outcome = run_campaign(campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=observer())
+        outcome = run_campaign(
+            campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=observer()
+        )
     return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
 
 

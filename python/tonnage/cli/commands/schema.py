@@ -16,5 +16,7 @@ def run(arguments: Namespace) -> int:
     else:
         from tonnage.campaign.model import Campaign
 
-        print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Campaign.model_json_schema(by_alias=True)})
+        print_json(
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", **Campaign.model_json_schema(by_alias=True)}
+        )
     return 0

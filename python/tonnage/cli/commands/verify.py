@@ -22,5 +22,7 @@ def run(arguments: Namespace) -> int:
         print("\n".join(contradictions or [f"{trials} records agree with their raw files"]))
     if contradictions:
         count = len(contradictions)
-        raise MeasurementError(f"{count} figure{'s do' if count != 1 else ' does'} not follow from the records of {found.path}")
+        raise MeasurementError(
+            f"{count} figure{'s do' if count != 1 else ' does'} not follow from the records of {found.path}"
+        )
     return 0

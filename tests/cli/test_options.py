@@ -1,0 +1,145 @@
+"""One definition of every option: what help, pages, completions and the campaign say must agree."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from argparse import Namespace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.cli.commands.probe import campaign_of
+from tonnage.cli.completions import SHELLS
+from tonnage.cli.options import COMMANDS, PROBE
+from tonnage.cli.pages import pages
+from tonnage.cli.parser import build_parser
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def parsed(*arguments: str) -> Namespace:
+    return build_parser().parse_args(arguments)
+
+
+def probe_campaign(*arguments: str) -> Campaign:
+    return build_campaign(campaign_of(parsed("probe", "null:", *arguments)), stored=True)
+
+
+def test_every_command_has_a_module_that_runs_it() -> None:
+    for command in COMMANDS:
+        assert callable(import_module(f"tonnage.cli.commands.{command.name}").run)
+        assert command.examples
+
+
+def test_the_defaults_that_help_states_are_those_of_the_campaign() -> None:
+    stated = {option.names[0]: option.default for option in PROBE.options if option.default}
+    typed = [
+        word
+        for name in (
+            "--op",
+            "--transfer",
+            "--max-tasks",
+            "--budget",
+            "--direct",
+            "--storage",
+            "--access",
+            "--queue-depth",
+        )
+        for word in (name, str(stated[name]))
+    ]
+    assert probe_campaign(*typed) == probe_campaign().model_copy(
+        # The block of a search is a placeholder: it follows the transfer.
+        update={"workload": probe_campaign(*typed).workload}
+    )
+    plain, spelled = probe_campaign().workload, probe_campaign(*typed).workload
+    assert plain.model_dump(exclude={"block_size"}) == spelled.model_dump(exclude={"block_size"})
+
+
+def test_what_is_typed_reaches_the_campaign() -> None:
+    campaign = probe_campaign(
+        "--op",
+        "read",
+        "--transfer",
+        "4k",
+        "--max-tasks",
+        "7",
+        "--budget",
+        "2m",
+        "--p99",
+        "20ms",
+        "--seed",
+        "5",
+        "--space",
+        "1GiB",
+        "--storage",
+        "uring",
+        "--queue-depth",
+        "8",
+        "--access",
+        "random",
+        "--direct",
+        "no",
+        "--verify",
+    )
+    assert campaign.search is not None
+    assert (campaign.search.op, campaign.search.max_tasks, campaign.search.budget_ns, campaign.search.p99_ns) == (
+        ("read",),
+        7,
+        120 * 10**9,
+        20 * 10**6,
+    )
+    work = campaign.workload
+    assert (work.transfer_size, work.storage, work.queue_depth, work.access, work.direct, work.verify) == (
+        (4096,),
+        ("uring",),
+        (8,),
+        ("random",),
+        ("no",),
+        True,
+    )
+    assert (campaign.seed, campaign.budget.space_bytes) == (5, 1 << 30)
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_the_pages_in_the_repository_are_those_made_from_the_options(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == pages()[name], "run `python -m tonnage.cli.pages`"
+
+
+def test_help_shows_every_option_its_default_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            parsed(command.name, "--help")
+        assert ended.value.code == 0
+        said = capsys.readouterr().out
+        assert all(option.names[0] in said for option in command.options if not option.positional)
+        assert all(line in said for line, _ in command.examples)
+
+
+@pytest.mark.parametrize("shell", sorted(SHELLS))
+def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> None:
+    script = SHELLS[shell]()
+    for command in COMMANDS:
+        assert command.name in script
+        for option in command.options:
+            if not option.positional:
+                assert option.names[0].removeprefix("--") in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here to check the syntax")
+    subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_bash_completes_commands_options_and_values() -> None:
+    def complete(*words: str) -> set[str]:
+        line = " ".join(f"'{word}'" for word in words)
+        script = (
+            f'{SHELLS["bash"]()}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _tonnage; echo "${{COMPREPLY[@]}}"'
+        )
+        return set(subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split())
+
+    assert complete("tonnage", "pr") == {"probe"}
+    assert complete("tonnage", "probe", "--max") == {"--max-tasks"}
+    assert complete("tonnage", "probe", "--direct", "") == {"auto", "yes", "no"}
