@@ -1,5 +1,6 @@
 //! The scratch directory.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -40,7 +41,7 @@ impl Scratch {
             .into_iter()
             .map(|leftover| {
                 let dict = PyDict::new(py);
-                dict.set_item("path", leftover.path)?;
+                dict.set_item("path", leftover.path.into_os_string())?;
                 dict.set_item("run_id", leftover.run_id)?;
                 dict.set_item("pid", leftover.pid)?;
                 dict.set_item("host", leftover.host)?;
@@ -51,8 +52,8 @@ impl Scratch {
     }
 
     #[getter]
-    fn path(&self) -> PathBuf {
-        self.path.clone()
+    fn path(&self) -> OsString {
+        self.path.clone().into_os_string()
     }
 
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
