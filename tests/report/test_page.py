@@ -75,7 +75,7 @@ def test_a_ceiling_far_above_the_curve_is_named_instead_of_squashing_it(page_tex
     assert figure["layout"]["yaxis"]["range"][1] < 3
     texts = [note["text"] for note in figure["layout"]["annotations"]]
     assert "↑ memory copy 11.3 GB/s (off the scale)" in texts
-    assert "link 2.10 GB/s" in texts
+    assert "link<br>2.10 GB/s" in texts
 
 
 def test_the_trial_shown_first_is_the_one_at_the_knee(page_text: str) -> None:

@@ -74,6 +74,10 @@ class Exhibit:
     default: int = 0
 
 
+EDGE = 92
+"""Right margin that holds the names of horizontal lines."""
+
+
 def line_colour(op: str) -> str:
     """The colour of everything about an operation."""
     return LINES.get(op, INK)
@@ -106,11 +110,13 @@ def words(text: object) -> str:
     return escape(str(text), quote=False)
 
 
-def layout(x: dict[str, Any], y: dict[str, Any], *, height: int = 360, **more: Any) -> dict[str, Any]:
+def layout(
+    x: dict[str, Any], y: dict[str, Any], *, height: int = 360, margin_right: int = 24, **more: Any
+) -> dict[str, Any]:
     """The common look: no box, quiet grid, legend above the plot where nothing is drawn."""
     return {
         "height": height,
-        "margin": {"l": 64, "r": 24, "t": 36, "b": 56},
+        "margin": {"l": 64, "r": margin_right, "t": 36, "b": 56},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
@@ -203,17 +209,17 @@ def level(y: float, colour: str, dash: str) -> dict[str, Any]:
     }
 
 
-def left_note(y: float, text: str, colour: str) -> dict[str, Any]:
-    """A name above a horizontal line, at the left, where a rising curve leaves room."""
+def edge_note(y: float, name: str, value: str, colour: str) -> dict[str, Any]:
+    """Name and value of a horizontal line, in the margin at its right end, where no point can lie behind them."""
     return {
         "xref": "paper",
-        "x": 0.01,
+        "x": 1,
         "xanchor": "left",
+        "xshift": 4,
         "y": y,
-        "yanchor": "bottom",
+        "yanchor": "middle",
+        "align": "left",
         "showarrow": False,
-        "text": text,
+        "text": f"{words(name)}<br>{value}",
         "font": {"color": colour, "size": 12},
-        "bgcolor": VEIL,
-        "borderpad": 0,
     }

@@ -9,12 +9,13 @@ from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import units
 from tonnage.report.figure import (
     ALERT,
+    EDGE,
     MUTED,
     Figure,
     Table,
+    edge_note,
     latency_axis,
     layout,
-    left_note,
     level,
     line_colour,
     rate_scale_title,
@@ -51,7 +52,7 @@ def figure(curve: list[Point], line: LoadLine | None) -> Figure:
     if line is not None and line.p99_ns:
         values.append(line.p99_ns)
         shapes.append(level(line.p99_ns, ALERT, "dash"))
-        note = left_note(log10(line.p99_ns), f"objective: p99 ≤ {units.duration(line.p99_ns)}", ALERT)
+        note = edge_note(log10(line.p99_ns), "p99 objective", units.duration(line.p99_ns), ALERT)
         notes.append(note)
     largest = max(x) or 1.0
     return Figure(
@@ -63,6 +64,7 @@ def figure(curve: list[Point], line: LoadLine | None) -> Figure:
             {"title": title, "range": [0, 1.12 * largest]},
             latency_axis(min(values), max(values)),
             height=420,
+            margin_right=EDGE if line is not None and line.p99_ns else 24,
             shapes=shapes,
             annotations=notes,
         ),

@@ -9,6 +9,7 @@ from typing import Any
 from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.report import latency_curve, sentences, units
 from tonnage.report.figure import (
+    EDGE,
     INK,
     KNEE,
     KNEE_BAND,
@@ -18,8 +19,8 @@ from tonnage.report.figure import (
     Figure,
     Variant,
     band_colour,
+    edge_note,
     layout,
-    left_note,
     level,
     line_colour,
     rate_scale_title,
@@ -78,7 +79,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
         caption=" ".join(_caption(line, cut=widest > highest)),
         alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
         traces=traces,
-        layout=layout(tasks_axis(x), axis, height=420, shapes=shapes, annotations=notes),
+        layout=layout(tasks_axis(x), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
         table=latency_curve.points_table(curve),
     )
 
@@ -215,7 +216,7 @@ def _plateau(line: LoadLine | None) -> tuple[list[dict[str, Any]], list[Level]]:
     """The band of the plateau's interval, in bytes per second, and its line."""
     if line is None or not line.reached or not line.plateau_bytes_per_s:
         return [], []
-    levels = [(float(line.plateau_bytes_per_s), f"plateau {units.rate(line.plateau_bytes_per_s)}", KNEE, "solid")]
+    levels = [(float(line.plateau_bytes_per_s), "plateau", KNEE, "solid")]
     if not line.plateau_low or not line.plateau_high:
         return [], levels
     band = {
@@ -236,7 +237,7 @@ def _ceilings(analysis: Analysis, highest: float) -> tuple[list[Level], list[str
     """Ceilings near the curve as lines; the names of those far above it, which would squash it."""
     named = [entry for entry in analysis.ceilings if entry.get("bytes_per_s")]
     near = [entry for entry in named if entry["bytes_per_s"] <= _OFF_SCALE * highest]
-    levels = [(float(entry["bytes_per_s"]), _named(entry), INK, "dash") for entry in near]
+    levels = [(float(entry["bytes_per_s"]), sentences.ceiling_name(entry), INK, "dash") for entry in near]
     return levels, [_named(entry) for entry in named if entry not in near]
 
 
@@ -268,10 +269,10 @@ def _far_note(far: list[str]) -> list[dict[str, Any]]:
 
 
 def _level_notes(levels: list[Level], scale: float, top: float) -> list[dict[str, Any]]:
-    """Names of horizontal lines, lowest first, each at least a line of text above the one before."""
+    """Names of horizontal lines, lowest first, each at least two lines of text above the one before."""
     notes, free = [], 0.0
     for y, name, colour, _ in sorted(levels):
         place = max(y, free)
-        free = place + 0.062 * top
-        notes.append(left_note(place / scale, name, colour))
+        free = place + 0.12 * top
+        notes.append(edge_note(place / scale, name, units.rate(y), colour))
     return notes
