@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 TRANSFER = 1 << 20
@@ -16,7 +15,7 @@ MANIFEST: dict[str, Any] = {
     "seed": 1, "target": {"kind": "posix", "name": "/mnt", "file_system": "ext4", "memory_backed": False},
     "host": {"hostname": "node", "cpu_count": 8},
     "load_before": {"load_1min": 0.1, "pressure": {"io": {"some_avg10": 0.0}}},
-    "ceilings": [{"name": "memory-copy", "bytes_per_s": 20 * 10**9, "operations_per_s": None, "tasks": 2, "source": "measured"}],
+    "ceilings": [{"name": "memory-copy", "bytes_per_s": 20 * 10**9, "tasks": 2, "source": "measured"}],
     "cost": {"operations_per_s": 10**7, "ns_per_operation": 100},
 }  # fmt: skip
 
@@ -25,7 +24,9 @@ def result_of(rate: int, tasks: int, op: str, **changes: Any) -> dict[str, Any]:
     """A PhaseResult of one second in which ``tasks`` tasks together move about ``rate`` bytes."""
     operations = max(1, rate // TRANSFER // tasks)
     whole = max(1, rate // tasks)
-    latency = dict.fromkeys(("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**9 // operations)
+    latency = dict.fromkeys(
+        ("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**9 // operations
+    )
     latency["count"] = operations
     lines = [
         {
@@ -58,7 +59,7 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
         result: dict[str, Any] | None = None,
         setting: dict[str, Any] | None = None,
         manifest: dict[str, Any] | None = None,
-        alter: Callable[[dict[str, Any]], None] = lambda line: None,
+        alter: Callable[[dict[str, Any]], None] = lambda _: None,
         purpose: str = "measure",
     ) -> Run:
         if not writers:
@@ -70,7 +71,8 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
         for trial, (tasks, repetition, rate) in enumerate(rounds, first):
             outcome = result_of(int(rate), tasks, op, **(result or {}))
             line = trial_line(
-                trial=trial, setting={"op": op, "tasks": tasks, "transfer_size": TRANSFER, "sync": "fsync", **(setting or {})},
+                trial=trial,
+                setting={"op": op, "tasks": tasks, "transfer_size": TRANSFER, "sync": "fsync", **(setting or {})},
                 phase=op, repetition=repetition, block=repetition, started="now", result=outcome, purpose=purpose,
             )  # fmt: skip
             alter(line)
@@ -80,7 +82,9 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
     return make
 
 
-def kneed(knee: float = 4, plateau: float = 2e9, tasks: tuple[int, ...] = (1, 2, 4, 8, 16), wobble: float = 0.01) -> dict[int, list[float]]:
+def kneed(
+    knee: float = 4, plateau: float = 2e9, tasks: tuple[int, ...] = (1, 2, 4, 8, 16), wobble: float = 0.01
+) -> dict[int, list[float]]:
     """A quiet curve with four repetitions a point."""
     return {n: [plateau * min(1.0, n / knee) * (1 + wobble * k) for k in (-1.0, 1.0, 0.5, -0.5)] for n in tasks}
 

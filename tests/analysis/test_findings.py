@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from tonnage.analysis import analyse
 from tonnage.analysis.findings import REGISTRY
 from tonnage.records import Run
@@ -24,9 +23,11 @@ def test_a_quiet_run_has_no_finding(make_run: Make, quiet_curve: Curve, op: str)
     assert codes(make_run(quiet_curve(), op=op)) == []
 
 
-
 TRAPS: dict[str, dict[str, Any]] = {
-    "cache-read": {"op": "read", "result": {"cache": {"cached_before_bytes": 9, "examined_bytes": 9, "device_bytes": 0}}},
+    "cache-read": {
+        "op": "read",
+        "result": {"cache": {"cached_before_bytes": 9, "examined_bytes": 9, "device_bytes": 0}},
+    },
     "above-ceiling": {"manifest": {"ceilings": [{"name": "memory-copy", "bytes_per_s": 10**9}]}},
     "client-limited": {"manifest": {"cost": {"ns_per_operation": 5_000_000}}},
     "load-present": {"manifest": {"load_before": {"load_1min": 7.5}}},
@@ -59,7 +60,10 @@ def test_one_repetition_is_named_with_its_tasks(make_run: Make, quiet_curve: Cur
     curve = quiet_curve()
     curve[2] = curve[2][:1]
     (finding,) = analyse(make_run(curve)).findings
-    assert (finding.code, finding.evidence) == ("single-repetition", "measured once only, so without an interval: 2 tasks")
+    assert (finding.code, finding.evidence) == (
+        "single-repetition",
+        "measured once only, so without an interval: 2 tasks",
+    )
 
 
 def test_repetitions_that_do_not_agree_are_unsteady(make_run: Make, quiet_curve: Curve) -> None:

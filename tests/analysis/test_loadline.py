@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tonnage.analysis.loadline import LAWS, Estimate, estimate, largest_within
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
@@ -60,7 +59,7 @@ def test_a_retrograde_curve_has_its_plateau_at_the_peak() -> None:
 
 
 def test_a_flat_curve_is_reached_by_one_task() -> None:
-    found = noisy(lambda n: 1.0)
+    found = noisy(lambda _: 1.0)
     assert (found.knee, found.knee_low, found.knee_high) == (1, 1, 1)
 
 
@@ -75,7 +74,11 @@ def test_each_law_and_its_inverse_agree() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.dictionaries(st.integers(1, 500), st.lists(st.integers(1, 10**12), min_size=1, max_size=6), min_size=1, max_size=9))
+@given(
+    st.dictionaries(
+        st.integers(1, 500), st.lists(st.integers(1, 10**12), min_size=1, max_size=6), min_size=1, max_size=9
+    )
+)
 def test_any_curve_gives_an_ordered_answer(values: dict[int, list[int]]) -> None:
     found = estimate(values)
     assert 1 <= found.knee_low <= found.knee_high <= max(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tonnage.analysis.models import fit, fit_hinge, fit_usl, hinge, usl
 
 TASKS = (1, 2, 4, 8, 16, 32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
 from tonnage.analysis import analyse, points
 from tonnage.records import Run
 

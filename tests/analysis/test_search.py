@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-
 from tonnage.analysis.loadline import estimate
 from tonnage.analysis.search import Search
 
@@ -18,7 +17,9 @@ class Measured:
     values: list[int]
 
 
-def hunt(rate: Callable[[int], float], trials: int = 60, noise: float = 0.0, max_tasks: int = 64, seed: int = 1) -> list[int]:
+def hunt(
+    rate: Callable[[int], float], trials: int = 60, noise: float = 0.0, max_tasks: int = 64, seed: int = 1
+) -> list[int]:
     """The numbers of tasks in the order they were asked for."""
     random = np.random.default_rng(seed)
     search, asked = Search("write", max_tasks, seed), []
@@ -74,5 +75,7 @@ def test_what_it_found_is_the_load_line() -> None:
     random = np.random.default_rng(3)
     values: dict[int, list[int]] = {}
     for tasks in hunt(lambda n: min(1.0, 0.95 * n / 4.5), noise=0.02, seed=3):
-        values.setdefault(tasks, []).append(int(2e9 * min(1.0, 0.95 * tasks / 4.5) * np.exp(0.02 * random.standard_normal())))
+        values.setdefault(tasks, []).append(
+            int(2e9 * min(1.0, 0.95 * tasks / 4.5) * np.exp(0.02 * random.standard_normal()))
+        )
     assert estimate(values).knee == 5

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-
 from tonnage.analysis.steady import intervals, steady_window, truncation
 
 
 def series(rates: list[float], tasks: int = 2, step: int = 10**8) -> dict[str, list[int]]:
-    rows = [(i * step, (i + 1) * step, t, int(r * step / 1e9 / tasks)) for i, r in enumerate(rates) for t in range(tasks)]
+    rows = [
+        (i * step, (i + 1) * step, t, int(r * step / 1e9 / tasks)) for i, r in enumerate(rates) for t in range(tasks)
+    ]
     starts, ends, numbers, moved = (list(column) for column in zip(*rows, strict=True))
     return {"start_ns": starts, "end_ns": ends, "task": numbers, "bytes": moved}
 

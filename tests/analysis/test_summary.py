@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import jsonschema
 import pytest
-
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
 from tonnage.analysis.verify import verify

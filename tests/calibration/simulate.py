@@ -1,7 +1,7 @@
 """Probes simulated storages whose truth is known, through the decisions and estimators of ``tonnage probe``.
 
-A program of its own, so that the calibration can use every core: ``simulate.py PART PARTS < cells.json`` prints one JSON
-line a seed. ``seconds`` of a trial are virtual; a trial costs some milliseconds.
+A program of its own, so that the calibration can use every core: ``simulate.py PART PARTS < cells.json`` prints one
+JSON line a seed. ``seconds`` of a trial are virtual; a trial costs some milliseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Measured:
     values: list[int]
 
 
-def phase(record: str, tasks: int, op: str = "write", seconds: float = 0.25, block: int = 1 << 30, **more: Any) -> dict[str, Any]:
+def phase(
+    record: str, tasks: int, op: str = "write", seconds: float = 0.25, block: int = 1 << 30, **more: Any
+) -> dict[str, Any]:
     """A PhaseSpec of independent files, limited in time."""
     spec = {
         "record": record,

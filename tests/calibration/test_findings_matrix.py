@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tonnage.analysis import analyse
 from tonnage.analysis.verify import verify
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 LATENCY = dict.fromkeys(("count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 1)
@@ -62,7 +61,9 @@ def simulated(tmp_path: Path) -> Run:
     for trial, tasks in enumerate((1, 3)):
         spec = {
             "record": f"{trial:04d}-write", "op": "write", "tasks": {"first": 0, "here": tasks, "total": tasks},
-            "geometry": {"transfer_size": 1 << 20, "block_size": 1 << 30, "layout": "file-per-task", "access": "random"},
+            "geometry": {
+                "transfer_size": 1 << 20, "block_size": 1 << 30, "layout": "file-per-task", "access": "random",
+            },
             "limit": {"time_ns": 500_000_000, "wrap": True}, "durability": "fsync", "cache": "keep", "seed": 1,
         }  # fmt: skip
         phase = target.start(json.dumps(spec))

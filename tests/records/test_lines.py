@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from tonnage.records import event_lines, setting_key, task_lines, trial_line
 
 Result = Callable[..., dict[str, Any]]

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-
 from tonnage.records import Run, verify_files
 from tonnage.records.latency import summarise
 
@@ -57,6 +56,12 @@ def test_a_task_of_no_trial_is_a_contradiction(simulated: Run) -> None:
 def test_quantiles_follow_the_rules_of_the_histogram() -> None:
     pairs = [(100, 90), (200, 9), (4097, 1)]
     found = summarise(pairs)
-    assert (found["count"], found["p50_ns"], found["p90_ns"], found["p99_ns"], found["max_ns"]) == (100, 100, 100, 200, 4097)
+    assert (found["count"], found["p50_ns"], found["p90_ns"], found["p99_ns"], found["max_ns"]) == (
+        100,
+        100,
+        100,
+        200,
+        4097,
+    )
     assert summarise([(4095, 1)])["min_ns"] == 4094, "above 2048 ns two values share a bucket"
     assert summarise([])["count"] == 0

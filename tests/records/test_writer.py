@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tonnage.errors import RecordError
 from tonnage.records import Run, RunWriter
 

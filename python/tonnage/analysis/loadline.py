@@ -193,14 +193,18 @@ def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
     random = np.random.default_rng(0)
     free, laws = _free_rise(curve, end), _laws(curve, end)
-    evidence = np.concatenate([free.evidence - math.log(len(free.evidence)), laws.evidence - math.log(len(laws.evidence))])
+    evidence = np.concatenate(
+        [free.evidence - math.log(len(free.evidence)), laws.evidence - math.log(len(laws.evidence))]
+    )
     chance = np.exp(evidence - evidence.max())
     drawn = random.choice(len(evidence), size=_DRAWS, p=chance / chance.sum())
     misfit = np.concatenate([free.misfit, laws.misfit])[drawn]
     freedom = curve.degrees + end - 1
     noise = np.sqrt((curve.variance * curve.degrees + misfit) / random.chisquare(freedom, _DRAWS))
     weight = np.concatenate([free.weight, laws.weight])[drawn]
-    plateau = np.concatenate([free.plateau, laws.plateau])[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(weight)
+    plateau = np.concatenate([free.plateau, laws.plateau])[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(
+        weight
+    )
 
     levels = curve.level[:end] + noise[:, None] * random.standard_normal((_DRAWS, end)) / np.sqrt(curve.count[:end])
     at_least = (levels >= plateau[:, None] + math.log(WITHIN)) | (np.arange(end) >= drawn[:, None])
@@ -328,5 +332,6 @@ def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99
 
 def _sentence(found: Estimate) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
-    reach = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}] {verb} 95 % of the {rate(found.plateau)} plateau"
-    return f"{reach}; more {'lose throughput' if found.declines else 'only add latency'}"
+    tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
+    beyond = "lose throughput" if found.declines else "only add latency"
+    return f"{tasks} {verb} 95 % of the {rate(found.plateau)} plateau; more {beyond}"

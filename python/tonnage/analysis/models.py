@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tonnage.analysis.results import Model
 
@@ -15,7 +15,10 @@ def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float]) -> li
     """Both models through the medians ``rates`` (bytes per second) at ``tasks``; none for fewer than three points."""
     if len(tasks) < 3 or min(rates) <= 0:
         return []
-    found = [("usl", fit_usl(tasks, rates), usl), ("hinge", fit_hinge(tasks, rates), hinge)]
+    found: list[tuple[str, dict[str, float], Callable[..., float]]] = [
+        ("usl", fit_usl(tasks, rates), usl),
+        ("hinge", fit_hinge(tasks, rates), hinge),
+    ]
     grid = _grid(max(tasks))
     return [
         Model(op, group, name, parameters, tuple((n, law(n, **parameters)) for n in grid))
@@ -34,7 +37,7 @@ def hinge(tasks: float, plateau: float, knee: float) -> float:
 
 
 def fit_usl(tasks: Sequence[int], rates: Sequence[float]) -> dict[str, float]:
-    """Least squares of relative errors. N/X is linear in its coefficients, which are not negative, so no start is guessed."""
+    """Least squares of relative errors. N/X is linear in coefficients that are not negative: no start is guessed."""
     import numpy as np
     from scipy.optimize import nnls
 

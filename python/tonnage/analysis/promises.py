@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tonnage.analysis.findings.registry import Evidence
+from tonnage.analysis.findings.registry import Evidence, Line
 from tonnage.analysis.results import Finding, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, some
@@ -27,18 +27,23 @@ def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     late = max((line["last_start_ns"] - line["first_start_ns"] for line in lines), default=0)
-    return bool(lines), f"{count(len(lines), 'phase')}: rate is all bytes over first start to last end; starts at most {late} ns apart"
+    span = "rate is all bytes over first start to last end"
+    return bool(lines), f"{count(len(lines), 'phase')}: {span}; starts at most {late} ns apart"
 
 
-def _one_span(line: dict) -> bool:  # type: ignore[type-arg]
+def _one_span(line: Line) -> bool:
     instants = [line.get(f"{name}_ns") for name in ("first_start", "last_start", "first_done", "last_done")]
-    if any(instant is None for instant in instants):
+    known = [instant for instant in instants if instant is not None]
+    if len(known) < len(instants):
         return False
-    first, last, done, end = instants
+    first, last, done, end = known
     span = end - first
-    return first <= last and done <= end and line.get("elapsed_ns") == span and line.get(
-        "bandwidth_bytes_per_s"
-    ) == rate(line["bytes"], span)
+    return (
+        first <= last
+        and done <= end
+        and line.get("elapsed_ns") == span
+        and line.get("bandwidth_bytes_per_s") == rate(line["bytes"], span)
+    )
 
 
 def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -83,7 +88,10 @@ def _integers(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
         for key, value in line.items()
         if key.endswith(("_ns", "bytes", "_per_s")) and value is not None and type(value) is not int
     ]
-    return not wrong, f"not an integer: {some(wrong)}" if wrong else "every count and time in trials.jsonl is an integer"
+    return (
+        not wrong,
+        f"not an integer: {some(wrong)}" if wrong else "every count and time in trials.jsonl is an integer",
+    )
 
 
 def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
@@ -121,8 +129,12 @@ def _open_loop(_: Evidence, __: Sequence[Finding]) -> Verdict:
 def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if not evidence.load_lines:
         return None, "no curve over tasks was measured"
-    said = [f"{line.op}: {line.tasks} [{line.tasks_low}, {line.tasks_high}]" for line in evidence.load_lines if line.reached]
-    said += [f"{line.op}: not reached within {line.max_tasks_tried}" for line in evidence.load_lines if not line.reached]
+    said = [
+        f"{line.op}: {line.tasks} [{line.tasks_low}, {line.tasks_high}]"
+        if line.reached
+        else f"{line.op}: not reached within {line.max_tasks_tried}"
+        for line in evidence.load_lines
+    ]
     return True, "; ".join(said)
 
 
@@ -138,7 +150,9 @@ def _own_cost(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     wanted = ("tonnage_version", "command_line", "campaign", "seed", "target", "host")
     missing = [key for key in wanted if evidence.run.manifest.get(key) is None]
-    return not missing, f"the manifest lacks {', '.join(missing)}" if missing else f"the manifest holds {', '.join(wanted)}"
+    if missing:
+        return False, f"the manifest lacks {', '.join(missing)}"
+    return True, f"the manifest holds {', '.join(wanted)}"
 
 
 def _calibrated(_: Evidence, __: Sequence[Finding]) -> Verdict:

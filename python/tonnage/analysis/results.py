@@ -17,7 +17,7 @@ class Point:
     tasks: int
     transfer_size: int
     group: str
-    """What else the setting holds, as one printable key (empty where the run has a single setting besides op and tasks)."""
+    """What else the run swept, as one printable key; empty where op and tasks are all that varied."""
     values: tuple[int, ...]
     """Bandwidth of each repetition, in the order they ran."""
     records: tuple[str, ...]
@@ -25,10 +25,10 @@ class Point:
     median: float
     low: float
     high: float
-    """Confidence interval of the median; equal to it where there is one repetition only (``confidence`` is then 0)."""
+    """Confidence interval of the median; equal to it (``confidence`` 0) where there is one repetition."""
     confidence: float
     latency: dict[str, int]
-    """Over all repetitions: ``p50_ns``, ``p90_ns``, ``p99_ns``, ``p999_ns``, ``max_ns``, ``min_ns``, ``mean_ns``, ``count``."""
+    """Over all repetitions, with the keys of ``latency`` in ``trials.jsonl``; empty where it was not recorded."""
     operations_per_s: float
     cpu_ns_per_gib: int | None
     cache_state: str | None

@@ -25,7 +25,7 @@ class Steady:
 
 
 def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:
-    """``(start_ns, end_ns, bytes)`` of all tasks together, ascending. A last interval cut short joins the one before."""
+    """``(start_ns, end_ns, bytes)`` of all tasks, ascending. A last interval cut short joins the one before."""
     merged: dict[int, tuple[int, int]] = {}
     for start, end, moved in zip(series["start_ns"], series["end_ns"], series["bytes"], strict=True):
         last, total = merged.get(start, (end, 0))
@@ -38,7 +38,7 @@ def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]
 
 
 def steady_window(series: Mapping[str, Sequence[int]]) -> Steady | None:
-    """The window that the rule leaves; None for fewer than five intervals, or where it would cut more than half away."""
+    """The window that the rule leaves; None for fewer than five intervals, or where half would have to go."""
     rows = intervals(series)
     if len(rows) < _LEAST_INTERVALS:
         return None
@@ -58,10 +58,9 @@ def truncation(values: Sequence[float]) -> int | None:
     """
     limit = len(values) // 2
     best, best_error = limit, float("inf")
-    count, mean, squares = 0, 0.0, 0.0
+    mean, squares = 0.0, 0.0
     # From the end, so that the variance of each tail is the one before it and one value more (Welford 1962).
-    for start in range(len(values) - 1, -1, -1):
-        count += 1
+    for count, start in enumerate(range(len(values) - 1, -1, -1), 1):
         delta = values[start] - mean
         mean += delta / count
         squares += delta * (values[start] - mean)

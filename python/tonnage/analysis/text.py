@@ -7,7 +7,7 @@ def rate(bytes_per_s: float) -> str:
     """``1.92 GB/s``: powers of ten."""
     for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
         if bytes_per_s >= factor:
-            return f"{bytes_per_s / factor:.3g} {unit}" if bytes_per_s < 1000 * factor else f"{bytes_per_s / factor:.0f} {unit}"
+            return f"{_three(bytes_per_s / factor)} {unit}"
     return f"{bytes_per_s:.0f} B/s"
 
 
@@ -15,7 +15,7 @@ def duration(ns: float) -> str:
     """``1.5 s``, ``20 ms``, ``340 ns``."""
     for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= factor:
-            return f"{ns / factor:.3g} {unit}" if ns < 1000 * factor else f"{ns / factor:.0f} {unit}"
+            return f"{_three(ns / factor)} {unit}"
     return f"{ns:.0f} ns"
 
 
@@ -33,3 +33,7 @@ def some(items: list[str], limit: int = 5) -> str:
     """The first few of a list, and how many more."""
     rest = len(items) - limit
     return ", ".join(items[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _three(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -29,7 +29,9 @@ def verify(run: Run) -> list[str]:
 
 def _differences(where: str, said: Any, now: Any) -> list[str]:
     if isinstance(said, dict) and isinstance(now, dict):
-        return [text for key in sorted(said.keys() | now.keys()) for text in _differences(f"{where}.{key}", said.get(key), now.get(key))]
+        pairs = [(f"{where}.{key}", said.get(key), now.get(key)) for key in sorted(said.keys() | now.keys())]
+        return [text for pair in pairs for text in _differences(*pair)]
     if isinstance(said, list | tuple) and isinstance(now, list | tuple) and len(said) == len(now):
-        return [text for i, (a, b) in enumerate(zip(said, now, strict=True)) for text in _differences(f"{where}[{i}]", a, b)]
+        pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(said, now, strict=True))]
+        return [text for pair in pairs for text in _differences(*pair)]
     return [] if said == now else [f"{where} was {said!r}, and is {now!r} when analysed again"]

@@ -1,4 +1,4 @@
-"""From a PhaseResult (``crates/records/src/result.rs``) to the lines of ``trials.jsonl``, ``tasks.jsonl`` and ``events.jsonl``."""
+"""From a PhaseResult (``crates/records/src/result.rs``) to lines of trials, tasks and events."""
 
 from __future__ import annotations
 

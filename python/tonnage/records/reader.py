@@ -24,7 +24,7 @@ _TRIAL_KEYS = {
     "operations": int,
     "errors": int,
 }
-_TASK_KEYS = {"record": str, "task": int, "start_ns": int, "end_ns": int, "bytes": int, "operations": int, "errors": int}
+_TASK_KEYS = {"record": str, **dict.fromkeys(("task", "start_ns", "end_ns", "bytes", "operations", "errors"), int)}
 _SETTING_KEYS = {"op": str, "tasks": int, "transfer_size": int}
 
 
@@ -48,11 +48,12 @@ class Run:
             raise RecordError(f"{file} cannot be read: {error.strerror}") from error
         manifest = _parse(data, str(file))
         if manifest.get("format") != FORMAT:
-            raise RecordError(f"{file}: format is {manifest.get('format')!r}, not {FORMAT!r}; this is no run of Tonnage")
+            raise RecordError(f"{file}: format is {manifest.get('format')!r}; this is no run of Tonnage")
         version = manifest.get("format_version")
         if version != FORMAT_VERSION:
             raise RecordError(
-                f"{file}: format_version is {version!r}; this Tonnage reads {FORMAT_VERSION}: use the version that wrote it"
+                f"{file}: format_version is {version!r}, and this Tonnage reads {FORMAT_VERSION}: "
+                "use the version that wrote it"
             )
         return Run(directory, manifest)
 
@@ -75,16 +76,19 @@ class Run:
         return _lines(self.path / EVENTS, {"kind": str})
 
     def series(self, record: str) -> dict[str, list[int]] | None:
-        """Columns ``start_ns``, ``end_ns``, ``task``, ``bytes``, ``operations``, ``latency_sum_ns``; None if there is no such file."""
-        return self._native("series", record, "parquet", "read_table")
+        """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""
+        columns: dict[str, list[int]] | None = self._native("series", record, "parquet", "read_table")
+        return columns
 
     def heat(self, record: str) -> dict[str, list[int]] | None:
-        """Columns ``start_ns``, ``end_ns``, ``low_ns``, ``high_ns``, ``count``; None if there is no such file."""
-        return self._native("heat", record, "parquet", "read_table")
+        """Columns of ``heat/``; None if there is no such file."""
+        columns: dict[str, list[int]] | None = self._native("heat", record, "parquet", "read_table")
+        return columns
 
     def histograms(self, record: str) -> dict[str, list[tuple[int, int]]] | None:
         """Tag → (highest equivalent value in ns, count), ascending; None if there is no such file."""
-        return self._native("latency", record, "hlog", "read_histograms")
+        tags: dict[str, list[tuple[int, int]]] | None = self._native("latency", record, "hlog", "read_histograms")
+        return tags
 
     def histogram(self, record: str) -> list[tuple[int, int]] | None:
         """As :meth:`histograms`, all tasks together."""
@@ -146,6 +150,7 @@ def _check(line: dict[str, Any], keys: dict[str, type], where: str) -> None:
     for key, kind in keys.items():
         value = line.get(key)
         if type(value) is not kind:
-            raise RecordError(f"{where}: {key} is {value!r}, not {'an integer' if kind is int else f'a {kind.__name__}'}")
-        if kind is int and value < 0:
+            wanted = "an integer" if kind is int else f"a {kind.__name__}"
+            raise RecordError(f"{where}: {key} is {value!r}, not {wanted}")
+        if isinstance(value, int) and value < 0:
             raise RecordError(f"{where}: {key} is {value}, below 0")

@@ -59,8 +59,8 @@ def _series(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iter
         return
     for key in ("bytes", "operations"):
         by_task = {task["task"]: 0 for task in tasks}
-        for task, value in zip(series["task"], series[key], strict=True):
-            by_task[task] = by_task.get(task, 0) + value
+        for number, value in zip(series["task"], series[key], strict=True):
+            by_task[number] = by_task.get(number, 0) + value
         for task in tasks:
             got = by_task.pop(task["task"])
             if got != task[key]:

@@ -1,4 +1,4 @@
-"""Writes a run directory so that whatever was appended is still there after a crash, and nothing half-written counts."""
+"""Writes a run directory: what was appended is still there after a crash, and nothing half-written counts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _replace(path: Path, data: bytes) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise

@@ -22,7 +22,7 @@ def no_plateau(evidence: Evidence) -> Iterator[Finding]:
                 "no-plateau",
                 subject(line.op, line.group),
                 line.why,
-                "Raise --max-tasks, add nodes, or give a larger --budget; until then no cap on jobs follows from this run.",
+                "Raise --max-tasks, add nodes, or give a larger --budget; until then no cap on jobs follows from it.",
             )
 
 

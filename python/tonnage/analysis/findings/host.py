@@ -16,7 +16,8 @@ IO_PRESSURE = 10.0
 _ADVICE = {
     "no-direct": "Operations went through the page cache: read the cache state of each figure.",
     "direct-unaligned": "Give a transfer size that is a multiple of the device's block, or accept buffered figures.",
-    "io-uring-off": "Operations were synchronous: the queue depth had no effect. Ask for kernel.io_uring_disabled=0, or more tasks.",
+    "io-uring-off": "Operations were synchronous and the queue depth had no effect: "
+    "ask for kernel.io_uring_disabled=0, or use more tasks.",
     "no-fixed-buffers": "Each operation pays for mapping its buffer: raise the limit of locked memory (ulimit -l).",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }

@@ -26,7 +26,7 @@ def unsteady(evidence: Evidence) -> Iterator[Finding]:
                 "unsteady",
                 subject(op, group),
                 reason,
-                "Something else uses this storage, or it is not settled: repeat at another hour, and trust only the intervals.",
+                "Something else uses this storage, or it is not settled: repeat later, and trust only the intervals.",
             )
 
 

@@ -29,9 +29,9 @@ def stall(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "stall",
         some(records),
-        f"{count(len(stalls), 'stall')}, the longest {duration(longest.get('duration_ns') or 0)} of {longest.get('record')}: "
-        "a task completed nothing for at least 1 s",
-        "No average shows this. Look at the time series, and at locks, lease recovery or flushing on the servers at that time.",
+        f"{count(len(stalls), 'stall')}, the longest {duration(longest.get('duration_ns') or 0)} "
+        f"in {longest.get('record')}: a task completed nothing for at least 1 s",
+        "No average shows this. Look at the time series, and at locks, leases or flushing on the servers then.",
     )
 
 
@@ -55,7 +55,7 @@ def warm_up(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "warm-up",
             subject(op, group),
-            f"whole trials are {share(abs(difference))} {kind} their steady window, which begins after {start} ({RULE})",
+            f"whole trials are {share(abs(difference))} {kind} their steady window, which begins at {start} ({RULE})",
             "Give longer trials, so that the start counts less"
             + ("." if difference < 0 else "; a buffer filled up first, and the storage's own rate is the later one."),
         )
@@ -73,8 +73,8 @@ def straggler_task(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "straggler-task",
             subject(op, group),
-            f"in {len(lagging)} of {len(slowest)} trials the slowest task ran at {share(part)} of the median task's rate",
-            "One device, server or processor is slower, or hands out turns unfairly: the per-task view shows which task it is.",
+            f"in {len(lagging)} of {len(slowest)} trials the slowest task had {share(part)} of the median task's rate",
+            "One device, server or processor is slower, or turns are unfair: the per-task view shows which task it is.",
         )
 
 

@@ -23,7 +23,7 @@ def trial_failed(evidence: Evidence) -> Iterator[Finding]:
             "trial-failed",
             phase if purpose == "measure" else f"{phase} ({purpose})",
             f"{count(len(lines), 'trial')} failed ({records}): {lines[0].get('reason') or 'no reason recorded'}",
-            "Their figures are left out. Find the cause before trusting the rest; events.jsonl and first_error say where.",
+            "Their figures are left out. Find the cause before trusting the rest: first_error says where it was.",
         )
 
 
@@ -38,7 +38,11 @@ def damaged_data(evidence: Evidence) -> Iterator[Finding]:
         if not verify.get("damaged_operations"):
             continue
         places = verify.get("first_damage") or []
-        where = f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}" if places else ""
+        where = (
+            f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}"
+            if places
+            else ""
+        )
         yield Finding(
             "damaged-data",
             line["record"],
@@ -115,6 +119,6 @@ def wrapped(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "wrapped",
                 subject(op, group),
-                f"in {count(len(again), 'trial')} of {len(lines)} tasks came to the end of their block and overwrote it",
-                "Overwriting can be faster or slower than writing new data: give a larger block size, or a shorter trial.",
+                f"in {len(again)} of {count(len(lines), 'trial')} tasks overwrote their block after its end",
+                "Overwriting is not writing new data: give a larger block size, or a shorter trial.",
             )
