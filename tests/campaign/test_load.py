@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.errors import RequestError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.probe import Probe
 from tonnage.campaign.setting import Trial

@@ -24,7 +24,7 @@ class FakeLauncher:
     def __init__(self) -> None:
         self.cleared = 0
 
-    def open(self, target: dict[str, Any], series_directory: Path | None) -> FakeLauncher:
+    def open(self, _target: dict[str, Any], _series_directory: Path | None) -> FakeLauncher:
         return self
 
     def clear(self) -> None:
@@ -33,7 +33,7 @@ class FakeLauncher:
 
 def room(**keywords: int) -> tuple[Room, FakeLauncher]:
     fake = FakeLauncher()
-    made = Room(parse_target("/x"), cast(Launcher, fake), 1, Path("/x/s"), None, **keywords)
+    made = Room(parse_target("/x"), cast("Launcher", fake), 1, Path("/x/s"), None, **keywords)
     made.ensemble(READ)
     return made, fake
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
 

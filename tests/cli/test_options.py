@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.cli.commands.probe import campaign_of

@@ -25,7 +25,7 @@ def _built() -> None:
 
 @pytest.fixture
 def interrupt() -> Iterator[Callable[[subprocess.Popen[str], signal.Signals], Said]]:
-    """Sends a signal to a started command and waits for its end; whatever is still there at the end of the test is killed."""
+    """Sends a signal to a started command and waits for its end; what is still there after the test is killed."""
     started: list[subprocess.Popen[str]] = []
 
     def send(process: subprocess.Popen[str], number: signal.Signals) -> Said:

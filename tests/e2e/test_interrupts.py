@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+
 from .shell import Said, Shell, group_members, wait_until
 
 SLOW = """\

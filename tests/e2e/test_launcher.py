@@ -8,9 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from .shell import LAUNCHER, ROOT, Shell
-
 from tonnage import __version__
+
+from .shell import LAUNCHER, ROOT, Shell
 
 
 def test_it_starts_through_a_relative_link_in_a_directory_with_blanks(shell: Shell) -> None:
@@ -30,8 +30,9 @@ def test_a_later_start_takes_under_a_fifth_of_a_second(shell: Shell) -> None:
     assert min(times) < 0.2, times
 
 
-def test_version_and_help_import_nothing_that_takes_time(shell: Shell) -> None:
-    code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
+def test_version_and_help_import_nothing_that_takes_time() -> None:
+    code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\n"
+    code += "except SystemExit: pass\nprint(*sys.modules)"
     for option in ("--version", "--help"):
         loaded = subprocess.run(
             [ROOT / ".venv/bin/python", "-I", "-c", code, option], capture_output=True, text=True, check=True
@@ -70,7 +71,8 @@ def test_without_a_python_it_says_so_in_one_line(shell: Shell) -> None:
     launcher = bare_checkout(shell.home)
     said = shell("--version", launcher=launcher, check=2, PATH=tools(shell.home / "bin", python3="exit 1"))
     assert said.err == (
-        "tonnage: error: no Python 3.10 or newer found; hint: install one, or name it with TONNAGE_PYTHON=/path/to/python3\n"
+        "tonnage: error: no Python 3.10 or newer found; "
+        "hint: install one, or name it with TONNAGE_PYTHON=/path/to/python3\n"
     )
 
 

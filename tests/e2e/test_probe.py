@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import jsonschema
+
 from .shell import Shell
 
 QUICK = ("--budget", "4s", "--max-tasks", "4")

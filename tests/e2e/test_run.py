@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from .shell import ROOT, Shell
 
 SWEEP = """\
@@ -26,6 +27,27 @@ layout = "shared"
 verify = true
 [repeat]
 count = 2
+"""
+
+FAULTY = """\
+target = "sim:fault-every=100"
+seed = 1
+{extra}[workload]
+op = "write"
+block_size = ["10MiB", "90MiB"]
+tasks = 1
+[repeat]
+count = 3
+"""
+FILLING = """\
+target = "{target}"
+seed = 1
+[workload]
+op = "write"
+tasks = 1
+block_size = ["4MiB", "48MiB"]
+[repeat]
+count = 3
 """
 
 
@@ -74,7 +96,7 @@ def test_the_campaign_schema_accepts_a_campaign(shell: Shell) -> None:
 
 
 def test_faults_fail_their_trials_with_exit_1_and_the_others_go_on(shell: Shell) -> None:
-    text = 'target = "sim:fault-every=100"\nseed = 1\n{extra}[workload]\nop = "write"\nblock_size = ["10MiB", "90MiB"]\ntasks = 1\n[repeat]\ncount = 3\n'
+    text = FAULTY
     said = shell("run", shell.write("c.toml", text.format(extra="")), "--no-report", check=1)
     assert "tonnage: error: " in said.err
     (run,) = shell.runs
@@ -116,7 +138,7 @@ def test_a_full_disk_fails_its_trials_and_leaves_room_for_the_rest(shell: Shell)
     try:
         file = shell.write(
             "c.toml",
-            f'target = "{shell.data}"\nseed = 1\n[workload]\nop = "write"\ntasks = 1\nblock_size = ["4MiB", "48MiB"]\n[repeat]\ncount = 3\n',
+            FILLING.format(target=shell.data),
         )
         # The plan saw room enough; then another user took it.
         process = shell.start("run", file, "--no-report")

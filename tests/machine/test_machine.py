@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tonnage.machine import host_facts, load, mount_of
 from tonnage.machine.load import parse_pressure
 from tonnage.machine.mounts import find_mount, parse_mountinfo
@@ -25,7 +24,7 @@ MOUNTINFO = """\
 @pytest.mark.parametrize(
     ("path", "file_system", "device"),
     [
-        ("/home/x", "ext4", "/dev/sda1"),
+        ("/srv/x", "ext4", "/dev/sda1"),
         ("/dev/shm", "tmpfs", "tmpfs"),
         ("/dev/shmx", "ext4", "/dev/sda1"),
         ("/mnt/a b/c", "lustre", "mgs@tcp:/scratch"),

@@ -53,7 +53,7 @@ class Sweep:
     """Randomised blocks: each block holds every setting that still needs a repetition, in an order of its own.
 
     With a fixed number of repetitions that is all of them; with an interval rule a setting leaves once its interval
-    is narrow, or after ``at_most`` repetitions. A trial that failed counts as measured, one that was interrupted does not.
+    is narrow, or after ``at_most`` repetitions. A trial that failed counts as measured, an interrupted one does not.
     """
 
     def __init__(self, campaign: Campaign, seed: int) -> None:

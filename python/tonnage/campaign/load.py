@@ -1,4 +1,4 @@
-"""From a file's text, or a manifest's object, to a Campaign; every mistake is one line that says where and what to do."""
+"""From a file's text, or a manifest's object, to a Campaign; a mistake is one line that says where and what to do."""
 
 from __future__ import annotations
 

@@ -155,9 +155,9 @@ class Campaign(Section):
     )
     on_error: Literal["continue", "stop"] = Field("continue", description="what a failed trial does to the run")
     launcher: Literal["local"] = Field("local", description="where tasks run")
-    workload: Workload = Field(default_factory=Workload)
-    repeat: Repeat = Field(default_factory=Repeat)
-    budget: Budget = Field(default_factory=Budget)
+    workload: Workload = Workload()
+    repeat: Repeat = Repeat()
+    budget: Budget = Budget()
     search: Search | None = Field(None)
 
     @field_validator("name")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tonnage.campaign.expand import settings
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.room import accepts_direct, needs_scratch
 from tonnage.campaign.setting import Setting
 from tonnage.campaign.target import Target, parse_target
-from tonnage.campaign.room import accepts_direct, needs_scratch
 from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
@@ -70,7 +70,8 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
         hint = "use --space" if campaign.search else "use a smaller block_size or fewer tasks"
         raise RequestError(
-            f"the files need {format_bytes(plan.space_bytes)} and {target.name} has {format_bytes(plan.free_bytes)} free; "
+            f"the files need {format_bytes(plan.space_bytes)} and {target.name} has "
+            f"{format_bytes(plan.free_bytes)} free; "
             f"hint: {hint}, or another target"
         )
     limit = campaign.budget.space_bytes
@@ -83,9 +84,8 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if direct and target.path is not None and accepts_direct(target.path) is False:
         raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     if target.scheme == "path" and not needs_scratch(target, campaign.workload.storage):
-        raise RequestError(
-            f"storage {campaign.workload.storage[0]} needs no directory; hint: give the target {campaign.workload.storage[0]}:"
-        )
+        storage = campaign.workload.storage[0]
+        raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
 
 
 def free_bytes(target: Target) -> int | None:
@@ -155,7 +155,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
 def _setting_text(setting: Setting) -> str:
     tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
     return (
-        f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}  block {format_size(setting.block_size)}"
+        f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}"
+        f"  block {format_size(setting.block_size)}"
         f" × {setting.segments}  {setting.access}  {setting.layout}  direct {setting.direct}  {setting.storage}"
         + (f"  depth {setting.queue_depth}" if setting.queue_depth > 1 else "")
     )

@@ -13,7 +13,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Setting, Trial
 
 _TRIALS = 28
-"""About how many trials of an operation a budget is cut into: doubling to 32 tasks takes 6, the rest are repetitions."""
+"""Trials of an operation that a budget is cut into: doubling to 32 tasks takes 6, the rest are repetitions."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
@@ -63,7 +63,9 @@ class Probe:
                 line["elapsed_ns"] or 0 for line in lines if line["purpose"] == "fill" and line["trial"] in numbers
             )
             cost_ns = max((spent_ns - began - filled_ns) / len(ok), self.trial_ns) if ok else self.trial_ns
-            tasks = self._searches[op].next(_points(ok), int(left_ns / max(cost_ns, 1)))
+            # A requested operation without any record would be a blank: it gets one trial, however late it is.
+            trials_left = max(int(left_ns / max(cost_ns, 1)), 0 if ok else 1)
+            tasks = self._searches[op].next(_points(ok), trials_left)
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
@@ -79,7 +81,7 @@ class Probe:
 
     def _setting(self, op: str, tasks: int, lines: Sequence[Mapping[str, Any]]) -> Setting:
         size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
-        # Through the page cache, a second pass over a file would measure memory (reads) or hide what fsync costs (writes).
+        # Through the page cache, a second pass would measure memory (reads) or hide what fsync costs (writes).
         wrap = not (self._device and _buffered(lines))
         return replace(
             self._base, op=op, tasks=tasks, block_size=size, segments=1, time_limit_ns=self.trial_ns, wrap=wrap
@@ -96,7 +98,7 @@ class Probe:
             # Repetitions are of one setting.
             return int(earlier[0])
         if self._device and _buffered(lines):
-            # All that the cache took must reach the device inside the clock: no more than it can take in one and a half trials.
+            # What the cache took must reach the device inside the clock: no more than fits in one and a half trials.
             room = min(room, _fastest_write(lines) * self.trial_ns * 3 // (2 * 10**9) // tasks)
         return self._whole(room)
 

@@ -36,8 +36,8 @@ class Room:
         *,
         lay_out_tasks: int = 1,
     ) -> None:
-        """``lay_out_tasks``: lay files out for at least so many tasks at once, as a search will ask for them and together
-        they are written at the storage's full speed."""
+        """``lay_out_tasks``: lay files out for at least so many tasks at once: a search will ask for them, and
+        together they are written at the storage's full speed."""
         self._target = target
         self._launcher = launcher
         self._seed = seed
@@ -97,7 +97,7 @@ def _key(setting: Setting, target: Target) -> tuple[str, str]:
 
 
 def _payload(setting: Setting) -> tuple[str, int]:
-    """Files of equal payload read alike: cells count from the start of a transfer, so odd transfers are a kind of their own."""
+    """Files of equal payload read alike: cells count from a transfer's start, so odd transfers are apart."""
     odd = 0 if setting.transfer_size % CELL_BYTES == 0 else setting.transfer_size
     return f"{setting.layout} {setting.payload}", odd
 

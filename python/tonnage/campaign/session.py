@@ -18,8 +18,9 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
-from tonnage.campaign.room import Room, accepts_direct, needs_scratch
+from tonnage.campaign.room import Room, accepts_direct
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
+from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.setting import phase_spec
 from tonnage.campaign.target import Target
 from tonnage.cluster import launcher
@@ -55,7 +56,7 @@ def run_campaign(
     run_id = secrets.token_hex(4)
     path = run_directory(out, campaign.name, run_id)
     _check_out(path)
-    with Interrupts() as interrupts, _Scratch(plan.target, campaign, run_id) as scratch:
+    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id) as scratch:
         _try_out(campaign, plan.target, scratch.directory)
         try:
             writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
@@ -80,7 +81,7 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
     check(campaign, plan)
-    with Interrupts() as interrupts, _Scratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
+    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
         _try_out(campaign, plan.target, scratch.directory)
         writer = RunWriter.reopen(path)
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
@@ -90,7 +91,7 @@ def _carry_out(
     campaign: Campaign,
     plan: Plan,
     writer: RunWriter,
-    scratch: _Scratch,
+    scratch: RunScratch,
     interrupts: Interrupts,
     observer: Observer,
     lines: list[dict[str, Any]],
@@ -166,45 +167,6 @@ def _schedule(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]
     return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
 
 
-class _Scratch:
-    """The marked directory of the run, where the target has files; nothing otherwise."""
-
-    def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
-        self.directory: Path | None = None
-        self._scratch = None
-        if not needs_scratch(target, campaign.workload.storage):
-            return
-        from tonnage import _native
-
-        parent = str(target.path)
-        for left in _native.Scratch.leftovers(parent):
-            if left["run_id"] == run_id:
-                if left["alive"] is not False:
-                    raise RequestError(
-                        f"{left['path']} belongs to a run that is still going; hint: wait for it, or stop it first"
-                    )
-                _native.Scratch.reopen(left["path"]).remove()
-        try:
-            self._scratch = _native.Scratch.create(parent, run_id)
-        except OSError as error:
-            raise RequestError(
-                f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; hint: give a directory in which you may create files"
-            ) from None
-        self.directory = Path(self._scratch.path)
-
-    def __enter__(self) -> _Scratch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    def remove(self) -> None:
-        """Removes it, once."""
-        if self._scratch is not None:
-            scratch, self._scratch = self._scratch, None
-            scratch.remove()
-
-
 def _check_out(path: Path) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise RequestError(f"{path} exists and is not an empty directory; hint: give another one with --out")
@@ -213,7 +175,8 @@ def _check_out(path: Path) -> None:
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise RequestError(
-            f"cannot make the run directory {path}: {parent} is not a writable directory; hint: give another one with --out"
+            f"cannot make the run directory {path}: {parent} is not a writable directory; "
+            "hint: give another one with --out"
         )
 
 

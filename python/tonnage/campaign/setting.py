@@ -57,7 +57,7 @@ class Trial:
 
 
 def phase_spec(setting: Setting, record: str, seed: int, *, first_task: int = 0) -> dict[str, Any]:
-    """The PhaseSpec (``crates/workload/src/phase.rs``) that measures ``setting``, for the tasks from ``first_task`` on."""
+    """The PhaseSpec (``crates/workload/src/phase.rs``) that measures ``setting``; tasks from ``first_task`` on."""
     return {
         "record": record,
         "op": setting.op,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +56,7 @@ def parse_target(uri: str) -> Target:
         return Target(uri, "sim", model=parse_model(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
-    return Target(uri, "path", path=Path(os.path.abspath(uri)))
+    return Target(uri, "path", path=Path.cwd() / uri)
 
 
 def parse_model(text: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _LARGEST = 2**63 - 1
 
 
 def parse_size(text: str) -> int:
-    """Bytes of ``1MiB``, ``4k``, ``2GB``, ``1.5GiB`` or ``4096``; RequestError if it is no size or no whole number of bytes."""
+    """Bytes of ``1MiB``, ``4k``, ``2GB``, ``1.5GiB`` or ``4096``; RequestError if it is no size."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise RequestError(f"{text!r} is not a size; hint: write it like 4k, 1MiB or 2GB")

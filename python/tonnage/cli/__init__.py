@@ -11,7 +11,7 @@ from tonnage import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit code: 0 done, 1 a measurement failed, 2 the request was wrong, 130 interrupted."""
+    """Runs one command. Exit codes: 0 done, 1 a measurement failed, 2 the request was wrong, 130 interrupted."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if argv == ["--version"]:
         print(f"tonnage {__version__}")

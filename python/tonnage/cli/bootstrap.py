@@ -1,4 +1,4 @@
-"""Sets up a checkout: ``.venv``, its locked packages, the release build of the engine. Run by the launcher, as a script.
+"""Sets up a checkout: ``.venv``, its locked packages, the engine's release build. Run by the launcher, as a script.
 
 Standard library only, and nothing of Tonnage: it runs before either can be imported. Exit code 2 and one line where
 something is missing; the failing program's own words and its code's meaning where a step failed.
@@ -65,7 +65,7 @@ def is_current(root: Path) -> bool:
 
 def find_cargo(root: Path) -> Path:
     """cargo, also where rustup puts it and a login shell would look."""
-    found = shutil.which("cargo") or shutil.which("cargo", path=os.path.expanduser("~/.cargo/bin"))
+    found = shutil.which("cargo") or shutil.which("cargo", path=Path("~/.cargo/bin").expanduser())
     if found is None:
         fail("cargo is missing", "install Rust from https://rustup.rs, then run this again")
     wanted = re.search(r'^rust-version = "(\d+)\.(\d+)', (root / "Cargo.toml").read_text(), re.MULTILINE)

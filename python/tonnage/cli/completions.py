@@ -29,16 +29,14 @@ complete -o default -F _tonnage tonnage ./tonnage
 
 
 def _bash_case(command: Command) -> str:
-    lines = [
-        f'        {command.name}:{option.names[0]}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
-        for option in command.options
-        if option.choices and not option.positional
-    ]
-    lines += [
-        f'        {command.name}:{command.name}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current")); return ;;'
-        for option in command.options
-        if option.choices and option.positional
-    ]
+    lines = []
+    for option in command.options:
+        if option.choices:
+            after = command.name if option.positional else option.names[0]
+            words = " ".join(option.choices)
+            lines.append(
+                f'        {command.name}:{after}) COMPREPLY=($(compgen -W "{words}" -- "$current")); return ;;'
+            )
     lines.append(f'        {command.name}:*) words="{" ".join(_flags(command))}" ;;')
     return "\n".join(lines)
 

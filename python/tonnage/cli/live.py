@@ -1,4 +1,4 @@
-"""What a user sees while a run goes on: a panel on a terminal, a line a trial elsewhere. Always on stderr: stdout is data."""
+"""What a user sees while a run goes on: a panel on a terminal, else a line a trial. On stderr: stdout is data."""
 
 from __future__ import annotations
 

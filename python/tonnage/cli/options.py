@@ -1,4 +1,4 @@
-"""Every command and every option, once. Parsers, help, man pages, completions and ``docs/options.md`` come from here."""
+"""Every command and option, once: parsers, help, man pages, completions and ``docs/options.md`` come from here."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory"
 PROBE = Command(
     "probe",
     "find the load line of a storage",
-    "Measures how throughput grows with the number of tasks that write to, then read from, DIR, and finds the load line: the smallest "
-    "number of tasks that already reaches 95 % of the plateau. Files are made only below a marked scratch directory in DIR, "
-    "which is removed at the end, also after Ctrl-C.",
+    "Measures how throughput grows with the number of tasks that write to, then read from, DIR, and finds the "
+    "load line: the smallest number of tasks that already reaches 95 % of the plateau. Files are made only below a "
+    "marked scratch directory in DIR, which is removed at the end, also after Ctrl-C.",
     (
         Option(
             ("target",),
@@ -155,7 +155,8 @@ PROBE = Command(
 RUN_COMMAND = Command(
     "run",
     "carry out a campaign file, or resume a run",
-    "Measures every combination of the factors in FILE (docs/campaign.md), repeated in randomised blocks from a recorded seed.",
+    "Measures every combination of the factors in FILE (docs/campaign.md), repeated in randomised blocks "
+    "from a recorded seed.",
     (
         Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
         Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
@@ -182,7 +183,8 @@ REPORT = Command(
 VERIFY = Command(
     "verify",
     "recompute every figure of a run from its raw records",
-    "Recomputes the figures of every record from the per-task lines, series and histograms, and says which do not agree.",
+    "Recomputes the figures of every record from the per-task lines, series and histograms, and says "
+    "which do not agree.",
     (RUN, JSON),
     (("tonnage verify tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "exit 0 if all agree, 1 if not"),),
 )

@@ -24,13 +24,15 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool) -> int:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
     if outcome.state == "interrupted":
         return complain(
-            f"interrupted; the records so far are in {outcome.path}; hint: go on with `tonnage run --resume {outcome.path}`",
+            f"interrupted; the records so far are in {outcome.path}; "
+            f"hint: go on with `tonnage run --resume {outcome.path}`",
             130,
         )
     if outcome.failed:
         count = len(outcome.failed)
         raise MeasurementError(
-            f"{count} trial{'s' if count != 1 else ''} failed; hint: the reasons are above and in {outcome.path}/trials.jsonl"
+            f"{count} trial{'s' if count != 1 else ''} failed; "
+            f"hint: the reasons are above and in {outcome.path}/trials.jsonl"
         )
     return outcome.exit_code
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load() -> dict[str, Any]:
-    """``load_1min``, ``load_5min``, ``load_15min`` and ``pressure``: resource → {``some_avg10``, …} in per cent of time.
+    """``load_1min``, ``load_5min``, ``load_15min``; ``pressure``: resource → {``some_avg10``, …} in per cent of time.
 
     Pressure is ``None`` where the kernel keeps no pressure stall information.
     """

@@ -11,15 +11,15 @@ from tonnage.errors import RequestError
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 if something could not be removed."""
-    from tonnage import _native
+    from tonnage.campaign.scratch import leftovers, remove_leftover
 
     if not Path(arguments.directory).is_dir():
         raise RequestError(f"{arguments.directory} is not a directory; hint: give the directory that was measured")
-    found = _native.Scratch.leftovers(arguments.directory)
-    dead = [scratch for scratch in found if scratch["alive"] is False]
+    found = leftovers(arguments.directory)
+    dead = [scratch for scratch in found if scratch.alive is False]
     for scratch in found:
         print(
-            f"{scratch['path']}  run {scratch['run_id']}, {_state(scratch['alive'])} (process {scratch['pid']} on {scratch['host']})"
+            f"{scratch.path}  run {scratch.run_id}, {_state(scratch.alive)} (process {scratch.pid} on {scratch.host})"
         )
     if not dead:
         print("nothing to remove" if found else f"no scratch directories in {arguments.directory}")
@@ -29,8 +29,8 @@ def run(arguments: Namespace) -> int:
     failed = 0
     for scratch in dead:
         try:
-            _native.Scratch.reopen(scratch["path"]).remove()
-            print(f"removed {scratch['path']}")
+            remove_leftover(scratch)
+            print(f"removed {scratch.path}")
         except (OSError, ValueError) as error:
             failed += 1
             print(f"tonnage: error: {error}", file=sys.stderr)

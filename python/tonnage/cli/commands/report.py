@@ -14,7 +14,8 @@ def run(arguments: Namespace) -> int:
     """Exit code."""
     if not open_run(arguments.run_directory).trials():
         raise RequestError(
-            f"{arguments.run_directory} has no trials yet; hint: go on with `tonnage run --resume {arguments.run_directory}`"
+            f"{arguments.run_directory} has no trials yet; "
+            f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
         )
     present(Path(arguments.run_directory), as_json=arguments.json, with_report=True)
     return 0

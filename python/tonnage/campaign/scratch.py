@@ -1,0 +1,74 @@
+"""The marked directory in which a run makes its files, and those that killed runs left behind."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tonnage import _native
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.room import needs_scratch
+from tonnage.campaign.target import Target
+from tonnage.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A marked scratch directory that is there."""
+
+    path: str
+    run_id: str
+    host: str
+    pid: int
+    alive: bool | None
+    """Whether its run still goes on; None where it runs on another host, so that nobody here can know."""
+
+
+def leftovers(parent: str | Path) -> list[Leftover]:
+    """The scratch directories in ``parent``."""
+    found = _native.Scratch.leftovers(str(parent))
+    return [Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["alive"]) for item in found]
+
+
+def remove_leftover(leftover: Leftover) -> None:
+    """Removes the files that Tonnage made in it, and it. OSError or ValueError where it holds anything else."""
+    _native.Scratch.reopen(leftover.path).remove()
+
+
+class RunScratch:
+    """The marked directory of the run, where the target has files; nothing otherwise."""
+
+    def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
+        self.directory: Path | None = None
+        self._scratch = None
+        if not needs_scratch(target, campaign.workload.storage):
+            return
+        parent = str(target.path)
+        for left in leftovers(parent):
+            if left.run_id == run_id:
+                if left.alive is not False:
+                    raise RequestError(
+                        f"{left.path} belongs to a run that is still going; hint: wait for it, or stop it first"
+                    )
+                remove_leftover(left)
+        try:
+            self._scratch = _native.Scratch.create(parent, run_id)
+        except OSError as error:
+            raise RequestError(
+                f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; "
+                "hint: give a directory in which you may create files"
+            ) from None
+        self.directory = Path(self._scratch.path)
+
+    def __enter__(self) -> RunScratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Removes it, once."""
+        if self._scratch is not None:
+            scratch, self._scratch = self._scratch, None
+            scratch.remove()

@@ -1,0 +1,141 @@
+"""Man pages and ``docs/options.md``, made from ``options``. ``python -m tonnage.cli.pages`` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tonnage import __version__
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, Command, Option
+
+_PREFACE = (
+    "Made from `python/tonnage/cli/options.py` by `python -m tonnage.cli.pages`. "
+    "`tonnage COMMAND --help` says the same."
+)
+
+
+def pages() -> dict[str, str]:
+    """Path below ``docs`` → text."""
+    found = {"options.md": markdown(), "man/tonnage.1": man_overview()}
+    return found | {f"man/tonnage-{command.name}.1": man(command) for command in COMMANDS}
+
+
+def markdown() -> str:
+    """All commands and options on one page."""
+    lines = [
+        "# Commands and options",
+        "",
+        _PREFACE,
+        "",
+    ]
+    for command in COMMANDS:
+        lines += [
+            f"## tonnage {command.name}",
+            "",
+            f"`{usage(command)}`",
+            "",
+            command.description,
+            "",
+            "| option | meaning | default |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| `{heading(option)}` | {option.help.replace('|', '&#124;')} | {option.default or ''} |"
+            for option in command.options
+        ]
+        lines += ["", "```sh"]
+        for line, meaning in command.examples:
+            lines += [f"# {meaning}", line]
+        lines += ["```", ""]
+    lines += [
+        "## Exit codes",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        *(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def man_overview() -> str:
+    """``tonnage(1)``."""
+    lines = [
+        *_man_head("tonnage", TAGLINE.rstrip(".").lower()),
+        ".SH SYNOPSIS",
+        ".B tonnage",
+        r"\fICOMMAND\fR [\fIOPTION\fR]...",
+        ".SH COMMANDS",
+    ]
+    for command in COMMANDS:
+        lines += [".TP", rf"\fBtonnage\-{command.name}\fR(1)", _roff(command.summary)]
+    return "\n".join([*lines, *_man_exit_codes()]) + "\n"
+
+
+def man(command: Command) -> str:
+    """``tonnage-COMMAND(1)``."""
+    lines = [
+        *_man_head(f"tonnage-{command.name}", command.summary),
+        ".SH SYNOPSIS",
+        _roff(usage(command)),
+        ".SH DESCRIPTION",
+        _roff(command.description),
+        ".SH OPTIONS",
+    ]
+    for option in command.options:
+        lines += [".TP", rf"\fB{_roff(heading(option))}\fR", _roff(option.help_text)]
+    lines.append(".SH EXAMPLES")
+    for line, meaning in command.examples:
+        lines += [".TP", rf"\fB{_roff(line)}\fR", _roff(meaning)]
+    return "\n".join([*lines, *_man_exit_codes()]) + "\n"
+
+
+def usage(command: Command) -> str:
+    """``tonnage probe [OPTION]... DIR``."""
+    parts = ["tonnage", command.name]
+    if any(not option.positional for option in command.options):
+        parts.append("[OPTION]...")
+    for option in command.options:
+        if option.positional:
+            parts.append(f"[{option.metavar}]" if option.optional else str(option.metavar))
+    return " ".join(parts)
+
+
+def heading(option: Option) -> str:
+    """``--op OP[,OP]``, ``--direct auto,yes,no``, ``DIR``."""
+    if option.positional:
+        return str(option.metavar)
+    value = option.metavar or ",".join(option.choices)
+    return option.names[0] if option.is_flag else f"{option.names[0]} {value}"
+
+
+def _man_head(name: str, summary: str) -> list[str]:
+    return [
+        f'.TH "{name.upper()}" "1" "" "Tonnage {__version__}" "User commands"',
+        ".SH NAME",
+        _roff(f"{name} - {summary}"),
+    ]
+
+
+def _man_exit_codes() -> list[str]:
+    lines = [".SH EXIT STATUS"]
+    for code, meaning in EXIT_CODES:
+        lines += [".TP", rf"\fB{code}\fR", _roff(meaning)]
+    return lines
+
+
+def _roff(text: str) -> str:
+    escaped = text.replace("\\", r"\e").replace("-", r"\-")
+    # A line that begins with a dot or a quote would be a request.
+    return rf"\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+def main() -> None:
+    """Writes the pages into ``docs`` of the checkout that this package is in."""
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    for name, text in pages().items():
+        path = docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
