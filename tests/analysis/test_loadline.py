@@ -50,6 +50,19 @@ def test_two_points_beyond_the_knee_are_needed() -> None:
     assert noisy(lambda n: min(1.0, n / 7.6), tasks=(1, 2, 4, 8, 16, 32)).reached
 
 
+def test_points_just_beyond_the_knee_do_not_show_that_it_is_one() -> None:
+    found = noisy(lambda n: min(1.0, 0.95 * n / 15.5), noise=0.01, tasks=(1, 2, 4, 8, 15, 16, 17, 18))
+    assert not found.reached
+    assert "too close" in found.why
+
+
+def test_noise_that_could_hide_a_rise_is_not_a_plateau() -> None:
+    curve = {1: [60, 140], 2: [60, 150], 3: [60, 140], 4: [60, 150]}
+    found = estimate({n: [10**7 * value for value in values] for n, values in curve.items()})
+    assert not found.reached
+    assert "too noisy to tell" in found.why
+
+
 def test_a_retrograde_curve_has_its_plateau_at_the_peak() -> None:
     found = noisy(lambda n: min(1.0, n / 6) * 0.9 ** max(0, n - 8))
     assert found.reached

@@ -1,10 +1,10 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
-Noise of rates is multiplicative, so everything is done on logarithms. A curve is a level for each measured number of
-tasks; from some number of tasks on the levels are one plateau. Which one is not known, so all are weighed by how well
-they explain the measurements (a Bayes factor: joining a level to the plateau saves a free parameter, and must not cost
-more misfit than noise explains). Drawing from that posterior gives plateau and knee together, with the uncertainty of
-both: the knee of a draw is computed by the definition itself. No shape of the rise is assumed.
+Noise of rates is multiplicative, so everything is done on logarithms. How the curve runs is not known, so two families of
+hypotheses are weighed by how well they explain the measurements: a plateau that begins at one of the points, with every
+level before it free, and a few laws of saturation, for curves that bend gradually. Drawing from that posterior gives
+plateau and knee together, with the uncertainty of both; the knee of a draw follows from the definition itself. The laws
+only shape the interval: the knee that is reported is a number of tasks whose measured median meets the definition.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     chance = np.exp(evidence - evidence.max())
     drawn = random.choice(len(evidence), size=_DRAWS, p=chance / chance.sum())
     misfit = np.concatenate([free.misfit, laws.misfit])[drawn]
-    freedom = curve.degrees + end - 1
-    noise = np.sqrt((curve.variance * curve.degrees + misfit) / random.chisquare(freedom, _DRAWS))
+    freedom = curve.degrees + np.concatenate([free.freedom, laws.freedom])[drawn]
+    noise = np.sqrt((curve.variance * curve.degrees + misfit) / random.chisquare(freedom))
     weight = np.concatenate([free.weight, laws.weight])[drawn]
     plateau = np.concatenate([free.plateau, laws.plateau])[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(
         weight
@@ -224,6 +224,8 @@ class _Hypotheses:
     plateau: Floats
     weight: Floats
     """Trials that the plateau is estimated from."""
+    freedom: Floats
+    """Degrees of freedom of the misfit: a level that is left free explains itself and tells nothing of the noise."""
     knee: NDArray[np.int64]
 
 
@@ -245,7 +247,8 @@ def _free_rise(curve: _Curve, end: int) -> _Hypotheses:
     misfit = np.array([float((count[i:] * (level[i:] - pooled[i]) ** 2).sum()) for i in range(end)])
     free = 0.5 * np.log1p(count * _PRIOR_LEVEL**2 / curve.variance)
     evidence = _evidence(curve, end, misfit, weight) - (np.cumsum(free) - free)
-    return _Hypotheses(evidence, misfit, pooled, weight, curve.tasks[:end])
+    freedom = np.arange(end - 1, -1, -1, dtype=float)
+    return _Hypotheses(evidence, misfit, pooled, weight, freedom, curve.tasks[:end])
 
 
 def _laws(curve: _Curve, end: int) -> _Hypotheses:
@@ -266,7 +269,8 @@ def _laws(curve: _Curve, end: int) -> _Hypotheses:
     misfit = (count * (level - shape - plateau[:, None]) ** 2).sum(axis=1)
     weight = np.full(len(misfit), total)
     knee = np.clip(np.concatenate(knees), 1, tasks[-1]).astype(np.int64)
-    return _Hypotheses(_evidence(curve, end, misfit, weight), misfit, plateau, weight, knee)
+    freedom = np.full(len(misfit), max(end - 2.0, 0.0))  # plateau and scale are fitted
+    return _Hypotheses(_evidence(curve, end, misfit, weight), misfit, plateau, weight, freedom, knee)
 
 
 def _why_not_reached(curve: _Curve, knee: int) -> str:
