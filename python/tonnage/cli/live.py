@@ -15,12 +15,16 @@ from tonnage.report import units
 def observer(stream: TextIO | None = None) -> Observer:
     """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines."""
     stream = stream or sys.stderr
-    plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") in ("dumb", "", None)
-    if plain:
+    if is_plain(stream):
         return PlainLines(stream)
     from tonnage.cli.panel import Panel
 
     return Panel(stream)
+
+
+def is_plain(stream: TextIO) -> bool:
+    """Whether ``stream`` takes text only: a pipe, a dumb terminal, or a user who set NO_COLOR (to anything but nothing)."""
+    return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
 
 
 def step_text(step: Step) -> str:

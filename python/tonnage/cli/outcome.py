@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
+from tonnage.cli.live import is_plain
 from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter
 
@@ -53,7 +54,8 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
 
     from tonnage.report import print_summary
 
-    print_summary(analysis, Console(highlight=False), report)
+    colours: Literal["auto"] | None = None if is_plain(sys.stdout) else "auto"
+    print_summary(analysis, Console(highlight=False, color_system=colours), report)
 
 
 def _report(path: Path) -> Path | None:

@@ -25,11 +25,12 @@ class Panel(Observer):
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
         self._title = ""
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
         self._rates: dict[str, dict[int, list[int]]] = {}
+        # Last: it draws once when it is made.
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
 
     def started(self, path: Path, target: str, name: str) -> None:
         self._title = f"{name} · {target}"

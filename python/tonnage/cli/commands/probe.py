@@ -8,7 +8,6 @@ from typing import Any
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.session import run_campaign
 from tonnage.cli.live import observer
-from tonnage.cli.outcome import conclude
 
 
 def campaign_of(arguments: Namespace) -> dict[str, Any]:
@@ -45,6 +44,9 @@ def run(arguments: Namespace) -> int:
     outcome = run_campaign(
         campaign, text=None, command_line=arguments.command_line, out=arguments.out, observer=observer()
     )
+    # The analysis is loaded when there is something to analyse.
+    from tonnage.cli.outcome import conclude
+
     return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
 
 

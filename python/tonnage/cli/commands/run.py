@@ -6,7 +6,6 @@ from argparse import Namespace
 
 from tonnage.campaign.model import Campaign
 from tonnage.cli.live import observer
-from tonnage.cli.outcome import conclude
 from tonnage.errors import RequestError
 
 
@@ -30,6 +29,9 @@ def run(arguments: Namespace) -> int:
         outcome = run_campaign(
             campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=observer()
         )
+    # The analysis is loaded when there is something to analyse.
+    from tonnage.cli.outcome import conclude
+
     return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
 
 
