@@ -93,6 +93,8 @@ def test_the_table_of_coverage(rows: list[Row], calibration_report: Callable[[st
             f"{share(few, covers_knee):>8.1%}{share(many, covers_knee):>8.1%}"
             f"{fmean(row['high'] / row['low'] for row in mine):>10.2f}"
         )
+    kneed = [row for row in rows if row["shape"] != "linear"]
+    calibration_report(f"all curves with a plateau: its interval covers {share(kneed, covers_plateau):.1%}")
     calibration_report(
         "95 % intervals; knees 1 to 24, at most 64 tasks. The knee is covered more often because tasks are whole\n"
         "numbers, and because every number between two measured ones is inside. linear has no plateau to reach."

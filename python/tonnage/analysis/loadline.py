@@ -1,8 +1,8 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
-Noise of rates is multiplicative, so everything is done on logarithms. How the curve runs is not known, so two families of
-hypotheses are weighed by how well they explain the measurements: a plateau that begins at one of the points, with every
-level before it free, and a few laws of saturation, for curves that bend gradually. Drawing from that posterior gives
+Noise of rates is multiplicative, so everything is done on logarithms. How the curve runs is not known, so two families
+of hypotheses are weighed by how well they explain the measurements: a plateau that begins at one of the points, with
+every level before it free, and a few laws of saturation, for curves that bend gradually. Draws from that posterior give
 plateau and knee together, with the uncertainty of both; the knee of a draw follows from the definition itself. The laws
 only shape the interval: the knee that is reported is a number of tasks whose measured median meets the definition.
 """
