@@ -23,7 +23,7 @@ def observer(stream: TextIO | None = None) -> Observer:
 
 
 def is_plain(stream: TextIO) -> bool:
-    """Whether ``stream`` takes text only: a pipe, a dumb terminal, or a user who set NO_COLOR (to anything but nothing)."""
+    """Whether ``stream`` takes text only: a pipe, a dumb terminal, or a user who set NO_COLOR."""
     return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
 
 
