@@ -15,6 +15,8 @@ from load import Load
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+_TOUCH = bytes(1 << 20)
+
 
 class Ground:
     """Context manager. The data files are laid out by Tonnage, and hard-linked into the peers' directories.
@@ -58,6 +60,16 @@ class Ground:
         """Makes the shared files appear in ``directory`` under ``name``, a format of ``task``."""
         for task, file in enumerate(sorted(Path(self.scratch.path).glob("data.*"))):
             (directory / name.format(task=task)).hardlink_to(file)
+
+    def touch_free_memory(self) -> None:
+        """Writes and removes as much as a run of new files will.
+
+        On a virtual machine the first touch of a page that the host took back costs many times a copy, and whoever
+        runs next after a pause would pay it.
+        """
+        with tempfile.TemporaryFile(dir=self.directory, buffering=0) as file:
+            for _ in range(self.load.tasks * self.load.file_bytes // len(_TOUCH)):
+                file.write(_TOUCH)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

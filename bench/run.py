@@ -103,6 +103,8 @@ def run_cell(
             contender.run(cell.load)  # warm: programs loaded, memory touched
         for _ in range(rounds):
             for contender in order.sample(contenders, len(contenders)):
+                if cell.load.fresh:
+                    ground.touch_free_memory()
                 samples[contender.name].append(contender.run(cell.load))
     return {"samples": samples, "idle_cpu_ns": idle}
 

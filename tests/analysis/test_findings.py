@@ -95,5 +95,23 @@ def test_damaged_data_is_named_with_its_place(make_run: Make, quiet_curve: Curve
 
 
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
-    here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes"}
+    here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
+
+
+def test_a_long_trial_that_sustains_less_corrects_the_plateau_and_is_a_burst(make_run: Make, quiet_curve: Curve) -> None:
+    before = analyse(make_run(quiet_curve())).load_lines[0]
+    run = make_run({8: [1.8e9]}, purpose="sustain")
+    after = analyse(run).load_lines[0]
+    assert codes(run) == ["burst"]
+    assert after.plateau_bytes_per_s == pytest.approx(1.8e9, rel=0.001)
+    assert after.plateau_low is not None and after.plateau_high is not None
+    assert after.plateau_low < 1.8e9 < after.plateau_high
+    assert (after.tasks, after.tasks_low, after.tasks_high) == (before.tasks, before.tasks_low, before.tasks_high)
+
+
+def test_a_long_trial_that_agrees_changes_nothing(make_run: Make, quiet_curve: Curve) -> None:
+    before = analyse(make_run(quiet_curve())).load_lines
+    run = make_run({8: [2.0e9]}, purpose="sustain")
+    assert analyse(run).load_lines == before
+    assert codes(run) == []

@@ -15,7 +15,7 @@ from typing import Any
 from tonnage import _native
 from tonnage.analysis.loadline import WITHIN, estimate
 from tonnage.analysis.search import Search
-from tonnage.analysis.statistics import median_interval
+from tonnage.analysis.statistics import median_interval, pooled_noise
 from tonnage.records import trial_line
 
 PLATEAU = 2_000_000_000
@@ -89,7 +89,12 @@ def probe(shape: str, noise: float, knee: int, seed: int) -> dict[str, Any]:
         values.setdefault(tasks, []).append(line["bandwidth_bytes_per_s"])
         done += 1
     found = estimate(values)
-    intervals = [(truth(shape, knee, n), *median_interval(v)[1:3]) for n, v in values.items() if len(v) >= 3]
+    noise_of_curve = pooled_noise(values.values())
+    intervals = [
+        (truth(shape, knee, n), *median_interval(v, curve=noise_of_curve)[1:3])
+        for n, v in values.items()
+        if len(v) >= 2
+    ]
     return {
         "shape": shape,
         "noise": noise,

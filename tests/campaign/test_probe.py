@@ -21,7 +21,7 @@ def line(
     return {
         "trial": number,
         "phase": trial.setting.op,
-        "purpose": "measure",
+        "purpose": trial.purpose,
         "status": status,
         "setting": trial.setting.as_dict(),
         "repetition": trial.repetition,
@@ -38,7 +38,7 @@ def play(search: Probe, **keywords: Any) -> list[dict[str, Any]]:
     spent = 0
     while (trial := search.next(lines, spent)) is not None:
         lines.append(line(len(lines), trial, bandwidth=min(trial.setting.tasks, 4) * 10**8, **keywords))
-        spent += search.trial_ns
+        spent += trial.setting.time_limit_ns or 0
         assert len(lines) < 200
     assert spent <= 62 * 10**9
     return lines
@@ -84,3 +84,16 @@ def test_an_operation_that_failed_is_given_up_and_the_other_still_measured() -> 
     second = search.next([line(0, first, status="failed")], 10**9)
     assert second is not None
     assert second.setting.op == "read"
+
+
+def test_what_a_search_leaves_of_the_time_is_one_long_trial_on_the_plateau() -> None:
+    lines = play(probe())
+    for op in ("write", "read"):
+        (long,) = [item for item in lines if item["phase"] == op and item["purpose"] == "sustain"]
+        assert long is [item for item in lines if item["phase"] == op][-1]
+        assert 4 * probe().trial_ns <= long["setting"]["time_limit_ns"] <= 15 * 10**9
+        assert long["setting"]["tasks"] >= 4
+
+
+def test_through_the_page_cache_nothing_is_sustained() -> None:
+    assert {item["purpose"] for item in play(probe(), direct=False)} == {"measure"}

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.analysis.loadline import Estimate, estimate, load_line
+from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
 from tonnage.records import Run
@@ -34,25 +34,32 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.promises import promises_of
 
     trials, events = run.trials(), run.events()
-    found = points_of(run, trials)
-    curves = {key: curve for key, curve in _curves(found).items() if len(curve) > 1}
-    estimates = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
+    measured = points_of(run, trials)
+    curves = {key: curve for key, curve in _curves(measured).items() if len(curve) > 1}
+    searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
+    long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
+    estimates = {
+        (op, group): sustained(found, long[op]["bandwidth_bytes_per_s"]) if op in long else found
+        for (op, group), found in searched.items()
+    }
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
     evidence = Evidence(
         run=run,
         trials=trials,
         events=events,
-        points=found,
+        points=measured,
         load_lines=lines,
         estimates=estimates,
-        steady=_steady(run, found),
+        searched=searched,
+        long=long,
+        steady=_steady(run, measured),
         tasks=_tasks(run),
     )
     findings = judge(evidence)
     return Analysis(
         run=str(run.path),
-        points=tuple(found),
+        points=tuple(measured),
         load_lines=tuple(lines),
         models=tuple(
             model

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.results import LoadLine, Point
@@ -296,6 +296,20 @@ def _steepest_slope(curve: _Curve, knee: int) -> float:
     squares = float((w * x * x).sum())
     slope = float((w * x * y).sum()) / squares
     return slope + student_t(0.95, curve.degrees) * math.sqrt(curve.variance / squares)
+
+
+def sustained(found: Estimate, rate: float) -> Estimate:
+    """``found`` with the plateau that one long trial sustained at ``rate``, where it is not what short trials show.
+
+    The knee stays: it is a ratio, and what a storage saves up while it idles lifts short trials of all numbers of tasks
+    alike. The interval keeps its relative width.
+    """
+    if not found.reached or found.plateau_low <= rate <= found.plateau_high:
+        return found
+    scale = rate / found.plateau
+    return replace(
+        found, plateau=rate, plateau_low=found.plateau_low * scale, plateau_high=found.plateau_high * scale
+    )
 
 
 def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.results import Point
-from tonnage.analysis.statistics import median_interval
+from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
 from tonnage.records import Run
 from tonnage.records.latency import summarise
 
@@ -38,7 +38,11 @@ def points_of(run: Run, trials: Iterable[Line]) -> list[Point]:
         together[key].append(line)
     order = {line["phase"]: -index for index, line in reversed(list(enumerate(lines)))}
     keys = sorted(together, key=lambda key: (-order[key[0]], *key[1:]))
-    return [_point(run, key, together[key]) for key in keys]
+    curves: dict[tuple[str, str, int], list[list[int]]] = defaultdict(list)
+    for (op, group, _, transfer_size), members in together.items():
+        curves[op, group, transfer_size].append([line["bandwidth_bytes_per_s"] for line in members])
+    noise = {curve: pooled_noise(samples) for curve, samples in curves.items()}
+    return [_point(run, key, together[key], noise[key[0], key[1], key[3]]) for key in keys]
 
 
 def swept_factors(lines: Iterable[Line]) -> list[str]:
@@ -65,10 +69,10 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _point(run: Run, key: tuple[str, str, int, int], lines: Sequence[Line]) -> Point:
+def _point(run: Run, key: tuple[str, str, int, int], lines: Sequence[Line], noise: Noise) -> Point:
     op, group, tasks, transfer_size = key
     values = tuple(line["bandwidth_bytes_per_s"] for line in lines)
-    median, low, high, confidence = median_interval(values)
+    median, low, high, confidence = median_interval(values, curve=noise)
     moved = sum(line["bytes"] for line in lines)
     elapsed_ns = sum(line["elapsed_ns"] for line in lines)
     cpu = [line["cpu_user_ns"] + line["cpu_system_ns"] for line in lines if line.get("cpu_user_ns") is not None]

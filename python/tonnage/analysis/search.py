@@ -57,6 +57,14 @@ class Search:
             self._round = self._plan(values, trials_left)
         return self._round.pop() if self._round else None
 
+    def on_plateau(self, points: Sequence[Measured]) -> int | None:
+        """The smallest measured number of tasks that is on the plateau beyond doubt; None where none was reached."""
+        values = {point.tasks: point.values for point in points if point.values}
+        found = estimate(values) if len(values) > 1 else None
+        if found is None or not found.reached:
+            return None
+        return min(n for n in values if n >= min(found.knee_high, max(values)))
+
     def _doubling(self, values: dict[int, Sequence[int]]) -> int | None:
         """The next power of two (or the limit itself), until enough points in a row do not rise."""
         best, flat, tasks = 0.0, 0, 1

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+_TOO_FEW = 4
+"""Fewer values than this say too little about their own noise (two of them: an interval 13 standard deviations wide)."""
 _FEW = 6
 """From this many values on, the smallest and the largest bracket the median with more than 95 % (1 − 2·2⁻⁶)."""
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float, float]:
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Variance of the logarithm of one trial, and the degrees of freedom it was estimated with."""
+
+    variance: float
+    degrees: int
+
+
+def pooled_noise(samples: Iterable[Sequence[float]]) -> Noise:
+    """The noise that all ``samples`` (the repetitions of each point of a curve) have in common."""
+    squares, degrees = 0.0, 0
+    for values in samples:
+        if len(values) > 1 and min(values) > 0:
+            squares += (len(values) - 1) * spread(values) ** 2
+            degrees += len(values) - 1
+    return Noise(squares / degrees if degrees else 0.0, degrees)
+
+
+def median_interval(
+    values: Sequence[float], confidence: float = CONFIDENCE, curve: Noise | None = None
+) -> tuple[float, float, float, float]:
     """Median, low, high, and the confidence that was reached: 0 for a single value, which has no interval.
 
     ``values`` are positive rates of equal trials. Fewer than six: a t-interval of the logarithms, exact where noise is
-    log-normal (its median is the exponential of the mean logarithm). Six or more: interpolated order statistics
+    log-normal (its median is the exponential of the mean logarithm); fewer than four take the noise of the whole
+    ``curve`` they are a point of, where that is known better. Six or more: interpolated order statistics
     (Hettmansperger and Sheather 1986), which assume no law at all.
     """
     if not values:
@@ -24,7 +48,9 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     if len(values) == 1:
         return median, median, median, 0.0
     if len(values) < _FEW and min(values) > 0:
-        low, high = _of_logarithms(values, confidence)
+        own = Noise(spread(values) ** 2, len(values) - 1)
+        better = curve is not None and len(values) < _TOO_FEW and curve.degrees > own.degrees
+        low, high = _of_logarithms(values, confidence, curve if curve is not None and better else own)
     else:
         low, high = _of_order(values, confidence)
     return median, min(low, median), max(high, median), confidence
@@ -43,10 +69,9 @@ def spread(values: Sequence[float]) -> float:
     return statistics.stdev(logs) if len(logs) > 1 else 0.0
 
 
-def _of_logarithms(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    logs = [math.log(value) for value in values]
-    middle = statistics.fmean(logs)
-    half = student_t(confidence, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+def _of_logarithms(values: Sequence[float], confidence: float, noise: Noise) -> tuple[float, float]:
+    middle = statistics.fmean(math.log(value) for value in values)
+    half = student_t(confidence, noise.degrees) * math.sqrt(noise.variance / len(values))
     return math.exp(middle - half), math.exp(middle + half)
 
 

@@ -39,8 +39,8 @@ def measure_ceilings(launcher: Launcher, setting: Setting, seed: int) -> tuple[l
     ]
     cost = {
         "operations_per_s": alone["operations_per_s"],
-        "ns_per_operation": 1e9 / max(alone["operations_per_s"], 1),
-        "cpu_ns_per_operation": alone["cpu_ns"] / max(alone["operations"], 1),
+        "ns_per_operation": round(1e9 / max(alone["operations_per_s"], 1)),
+        "cpu_ns_per_operation": round(alone["cpu_ns"] / max(alone["operations"], 1)),
         "transfer_size": transfer,
         "tasks": 1,
     }

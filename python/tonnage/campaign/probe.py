@@ -20,7 +20,9 @@ _FILL_SHARE = 0.15
 _LARGEST_FILE = 1 << 30
 _FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
-_UNBOUNDED = 1 << 40
+_SUSTAIN_LEAST, _SUSTAIN_NS = 4, 15_000_000_000
+"""A sustained trial is at least so many ordinary ones long, and at most 15 s: then a tenth of a second's worth of saved-up
+rate, as the kernel's throttle allows, is below 1 %."""
 """Bytes of a storage that keeps nothing."""
 
 
@@ -69,7 +71,26 @@ class Probe:
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
+            sustained = self._sustained(op, ok, lines, left_ns)
+            if sustained is not None:
+                return sustained
         return None
+
+    def _sustained(
+        self, op: str, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int
+    ) -> Trial | None:
+        """What the search left of the time, in one long trial on the plateau.
+
+        Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high.
+        """
+        done = any(line["purpose"] == "sustain" and line["phase"] == op for line in lines)
+        length_ns = min(left_ns - self.trial_ns, _SUSTAIN_NS)
+        if done or length_ns < _SUSTAIN_LEAST * self.trial_ns or (self._device and _buffered(lines)):
+            return None
+        tasks = self._searches[op].on_plateau(_points(ok))
+        if tasks is None:
+            return None
+        return Trial(replace(self._setting(op, tasks, lines), time_limit_ns=length_ns), 0, 0, "sustain")
 
     @property
     def trial_ns(self) -> int:

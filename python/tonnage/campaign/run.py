@@ -72,7 +72,7 @@ class Loop:
                 self.room.wrote(fill[0])
         else:
             self.room.clear()
-        status = self._phase(number, trial, setting)
+        status = self._phase(number, trial, setting, purpose=trial.purpose)
         if setting.op == "write":
             if status == "ok" and self.lines[-1]["stop_reason"] == "size":
                 self.room.wrote(setting)

@@ -54,6 +54,8 @@ class Trial:
     setting: Setting
     repetition: int
     block: int
+    purpose: str = "measure"
+    """``measure``, or ``sustain`` for one long trial on the plateau."""
 
 
 def phase_spec(setting: Setting, record: str, seed: int, *, first_task: int = 0) -> dict[str, Any]:

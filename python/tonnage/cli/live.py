@@ -29,14 +29,9 @@ def is_plain(stream: TextIO) -> bool:
 
 def step_text(step: Step) -> str:
     """``read, 8 tasks, repetition 2``."""
-    what = (
-        "laying out files for read"
-        if step.purpose == "fill" and step.setting.op == "write" and step.setting.tasks
-        else step.setting.op
-    )
-    return f"{what}, {tasks_text(step.setting.tasks)}" + (
-        f", repetition {step.repetition + 1}" if step.purpose == "measure" else ""
-    )
+    what = "laying out files" if step.purpose == "fill" else step.setting.op
+    more = {"measure": f", repetition {step.repetition + 1}", "sustain": ", sustained"}.get(step.purpose, "")
+    return f"{what}, {tasks_text(step.setting.tasks)}{more}"
 
 
 def tasks_text(tasks: int) -> str:
@@ -56,6 +51,7 @@ def recorded_text(line: Mapping[str, Any]) -> str:
         return f"{head}  {line['status']}: {line['reason']}"
     latency = line["latency"]
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
+    cache += "  sustained" if line["purpose"] == "sustain" else ""
     return (
         f"{head}  {units.rate(line['bandwidth_bytes_per_s']):>10}  p50 {units.duration(latency['p50_ns'])}"
         f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}"
@@ -72,7 +68,7 @@ class PlainLines(Observer):
         self._say(f"{name}: measuring {target}; records in {path}")
 
     def recorded(self, line: Mapping[str, Any]) -> None:
-        if line["purpose"] == "measure" or line["status"] != "ok":
+        if line["purpose"] != "fill" or line["status"] != "ok":
             self._say(recorded_text(line))
 
     def note(self, text: str) -> None:

@@ -25,6 +25,10 @@ class Evidence:
     load_lines: Sequence[LoadLine]
     estimates: Mapping[tuple[str, str], Estimate]
     """By (op, group)."""
+    searched: Mapping[tuple[str, str], Estimate]
+    """The same from the search's own trials, before a long one corrected the plateau."""
+    long: Mapping[str, Line]
+    """By op: the long trial on the plateau, where there is one."""
     steady: Mapping[str, Steady]
     """By record, where a steady window was found."""
     tasks: Mapping[str, Sequence[Line]]

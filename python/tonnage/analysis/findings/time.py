@@ -9,10 +9,12 @@ from typing import Any
 from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.steady import RULE
-from tonnage.analysis.text import count, duration, share, some
+from tonnage.analysis.text import count, duration, rate, share, some
 
 WARM_UP = 0.10
 """Difference between a whole trial and its steady window, in the median of a curve's trials."""
+BURST = 0.03
+"""Short trials this much above what a long one sustained."""
 STRAGGLER = 0.5
 """A task below this share of the median task's rate lags."""
 _MOSTLY = 0.5
@@ -59,6 +61,25 @@ def warm_up(evidence: Evidence) -> Iterator[Finding]:
             "Give longer trials, so that the start counts less"
             + ("." if difference < 0 else "; a buffer filled up first, and the storage's own rate is the later one."),
         )
+
+
+@finding("burst")
+def burst(evidence: Evidence) -> Iterator[Finding]:
+    for (op, group), found in evidence.searched.items():
+        line = evidence.long.get(op)
+        if line is None or not found.reached:
+            continue
+        sustained = line["bandwidth_bytes_per_s"]
+        if found.plateau > (1 + BURST) * sustained:
+            lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]
+            yield Finding(
+                "burst",
+                subject(op, group),
+                f"trials of {duration(statistics.median(lengths))} show a plateau of {rate(found.plateau)}, "
+                f"{duration(line['elapsed_ns'])} on end only {rate(sustained)}",
+                "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is the "
+                "sustained one; short jobs may see more.",
+            )
 
 
 @finding("straggler-task")
