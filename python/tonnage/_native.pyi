@@ -1,6 +1,7 @@
 """The engine and the simulator, in Rust. Private: the rest of Tonnage is the way to use it.
 
-Specifications cross as JSON text (serde checks them: ``crates/workload/src/phase.rs``, ``crates/storage/src/target.rs``);
+Specifications cross as JSON text (serde checks them: ``crates/workload/src/phase.rs``,
+``crates/storage/src/target.rs``);
 results come back as plain dicts whose keys are those of ``docs/record-format.md``.
 
 Errors: ``ValueError`` for a specification that cannot be run (its text says what to do), ``OSError`` with errno and
@@ -23,20 +24,30 @@ class Scratch:
         """Takes over the scratch directory of a run that died; ValueError if it carries no marker of ours."""
     @staticmethod
     def leftovers(parent: str) -> list[dict[str, Any]]:
-        """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``alive`` (owner still runs here; None if another host)."""
+        """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``alive`` (owner
+        still runs here; None if another host).
+        """
     @property
     def path(self) -> str: ...
     def remove(self) -> None:
-        """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and is an OSError."""
+        """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and
+        is an OSError.
+        """
 
 @final
 class Target:
-    """An opened storage, or a simulated one. ``spec`` is a TargetSpec as JSON, or ``{"kind": "sim", ...}`` with a ModelSpec."""
+    """An opened storage, or a simulated one. ``spec`` is a TargetSpec as JSON, or ``{"kind": "sim", ...}`` with
+    a ModelSpec.
+    """
 
     def __init__(self, spec: str, *, series_directory: str | None = None) -> None:
-        """``series_directory`` is the run directory: ``series/``, ``heat/`` and ``latency/`` below it must exist. None: nothing is written."""
+        """``series_directory`` is the run directory: ``series/``, ``heat/`` and ``latency/`` below it must
+        exist. None: nothing is written.
+        """
     def start(self, phase: str) -> Phase:
-        """Checks the PhaseSpec (JSON), prepares all tasks (memory, rings), and leaves them waiting at the start line."""
+        """Checks the PhaseSpec (JSON), prepares all tasks (memory, rings), and leaves them waiting at the start
+        line.
+        """
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
     def length(self, file: int) -> int:
@@ -55,19 +66,24 @@ class Phase:
     def stop(self) -> None:
         """Asks the tasks to end after the operation in hand (``stop_reason`` becomes ``interrupted``)."""
     def live(self) -> dict[str, Any]:
-        """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``, ``errors``, ``p50_ns``, ``p99_ns``,
+        """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``, ``errors``,
+        ``p50_ns``, ``p99_ns``,
         ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``."""
     def result(self) -> dict[str, Any]:
         """After ``wait`` was True: a PhaseResult (``crates/records/src/result.rs``) as a dict. Once."""
 
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
-    """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory ceiling."""
+    """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
+    ceiling.
+    """
 
 def read_table(path: str) -> dict[str, list[int]]:
     """The columns of a ``series/`` or ``heat/`` Parquet file, by name."""
 
 def read_histograms(path: str) -> dict[str, list[tuple[int, int]]]:
-    """A ``latency/*.hlog`` file: tag → list of (highest equivalent value in ns, count), ascending, empty ones left out."""
+    """A ``latency/*.hlog`` file: tag → list of (highest equivalent value in ns, count), ascending, empty ones
+    left out.
+    """
 
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""

@@ -99,7 +99,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
 
 
-def test_a_long_trial_that_sustains_less_corrects_the_plateau_and_is_a_burst(make_run: Make, quiet_curve: Curve) -> None:
+def test_a_long_trial_that_sustains_less_corrects_the_plateau(make_run: Make, quiet_curve: Curve) -> None:
     before = analyse(make_run(quiet_curve())).load_lines[0]
     run = make_run({8: [1.8e9]}, purpose="sustain")
     after = analyse(run).load_lines[0]

@@ -87,5 +87,5 @@ def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -
     )
     old = tools(shell.home / "old", python3=python, cargo="echo cargo 1.60.0")
     said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=old)
-    assert said.err == "tonnage: error: cargo is 1.60 and 1.88 or newer is needed; hint: run `rustup update stable`\n"
+    assert said.err == "tonnage: error: cargo is 1.60 and 1.89 or newer is needed; hint: run `rustup update stable`\n"
     assert not (shell.home / ".venv").exists()

@@ -71,9 +71,9 @@ impl Target {
     fn length(&self, file: u32) -> PyResult<u64> {
         match &self.backend {
             Backend::Real(storage) => storage.length(file).map_err(|error| errors::storage(&error)),
-            Backend::Simulated(simulator) => lock(simulator)
-                .length(file)
-                .ok_or_else(|| PyFileNotFoundError::new_err(format!("file {file} was never written"))),
+            Backend::Simulated(simulator) => {
+                lock(simulator).length(file).ok_or_else(|| PyFileNotFoundError::new_err(format!("file {file} was never written")))
+            }
         }
     }
 
@@ -92,8 +92,7 @@ pub fn lock(simulator: &Mutex<Simulator>) -> std::sync::MutexGuard<'_, Simulator
 #[pyfunction]
 pub fn memory_copy_bytes_per_s(py: Python<'_>, transfer_size: usize, tasks: usize, duration_ns: u64) -> PyResult<u64> {
     let duration = Duration::from_nanos(duration_ns);
-    py.detach(|| tonnage_engine::memory_copy_bytes_per_s(transfer_size, tasks, duration))
-        .map_err(|error| errors::storage(&error))
+    py.detach(|| tonnage_engine::memory_copy_bytes_per_s(transfer_size, tasks, duration)).map_err(|error| errors::storage(&error))
 }
 
 #[pyfunction]

@@ -10,9 +10,8 @@ use tonnage_storage::{Buffer, Result};
 /// `duration` after every page was touched. Each thread copies between two buffers of its own.
 pub fn memory_copy_bytes_per_s(transfer_size: usize, tasks: usize, duration: Duration) -> Result<u64> {
     let tasks = tasks.max(1);
-    let buffers = (0..tasks)
-        .map(|_| Ok((Buffer::new(transfer_size)?, Buffer::new(transfer_size)?)))
-        .collect::<Result<Vec<_>>>()?;
+    let buffers =
+        (0..tasks).map(|_| Ok((Buffer::new(transfer_size)?, Buffer::new(transfer_size)?))).collect::<Result<Vec<_>>>()?;
     let (start_line, copied, slowest_ns) = (Barrier::new(tasks), AtomicU64::new(0), AtomicU64::new(1));
     std::thread::scope(|scope| {
         for (mut from, mut to) in buffers {

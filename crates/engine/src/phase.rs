@@ -226,7 +226,8 @@ impl Phase {
             live.operations += board.operations();
         }
         let recent = *self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        Live { bandwidth_bytes_per_s: recent.bandwidth_bytes_per_s, recent_p99_ns: recent.p99_ns, ..live }.with_quantiles(&self.boards)
+        Live { bandwidth_bytes_per_s: recent.bandwidth_bytes_per_s, recent_p99_ns: recent.p99_ns, ..live }
+            .with_quantiles(&self.boards)
     }
 
     /// The result, once, after [`Phase::wait`] was true; `None` before that and after the first time.

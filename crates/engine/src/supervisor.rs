@@ -244,7 +244,8 @@ impl Watched {
         let duration_ns = now - self.progress_ns;
         let mean_ns = self.last.latency_sum_ns.checked_div(self.last.operations).unwrap_or(0);
         if duration_ns >= STALL_NS && duration_ns >= STALL_LATENCIES * mean_ns {
-            let event = Event { time_ns: self.progress_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(duration_ns) };
+            let event =
+                Event { time_ns: self.progress_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(duration_ns) };
             events.push(event);
         }
     }

@@ -1,7 +1,7 @@
 //! One task: its thread's life from preparation to its result.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, TaskResult};
 use tonnage_storage::{Buffer, Lane, OpenRequest, Storage, StorageError};
@@ -82,8 +82,8 @@ impl Task {
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
         let kind = if spec.op == Op::Write { spec.payload } else { PayloadKind::Constant };
         let mut memory = Buffer::new(Payload::arena_bytes(kind, transfer_size, slots))?;
-        let arena = (spec.op == Op::Write)
-            .then(|| Arena::fill(Payload::new(kind, spec.seed), number, transfer_size, slots, &mut memory));
+        let arena =
+            (spec.op == Op::Write).then(|| Arena::fill(Payload::new(kind, spec.seed), number, transfer_size, slots, &mut memory));
         let memory = match &mut lane {
             Lane::Sync(_) => Some(memory),
             Lane::Queued(queue) => {

@@ -6,9 +6,7 @@ use std::time::Duration;
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{DirectMode, Fault, Faulty, StorageKind, TargetSpec, open};
-use tonnage_workload::{
-    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, PayloadKind, PhaseSpec, TaskRange,
-};
+use tonnage_workload::{Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, PayloadKind, PhaseSpec, TaskRange};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;

@@ -161,9 +161,7 @@ fn a_phase_that_is_dropped_at_the_start_line_leaves_no_thread() {
     drop(phase);
     // Other tests of this process start and end threads as well: ours are the ones called task-N.
     let named = std::fs::read_dir("/proc/self/task").expect("procfs").flatten();
-    let ours = named.filter(|entry| {
-        std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "task-7")
-    });
+    let ours = named.filter(|entry| std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "task-7"));
     assert_eq!(ours.count(), 0);
 }
 

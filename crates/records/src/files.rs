@@ -89,11 +89,7 @@ impl PhaseFiles {
         let heat = open(&heat_path, replace)?;
         let latency = open(&latency_path, replace)?;
         Ok(Self {
-            series: Table::new(
-                series_path,
-                series,
-                ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"],
-            )?,
+            series: Table::new(series_path, series, ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"])?,
             heat: Table::new(heat_path, heat, ["start_ns", "end_ns", "low_ns", "high_ns", "count"])?,
             latency_path,
             latency,

@@ -129,14 +129,8 @@ fn a_flipped_bit_never_makes_a_reader_panic() {
 fn a_record_that_never_ended_reads_as_unfinished_and_is_replaced_only_when_told() {
     let directory = run_dir();
     drop(PhaseFiles::create(directory.path(), "0000-write", false).expect("created"));
-    assert!(matches!(
-        read_table(&directory.path().join("series/0000-write.parquet")),
-        Err(FileError::Damaged { .. })
-    ));
-    assert!(matches!(
-        read_histograms(&directory.path().join("latency/0000-write.hlog")),
-        Err(FileError::Damaged { .. })
-    ));
+    assert!(matches!(read_table(&directory.path().join("series/0000-write.parquet")), Err(FileError::Damaged { .. })));
+    assert!(matches!(read_histograms(&directory.path().join("latency/0000-write.hlog")), Err(FileError::Damaged { .. })));
     assert!(matches!(PhaseFiles::create(directory.path(), "0000-write", false), Err(FileError::Exists(_))));
     let files = PhaseFiles::create(directory.path(), "0000-write", true).expect("replaced");
     files.finish(&[(0, &LatencyRecorder::new())]).expect("finished");

@@ -9,6 +9,6 @@ mod result;
 mod table;
 
 pub use files::{FileError, PhaseFiles, SeriesRow};
-pub use latency::{Bucket, LatencyRecorder, bucket_bounds, bucket_of, BUCKETS};
+pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use read::{TaggedCounts, read_histograms, read_table};
 pub use result::{CacheFacts, DamageAt, ErrorAt, Event, LatencySummary, Note, PhaseResult, StopReason, TaskResult, VerifyResult};

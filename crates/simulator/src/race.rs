@@ -5,9 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io;
 
-use tonnage_records::{
-    ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles, StopReason, TaskResult,
-};
+use tonnage_records::{ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles, StopReason, TaskResult};
 use tonnage_workload::{Durability, Offsets, Op, PhaseSpec};
 
 use crate::burst::Burst;

@@ -167,13 +167,15 @@ fn a_burst_is_fast_until_the_buffer_is_full_and_then_writes_go_at_the_plateau() 
     let model = ModelSpec { burst_bytes: 4_000_000_000, ..ModelSpec::default() };
     let mut simulator = simulator(model);
     // 10 GB/s in and 2 GB/s out fill 4 GB in half a second.
-    let burst = simulator.run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "a") }, None);
+    let burst = simulator
+        .run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "a") }, None);
     assert!(near(rate(&burst.expect("runs")), 1e10, 0.01));
     simulator.run(&phase(Op::Write, 8, 2, "b"), None).expect("fills it");
     let full = simulator.run(&phase(Op::Write, 8, 10, "c"), None).expect("runs");
     assert!(near(rate(&full), 2e9, 0.01), "{}", rate(&full));
     simulator.add_time(2_000_000_000);
-    let again = simulator.run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "d") }, None);
+    let again = simulator
+        .run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "d") }, None);
     assert!(near(rate(&again.expect("runs")), 1e10, 0.01), "it has drained");
 }
 

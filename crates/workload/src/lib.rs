@@ -13,4 +13,4 @@ pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use mix::{SplitMix64, mix64};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
-pub use phase::{CachePolicy, Limit, Op, PhaseSpec, Durability, SpecError, TaskRange};
+pub use phase::{CachePolicy, Durability, Limit, Op, PhaseSpec, SpecError, TaskRange};

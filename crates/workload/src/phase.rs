@@ -161,10 +161,7 @@ impl PhaseSpec {
             return Err(SpecError::TransferTooLarge(geometry.transfer_size));
         }
         if !geometry.block_size.is_multiple_of(geometry.transfer_size) {
-            return Err(SpecError::NotMultiple {
-                block_size: geometry.block_size,
-                transfer_size: geometry.transfer_size,
-            });
+            return Err(SpecError::NotMultiple { block_size: geometry.block_size, transfer_size: geometry.transfer_size });
         }
         let TaskRange { first, here, total } = self.tasks;
         if here == 0 || u64::from(first) + u64::from(here) > u64::from(total) {

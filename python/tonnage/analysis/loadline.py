@@ -307,9 +307,7 @@ def sustained(found: Estimate, rate: float) -> Estimate:
     if not found.reached or found.plateau_low <= rate <= found.plateau_high:
         return found
     scale = rate / found.plateau
-    return replace(
-        found, plateau=rate, plateau_low=found.plateau_low * scale, plateau_high=found.plateau_high * scale
-    )
+    return replace(found, plateau=rate, plateau_low=found.plateau_low * scale, plateau_high=found.plateau_high * scale)
 
 
 def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:

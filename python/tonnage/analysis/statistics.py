@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 CONFIDENCE = 0.95
 _TOO_FEW = 4
-"""Fewer values than this say too little about their own noise (two of them: an interval 13 standard deviations wide)."""
+"""Fewer values than this say too little about their own noise: of two, an interval 13 standard deviations wide."""
 _FEW = 6
 """From this many values on, the smallest and the largest bracket the median with more than 95 % (1 − 2·2⁻⁶)."""
 

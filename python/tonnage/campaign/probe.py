@@ -9,7 +9,7 @@ from typing import Any
 
 from tonnage.analysis.search import Search
 from tonnage.campaign.expand import settings
-from tonnage.campaign.model import Campaign
+from tonnage.campaign.model import Campaign, Op
 from tonnage.campaign.setting import Setting, Trial
 
 _TRIALS = 28
@@ -20,10 +20,11 @@ _FILL_SHARE = 0.15
 _LARGEST_FILE = 1 << 30
 _FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
-_SUSTAIN_LEAST, _SUSTAIN_NS = 4, 15_000_000_000
-"""A sustained trial is at least so many ordinary ones long, and at most 15 s: then a tenth of a second's worth of saved-up
-rate, as the kernel's throttle allows, is below 1 %."""
+_UNBOUNDED = 1 << 40
 """Bytes of a storage that keeps nothing."""
+_SUSTAIN_LEAST, _SUSTAIN_NS = 4, 15_000_000_000
+"""A sustained trial is at least so many ordinary ones long, and at most 15 s: then a tenth of a second's worth of
+saved-up rate, as the kernel's throttle allows, is below 1 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Probe:
         return None
 
     def _sustained(
-        self, op: str, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int
+        self, op: Op, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int
     ) -> Trial | None:
         """What the search left of the time, in one long trial on the plateau.
 

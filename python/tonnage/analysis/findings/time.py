@@ -77,8 +77,8 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
                 subject(op, group),
                 f"trials of {duration(statistics.median(lengths))} show a plateau of {rate(found.plateau)}, "
                 f"{duration(line['elapsed_ns'])} on end only {rate(sustained)}",
-                "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is the "
-                "sustained one; short jobs may see more.",
+                "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is "
+                "the sustained one; short jobs may see more.",
             )
 
 
