@@ -27,6 +27,12 @@ def test_a_trial_without_a_start_is_kept_whole() -> None:
     assert window.start_ns == 0
 
 
+def test_the_end_in_which_tasks_stop_is_not_steady() -> None:
+    window = steady_window(series([2e9] * 19 + [5e8]))
+    assert window is not None
+    assert (window.end_ns, window.bandwidth_bytes_per_s) == (19 * 10**8, 2 * 10**9)
+
+
 def test_a_trial_that_never_settles_has_no_window() -> None:
     assert steady_window(series([1e9 + 1e8 * i for i in range(20)])) is None
     assert steady_window(series([1e9] * 3)) is None

@@ -38,16 +38,20 @@ def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]
 
 
 def steady_window(series: Mapping[str, Sequence[int]]) -> Steady | None:
-    """The window that the rule leaves; None for fewer than five intervals, or where half would have to go."""
+    """The window that the rule leaves; None for fewer than five intervals, or where half would have to go.
+
+    The last interval is never inside: tasks end in it, one after the other, and no new operation starts.
+    """
     rows = intervals(series)
-    if len(rows) < _LEAST_INTERVALS:
+    body = rows[:-1]
+    if len(body) < _LEAST_INTERVALS:
         return None
-    batch = _BATCH if len(rows) >= _BATCH * _LEAST_BATCHES else 1
-    rates = [moved * 1e9 / (end - start) for start, end, moved in rows]
+    batch = _BATCH if len(body) >= _BATCH * _LEAST_BATCHES else 1
+    rates = [moved * 1e9 / (end - start) for start, end, moved in body]
     first = truncation([sum(rates[i : i + batch]) / batch for i in range(0, len(rates) - batch + 1, batch)])
     if first is None:
         return None
-    inside = rows[first * batch :]
+    inside = body[first * batch :]
     return Steady(inside[0][0], inside[-1][1], _rate(inside), _rate(rows))
 
 
