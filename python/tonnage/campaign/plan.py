@@ -98,7 +98,8 @@ def free_bytes(target: Target) -> int | None:
         facts = os.statvfs(target.path)
     except OSError:
         return None
-    return facts.f_bavail * facts.f_frsize
+    # A file system without a size (ramfs, some FUSE) has no bound that could be told; it is not full.
+    return facts.f_bavail * facts.f_frsize if facts.f_blocks else None
 
 
 def search_space(free: int | None) -> int:
