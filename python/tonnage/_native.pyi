@@ -66,7 +66,7 @@ class Phase:
     def stop(self) -> None:
         """Asks the tasks to end after the operation in hand (``stop_reason`` becomes ``interrupted``)."""
     def live(self) -> dict[str, Any]:
-        """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``, ``errors``,
+        """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``,
         ``p50_ns``, ``p99_ns``,
         ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``."""
     def result(self) -> dict[str, Any]:

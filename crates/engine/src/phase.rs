@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tonnage_records::{FileError, PhaseFiles, PhaseResult};
-use tonnage_storage::{Facts, Storage, StorageError};
+use tonnage_storage::{Storage, StorageError};
 use tonnage_workload::{Op, Payload, PhaseSpec, SpecError, Verifier};
 
 use crate::board::{Board, Step, quantile_of, total_heat};
@@ -234,12 +234,6 @@ impl Phase {
     #[must_use]
     pub fn take_result(&self) -> Option<Result<PhaseResult, EngineError>> {
         self.finished.result.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// What the storage did of what it was asked.
-    #[must_use]
-    pub fn facts(&self) -> Facts {
-        self.shared.storage.facts()
     }
 }
 

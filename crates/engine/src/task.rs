@@ -119,11 +119,13 @@ impl Task {
         self.board.set_step(Step::Finishing);
         let transfer_end_ns = monotonic_ns();
         if opened && self.shared.spec.op == Op::Write && self.shared.spec.durability != tonnage_workload::Durability::None {
-            self.finish_step("fsync");
+            let synced = self.lane.sync();
+            self.finish_step("fsync", synced);
         }
         let sync_end_ns = monotonic_ns();
         if opened {
-            self.finish_step("close");
+            let closed = self.lane.close();
+            self.finish_step("close", closed);
         }
         let end_ns = monotonic_ns();
         let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, passes, timed_out } = self.tally;
@@ -146,11 +148,7 @@ impl Task {
     }
 
     fn open(&mut self) -> bool {
-        let opened = match &mut self.lane {
-            Lane::Sync(file) => file.open(),
-            Lane::Queued(queue) => queue.open(),
-        };
-        if let Err(error) = opened {
+        if let Err(error) = self.lane.open() {
             let errno = error.io().and_then(std::io::Error::raw_os_error).unwrap_or(0);
             self.tally.fail(&self.shared, self.number, self.file, 0, errno, error.to_string());
             return false;
@@ -158,13 +156,8 @@ impl Task {
         true
     }
 
-    fn finish_step(&mut self, step: &'static str) {
-        let result = match (&mut self.lane, step) {
-            (Lane::Sync(file), "fsync") => file.sync(),
-            (Lane::Sync(file), _) => file.close(),
-            (Lane::Queued(queue), "fsync") => queue.sync(),
-            (Lane::Queued(queue), _) => queue.close(),
-        };
+    /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.
+    fn finish_step(&mut self, step: &str, result: std::io::Result<()>) {
         if let Err(error) = result {
             let text = format!("{step} failed: {error}");
             self.tally.fail(&self.shared, self.number, self.file, 0, error.raw_os_error().unwrap_or(0), text);

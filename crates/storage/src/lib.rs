@@ -96,6 +96,32 @@ pub enum Lane {
     Queued(Box<dyn Queue>),
 }
 
+impl Lane {
+    /// Opens (and for a write creates) the file.
+    pub fn open(&mut self) -> Result<()> {
+        match self {
+            Self::Sync(file) => file.open(),
+            Self::Queued(queue) => queue.open(),
+        }
+    }
+
+    /// Makes what was written durable (fsync). Only with nothing in flight.
+    pub fn sync(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Sync(file) => file.sync(),
+            Self::Queued(queue) => queue.sync(),
+        }
+    }
+
+    /// Closes the file. Only with nothing in flight.
+    pub fn close(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Sync(file) => file.close(),
+            Self::Queued(queue) => queue.close(),
+        }
+    }
+}
+
 /// One operation at a time. `open` comes first, `close` last; both are inside the clock.
 pub trait File: Send {
     /// Opens (and for a write creates) the file.
