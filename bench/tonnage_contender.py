@@ -58,21 +58,24 @@ class Tonnage:
     def phase(self, load: Load, *, payload: str, verify: bool) -> dict[str, Any]:
         spec = {
             "record": f"{next(self.numbers):04}-{load.op}",
-            "op": load.op,
-            "geometry": {
-                "transfer_size": load.transfer,
-                "block_size": load.file_bytes,
-                "layout": "file-per-task",
-                "access": "random" if load.random else "sequential",
-            },
             "tasks": {"here": load.tasks, "total": load.tasks},
-            "queue_depth": load.depth,
             "limit": {} if load.once else {"time_ns": round(load.seconds * 1e9), "wrap": True},
-            "durability": "none",
-            "cache": "keep",
-            "payload": payload,
-            "verify": verify,
             "seed": SEED,
+            "work": {
+                "kind": "stream",
+                "op": load.op,
+                "geometry": {
+                    "transfer_size": load.transfer,
+                    "block_size": load.file_bytes,
+                    "layout": "file-per-task",
+                    "access": "random" if load.random else "sequential",
+                },
+                "queue_depth": load.depth,
+                "durability": "none",
+                "cache": "keep",
+                "payload": payload,
+                "verify": verify,
+            },
         }
         phase = self.target.start(json.dumps(spec))
         phase.go()

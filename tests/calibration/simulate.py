@@ -36,17 +36,14 @@ def phase(
     record: str, tasks: int, op: str = "write", seconds: float = 0.25, block: int = 1 << 30, **more: Any
 ) -> dict[str, Any]:
     """A PhaseSpec of independent files, limited in time."""
-    spec = {
+    geometry = {"transfer_size": TRANSFER, "block_size": block, "layout": "file-per-task", "access": "sequential"}
+    return {
         "record": record,
-        "op": op,
-        "geometry": {"transfer_size": TRANSFER, "block_size": block, "layout": "file-per-task", "access": "sequential"},
         "tasks": {"first": 0, "here": tasks, "total": tasks},
         "limit": {"time_ns": int(seconds * 1e9), "wrap": True},
-        "durability": "none",
-        "cache": "keep",
         "seed": 1,
+        "work": {"kind": "stream", "op": op, "geometry": geometry, "durability": "none", "cache": "keep", **more},
     }
-    return {**spec, **more}
 
 
 def run_phase(target: Any, spec: dict[str, Any]) -> dict[str, Any]:

@@ -76,12 +76,9 @@ def test_a_file_system_without_o_direct_is_written_through_the_cache_with_a_note
         json.dumps(
             {
                 "record": "0000-write",
-                "op": "write",
-                "geometry": geometry,
                 "tasks": {"here": 1, "total": 1},
-                "durability": "fsync",
-                "cache": "keep",
                 "seed": 1,
+                "work": {"kind": "stream", "op": "write", "geometry": geometry, "durability": "fsync", "cache": "keep"},
             }
         )
     )

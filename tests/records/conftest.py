@@ -60,11 +60,14 @@ def simulated(tmp_path: Path) -> Run:
     target = native.Target(json.dumps({"kind": "sim", "knee": 2, "seed": 5}), series_directory=str(writer.path))
     for trial, tasks in enumerate((1, 3)):
         spec = {
-            "record": f"{trial:04d}-write", "op": "write", "tasks": {"first": 0, "here": tasks, "total": tasks},
-            "geometry": {
-                "transfer_size": 1 << 20, "block_size": 1 << 30, "layout": "file-per-task", "access": "random",
+            "record": f"{trial:04d}-write", "tasks": {"first": 0, "here": tasks, "total": tasks},
+            "limit": {"time_ns": 500_000_000, "wrap": True}, "seed": 1,
+            "work": {
+                "kind": "stream", "op": "write", "durability": "fsync", "cache": "keep",
+                "geometry": {
+                    "transfer_size": 1 << 20, "block_size": 1 << 30, "layout": "file-per-task", "access": "random",
+                },
             },
-            "limit": {"time_ns": 500_000_000, "wrap": True}, "durability": "fsync", "cache": "keep", "seed": 1,
         }  # fmt: skip
         phase = target.start(json.dumps(spec))
         phase.go()

@@ -10,6 +10,7 @@ mod ceiling;
 mod clock;
 mod phase;
 mod queued;
+mod stream;
 mod supervisor;
 mod sync;
 mod task;

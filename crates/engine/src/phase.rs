@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tonnage_records::{FileError, PhaseFiles, PhaseResult};
 use tonnage_storage::{Storage, StorageError};
-use tonnage_workload::{Op, Payload, PhaseSpec, SpecError, Verifier};
+use tonnage_workload::{PhaseSpec, SpecError};
 
 use crate::board::{Board, Step, quantile_of, total_heat};
 use crate::clock::Clock;
 use crate::supervisor::{Recent, Supervisor};
-use crate::task::{Outcome, Shared, Task};
+use crate::task::{Outcome, Shared, Task, crew_for};
 
 /// Stack of a task's thread: the loop needs a few kB; 256 tasks must stay small.
 const STACK_BYTES: usize = 256 << 10;
@@ -146,17 +146,11 @@ impl Phase {
     /// With `files`, the series and histograms are kept there.
     pub fn prepare(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
         spec.check()?;
-        let residency = if spec.op == Op::Read {
-            let numbers: Vec<u32> = files_of(&spec);
-            require_length(storage.as_ref(), &spec, &numbers)?;
-            Some(storage.settle(&numbers, spec.cache)?)
-        } else {
-            None
-        };
-        let verifier = spec.verify.then(|| Verifier::new(Payload::new(spec.payload, spec.seed)));
+        let crew = crew_for(&spec)?;
+        let residency = crew.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
             storage,
-            verifier,
+            crew,
             clock: Clock::new(),
             stop: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
@@ -248,24 +242,6 @@ impl Drop for Phase {
             while !self.wait(Duration::from_secs(1)) {}
         }
     }
-}
-
-fn files_of(spec: &PhaseSpec) -> Vec<u32> {
-    let tasks = spec.tasks.first..spec.tasks.first + spec.tasks.here;
-    let mut files: Vec<u32> = tasks.map(|task| spec.geometry.file(task)).collect();
-    files.dedup();
-    files
-}
-
-fn require_length(storage: &dyn Storage, spec: &PhaseSpec, files: &[u32]) -> Result<(), StorageError> {
-    let needed = spec.geometry.file_bytes(spec.tasks.total);
-    for &file in files {
-        let actual = storage.length(file)?;
-        if actual < needed {
-            return Err(StorageError::TooShort { file, needed, actual });
-        }
-    }
-    Ok(())
 }
 
 type Boards = Arc<[Arc<Board>]>;

@@ -77,7 +77,7 @@ impl Supervisor {
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
         let events = sampler.finish(&outcomes)?;
         let mut total = LatencyRecorder::new();
-        let mut verify = self.shared.verifier.is_some().then(VerifyResult::default);
+        let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
         let timed_out = outcomes.iter().any(|outcome| outcome.timed_out);
         let mut tasks = Vec::with_capacity(outcomes.len());
@@ -93,7 +93,7 @@ impl Supervisor {
             tasks.push(outcome.result);
         }
         let Facts { direct, flags, notes } = self.shared.storage.facts();
-        Ok(PhaseResult {
+        let mut result = PhaseResult {
             stop_reason: match () {
                 () if first_error.is_some() => StopReason::Error,
                 () if self.shared.interrupted.load(Ordering::Relaxed) => StopReason::Interrupted,
@@ -109,13 +109,19 @@ impl Supervisor {
                 cached_before_bytes: residency.cached_bytes,
                 examined_bytes: residency.examined_bytes,
                 device_bytes: usage.device_read_bytes,
+                hole_bytes: None,
             }),
             verify,
             first_error,
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message }).collect(),
             events,
-        })
+            parts: Vec::new(),
+            follow: None,
+            copies: Vec::new(),
+        };
+        self.shared.crew.after(&mut result);
+        Ok(result)
     }
 }
 

@@ -6,28 +6,30 @@ use std::sync::atomic::Ordering;
 use tonnage_storage::{File, Lane};
 use tonnage_workload::{Durability, Op, Verifier};
 
-use crate::task::{Task, describe};
+use crate::stream::StreamWorker;
+use crate::task::{Desk, describe};
 
 /// Moves transfers until the block is done, the time is up, or someone says stop.
 ///
 /// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
 /// nanoseconds of taking the next offset and stamping the payload. Where reads are verified, the check is outside the
 /// latency (but inside the phase).
-pub fn transfer(task: &mut Task) {
-    match (task.shared.spec.op, task.shared.verifier.is_some()) {
-        (Op::Write, _) => run::<true, false>(task),
-        (Op::Read, false) => run::<false, false>(task),
-        (Op::Read, true) => run::<false, true>(task),
+pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
+    match (worker.stream.op, worker.verifier.is_some()) {
+        (Op::Write, _) => run::<true, false>(worker, desk),
+        (Op::Read, false) => run::<false, false>(worker, desk),
+        (Op::Read, true) => run::<false, true>(worker, desk),
     }
 }
 
-fn run<const WRITE: bool, const VERIFY: bool>(task: &mut Task) {
-    let Task { shared, board, number, file, transfer_size, lane, memory, arena, tally, .. } = task;
+fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &mut Desk) {
+    let StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
+    let (shared, number) = (std::sync::Arc::clone(&desk.shared), desk.number);
     let (spec, clock) = (&shared.spec, shared.clock);
-    let mut offsets = spec.geometry.offsets(*number, spec.tasks.total, spec.seed);
-    let quota = if spec.limit.wrap { u64::MAX } else { spec.geometry.operations() };
-    let sync_each = WRITE && spec.durability == Durability::FsyncEach;
+    let mut offsets = stream.geometry.offsets(number, spec.tasks.total, spec.seed);
+    let quota = if spec.limit.wrap { u64::MAX } else { stream.geometry.operations() };
+    let sync_each = WRITE && stream.durability == Durability::FsyncEach;
     let mut last = clock.ticks();
     let deadline = spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
     let mut done = 0;
@@ -45,22 +47,22 @@ fn run<const WRITE: bool, const VERIFY: bool>(task: &mut Task) {
         let now = clock.ticks();
         if let Err(error) = moved {
             let errno = error.raw_os_error().unwrap_or(0);
-            tally.fail(shared, *number, *file, offset, errno, describe(spec.op, &error));
+            desk.fail(*file, offset, errno, describe(stream.op, &error));
             break;
         }
-        tally.record(board, clock.ns_between(last, now), *transfer_size as u64);
+        desk.tally.record(&desk.board, clock.ns_between(last, now), *transfer_size as u64);
         done += 1;
         last = now;
         if VERIFY {
-            verify(tally, shared.verifier.as_ref(), &memory[..*transfer_size], *number, *file, offset);
+            verify(&mut desk.tally, verifier.as_ref(), &memory[..*transfer_size], number, *file, offset);
             last = clock.ticks();
         }
         if now >= deadline {
-            tally.timed_out = true;
+            desk.tally.timed_out = true;
             break;
         }
     }
-    tally.passes = offsets.passes();
+    *passes = offsets.passes();
 }
 
 #[inline]

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, TaskResult};
-use tonnage_storage::{Buffer, Lane, OpenRequest, Storage, StorageError};
-use tonnage_workload::{Arena, Op, Payload, PayloadKind, PhaseSpec, Verifier};
+use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, PhaseResult, Role, TaskResult};
+use tonnage_storage::{Residency, Storage, StorageError};
+use tonnage_workload::{Op, PhaseSpec, Verifier, Work};
 
 use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
-use crate::{queued, sync};
+use crate::stream::StreamCrew;
 
 /// Damaged places a task remembers; more are counted only.
 pub const DAMAGE_KEPT: usize = 16;
@@ -18,7 +18,7 @@ pub const DAMAGE_KEPT: usize = 16;
 pub struct Shared {
     pub spec: PhaseSpec,
     pub storage: Arc<dyn Storage>,
-    pub verifier: Option<Verifier>,
+    pub crew: Box<dyn Crew>,
     pub clock: Clock,
     /// Set when the tasks are to end after the operation in hand.
     pub stop: AtomicBool,
@@ -42,16 +42,56 @@ pub struct Outcome {
 
 /// A task that is ready to start: nothing is allocated after this.
 pub struct Task {
+    desk: Desk,
+    worker: Box<dyn Worker>,
+}
+
+/// What every worker has at hand.
+pub struct Desk {
     pub shared: Arc<Shared>,
     pub board: Arc<Board>,
+    /// The task's number in the trial.
     pub number: u32,
-    pub file: u32,
-    pub transfer_size: usize,
-    pub lane: Lane,
-    /// Memory of a synchronous lane; a queue owns its own.
-    pub memory: Option<Buffer>,
-    pub arena: Option<Arena>,
     pub tally: Tally,
+}
+
+/// One kind of workload in this engine: made once a phase; what the phase's tasks share is in it.
+pub trait Crew: Send + Sync {
+    /// Before the tasks are prepared: checks what must be there, and brings the cache into the state asked for.
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError>;
+
+    /// Gives a task its part, ready to start: memory touched, lane prepared.
+    fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError>;
+
+    /// Adds what only this kind knows to the result.
+    fn after(&self, _result: &mut PhaseResult) {}
+}
+
+/// One task's part of a phase, in the four steps that its record tells apart. All are inside the clock.
+pub trait Worker: Send {
+    /// What it is in the trial.
+    fn role(&self) -> Role {
+        Role::Work
+    }
+
+    /// Whether there is something to transfer; a failure is told to the tally.
+    fn open(&mut self, _desk: &mut Desk) -> bool {
+        true
+    }
+
+    /// All operations: until they are done, the time is up, or someone says stop.
+    fn transfer(&mut self, desk: &mut Desk);
+
+    /// Makes what was written durable.
+    fn sync(&mut self, _desk: &mut Desk) {}
+
+    /// The end.
+    fn close(&mut self, _desk: &mut Desk) {}
+
+    /// Whether it began its part again.
+    fn wrapped(&self, _operations: u64) -> bool {
+        false
+    }
 }
 
 /// What a task counts in its loop.
@@ -62,35 +102,13 @@ pub struct Tally {
     pub damage: Vec<DamageAt>,
     pub damaged_operations: u64,
     pub checked_bytes: u64,
-    pub passes: u64,
     pub timed_out: bool,
 }
 
 impl Task {
-    /// Gets everything a task needs: lane, memory filled with its payload, histogram.
+    /// Gets everything a task needs.
     pub fn prepare(shared: Arc<Shared>, board: Arc<Board>, number: u32) -> Result<Self, StorageError> {
-        let spec = &shared.spec;
-        let (transfer_size, depth) = (spec.geometry.transfer_size as usize, spec.queue_depth as usize);
-        let file = spec.geometry.file(number);
-        let mut lane = shared.storage.lane(&OpenRequest {
-            file,
-            op: spec.op,
-            file_bytes: spec.geometry.file_bytes(spec.tasks.total),
-            transfer_size,
-            queue_depth: depth,
-        })?;
-        let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
-        let kind = if spec.op == Op::Write { spec.payload } else { PayloadKind::Constant };
-        let mut memory = Buffer::new(Payload::arena_bytes(kind, transfer_size, slots))?;
-        let arena =
-            (spec.op == Op::Write).then(|| Arena::fill(Payload::new(kind, spec.seed), number, transfer_size, slots, &mut memory));
-        let memory = match &mut lane {
-            Lane::Sync(_) => Some(memory),
-            Lane::Queued(queue) => {
-                queue.set_memory(memory)?;
-                None
-            }
-        };
+        let worker = shared.crew.worker(&shared, number)?;
         let tally = Tally {
             recorder: LatencyRecorder::new(),
             errors: 0,
@@ -98,70 +116,60 @@ impl Task {
             damage: Vec::with_capacity(DAMAGE_KEPT),
             damaged_operations: 0,
             checked_bytes: 0,
-            passes: 0,
             timed_out: false,
         };
-        Ok(Self { shared, board, number, file, transfer_size, lane, memory, arena, tally })
+        Ok(Self { desk: Desk { shared, board, number, tally }, worker })
     }
 
     /// Opens, transfers, syncs and closes: the part inside the clock.
-    pub fn run(mut self) -> Outcome {
+    pub fn run(self) -> Outcome {
+        let Self { mut desk, mut worker } = self;
         let start_ns = monotonic_ns();
-        let opened = self.open();
+        let opened = worker.open(&mut desk);
         let open_end_ns = monotonic_ns();
-        self.board.set_step(Step::Transferring);
+        desk.board.set_step(Step::Transferring);
         if opened {
-            match self.lane {
-                Lane::Sync(_) => sync::transfer(&mut self),
-                Lane::Queued(_) => queued::transfer(&mut self),
-            }
+            worker.transfer(&mut desk);
         }
-        self.board.set_step(Step::Finishing);
+        desk.board.set_step(Step::Finishing);
         let transfer_end_ns = monotonic_ns();
-        if opened && self.shared.spec.op == Op::Write && self.shared.spec.durability != tonnage_workload::Durability::None {
-            let synced = self.lane.sync();
-            self.finish_step("fsync", synced);
+        if opened {
+            worker.sync(&mut desk);
         }
         let sync_end_ns = monotonic_ns();
         if opened {
-            let closed = self.lane.close();
-            self.finish_step("close", closed);
+            worker.close(&mut desk);
         }
         let end_ns = monotonic_ns();
-        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, passes, timed_out } = self.tally;
+        let Desk { board, number, tally, .. } = desk;
+        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out } = tally;
         let result = TaskResult {
-            task: self.number,
+            task: number,
+            role: worker.role(),
             start_ns,
             end_ns,
             open_ns: open_end_ns - start_ns,
             transfer_ns: transfer_end_ns - open_end_ns,
             sync_ns: sync_end_ns - transfer_end_ns,
             close_ns: end_ns - sync_end_ns,
-            bytes: self.board.bytes(),
-            operations: self.board.operations(),
+            bytes: board.bytes(),
+            operations: board.operations(),
             errors,
             damaged_operations,
-            wrapped: passes > 1 || (passes == 1 && self.board.operations() > self.shared.spec.geometry.operations()),
+            wrapped: worker.wrapped(board.operations()),
             latency: recorder.summary(),
         };
         Outcome { result, recorder, error, damage, checked_bytes, timed_out }
     }
+}
 
-    fn open(&mut self) -> bool {
-        if let Err(error) = self.lane.open() {
-            let errno = error.io().and_then(std::io::Error::raw_os_error).unwrap_or(0);
-            self.tally.fail(&self.shared, self.number, self.file, 0, errno, error.to_string());
-            return false;
-        }
-        true
-    }
-
-    /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.
-    fn finish_step(&mut self, step: &str, result: std::io::Result<()>) {
-        if let Err(error) = result {
-            let text = format!("{step} failed: {error}");
-            self.tally.fail(&self.shared, self.number, self.file, 0, error.raw_os_error().unwrap_or(0), text);
-        }
+impl Desk {
+    /// Counts a failed operation, keeps the first, and asks all tasks to stop: the trial has failed.
+    #[cold]
+    pub fn fail(&mut self, file: u32, offset: u64, errno: i32, message: String) {
+        self.tally.errors += 1;
+        self.tally.error.get_or_insert(ErrorAt { task: self.number, file, offset, errno, message });
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -173,14 +181,6 @@ impl Tally {
         board.count(latency_ns, bytes);
     }
 
-    /// Counts a failed operation, keeps the first, and asks all tasks to stop: the trial has failed.
-    #[cold]
-    pub fn fail(&mut self, shared: &Shared, task: u32, file: u32, offset: u64, errno: i32, message: String) {
-        self.errors += 1;
-        self.error.get_or_insert(ErrorAt { task, file, offset, errno, message });
-        shared.stop.store(true, Ordering::Relaxed);
-    }
-
     /// Checks a transfer that was read; damage is counted, never fatal, so that all of it is found.
     #[inline]
     pub fn verify(&mut self, verifier: &Verifier, transfer: &[u8], task: u32, file: u32, offset: u64) {
@@ -190,6 +190,16 @@ impl Tally {
             if self.damage.len() < DAMAGE_KEPT {
                 self.damage.push(DamageAt { task, file, offset: damage.offset, what: damage.what.to_owned() });
             }
+        }
+    }
+}
+
+/// The crew that does `work`.
+pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
+    match &spec.work {
+        Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
+        Work::Files(_) | Work::Tail(_) | Work::Command(_) => {
+            Err(StorageError::Unsupported("this build does only streams".to_owned()))
         }
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{DirectMode, Fault, Faulty, StorageKind, TargetSpec, open};
-use tonnage_workload::{Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, PayloadKind, PhaseSpec, TaskRange};
+use tonnage_workload::{
+    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, Stream, TaskRange, Work,
+};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -15,24 +17,34 @@ const TRANSFER: u64 = 4096;
 fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
     PhaseSpec {
         record: "0000-fault".to_owned(),
-        op,
-        geometry: Geometry {
-            transfer_size: TRANSFER,
-            block_size: 100 * TRANSFER,
-            segments: 1,
-            layout: Layout::FilePerTask,
-            access: Access::Sequential,
-        },
         tasks: TaskRange { first: 0, here: 1, total: 1 },
-        queue_depth,
         limit: Limit::default(),
-        durability: Durability::Fsync,
-        cache: CachePolicy::Keep,
-        payload: PayloadKind::Unique,
-        verify: op == Op::Read,
+        pace: Pace::default(),
         seed: 5,
         interval_ns: 10_000_000,
+        work: Work::Stream(Stream {
+            op,
+            geometry: Geometry {
+                transfer_size: TRANSFER,
+                block_size: 100 * TRANSFER,
+                segments: 1,
+                layout: Layout::FilePerTask,
+                access: Access::Sequential,
+            },
+            queue_depth,
+            durability: Durability::Fsync,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: op == Op::Read,
+        }),
     }
+}
+
+/// `spec` with its stream changed.
+fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec {
+    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
+    change(stream);
+    spec
 }
 
 fn run(faults: Vec<Fault>, specs: &[PhaseSpec]) -> PhaseResult {
@@ -89,7 +101,7 @@ fn a_flipped_bit_is_found_by_verification_and_by_nothing_else() {
     for depth in [1, 8] {
         let write = spec(Op::Write, depth);
         let read = spec(Op::Read, depth);
-        let trusting = PhaseSpec { verify: false, ..read.clone() };
+        let trusting = streaming(read.clone(), |stream| stream.verify = false);
         let result = run(vec![Fault::FlipEvery { nth: 10 }], &[write.clone(), read]);
         assert_eq!(result.verify.expect("verified").damaged_operations, 10, "depth {depth}");
         assert_eq!(result.stop_reason, StopReason::Size, "all damage is counted");

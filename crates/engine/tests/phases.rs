@@ -8,7 +8,8 @@ use tonnage_engine::{EngineError, Phase};
 use tonnage_records::{PhaseFiles, PhaseResult, StopReason, read_histograms, read_table};
 use tonnage_storage::{DirectMode, Scratch, Storage, StorageError, StorageKind, TargetSpec, open};
 use tonnage_workload::{
-    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, PayloadKind, PhaseSpec, SpecError, TaskRange,
+    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, SpecError, Stream, TaskRange,
+    Work,
 };
 
 const MIB: u64 = 1 << 20;
@@ -16,24 +17,34 @@ const MIB: u64 = 1 << 20;
 fn spec(op: Op, tasks: u32) -> PhaseSpec {
     PhaseSpec {
         record: "0000-test".to_owned(),
-        op,
-        geometry: Geometry {
-            transfer_size: 64 << 10,
-            block_size: 4 * MIB,
-            segments: 1,
-            layout: Layout::FilePerTask,
-            access: Access::Sequential,
-        },
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
-        queue_depth: 1,
         limit: Limit::default(),
-        durability: Durability::None,
-        cache: CachePolicy::Keep,
-        payload: PayloadKind::Unique,
-        verify: false,
+        pace: Pace::default(),
         seed: 5,
         interval_ns: 10_000_000,
+        work: Work::Stream(Stream {
+            op,
+            geometry: Geometry {
+                transfer_size: 64 << 10,
+                block_size: 4 * MIB,
+                segments: 1,
+                layout: Layout::FilePerTask,
+                access: Access::Sequential,
+            },
+            queue_depth: 1,
+            durability: Durability::None,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: false,
+        }),
     }
+}
+
+/// `spec` with its stream changed.
+fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec {
+    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
+    change(stream);
+    spec
 }
 
 fn run(storage: &Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> PhaseResult {
@@ -71,12 +82,18 @@ fn what_is_written_reads_back_verified_in_every_order_and_layout() {
             for (access, depth) in [(Access::Random, 1), (Access::Strided, 8), (Access::Sequential, 3)] {
                 let (_parent, scratch, storage) = on_disk(kind);
                 let mut write = spec(Op::Write, 3);
-                write.geometry = Geometry { layout, access, segments: 2, ..write.geometry };
-                write.queue_depth = depth;
+                let geometry = |old: &Geometry| Geometry { layout, access, segments: 2, ..old.clone() };
+                write = streaming(write, |stream| {
+                    stream.geometry = geometry(&stream.geometry);
+                    stream.queue_depth = depth;
+                });
                 let written = run(&storage, write.clone(), None);
                 assert_eq!(written.stop_reason, StopReason::Size);
                 assert_eq!(written.tasks.iter().map(|task| task.bytes).sum::<u64>(), 3 * 8 * MIB);
-                let read = PhaseSpec { op: Op::Read, verify: true, ..write };
+                let read = streaming(write, |stream| {
+                    stream.op = Op::Read;
+                    stream.verify = true;
+                });
                 let result = run(&storage, read, None);
                 let verify = result.verify.expect("verified");
                 assert_eq!((verify.checked_bytes, verify.damaged_operations), (3 * 8 * MIB, 0), "{kind:?} {layout:?} {access:?}");
@@ -96,7 +113,7 @@ fn every_damaged_transfer_is_counted_and_the_first_places_are_named() {
     for transfer in 0..40 {
         std::os::unix::fs::FileExt::write_all_at(&file, b"rot", transfer * (64 << 10) + 100).expect("a damaged byte");
     }
-    let result = run(&storage, PhaseSpec { verify: true, ..spec(Op::Read, 1) }, None);
+    let result = run(&storage, streaming(spec(Op::Read, 1), |stream| stream.verify = true), None);
     let verify = result.verify.expect("verified");
     assert_eq!(verify.damaged_operations, 40);
     assert_eq!(verify.first_damage.len(), 16);
@@ -172,7 +189,7 @@ fn a_read_of_what_is_not_there_fails_before_the_start_line() {
     assert!(missing.to_string().contains("data.00000000"), "{missing}");
     run(&storage, spec(Op::Write, 1), None);
     let mut longer = spec(Op::Read, 1);
-    longer.geometry.block_size = 8 * MIB;
+    longer = streaming(longer, |stream| stream.geometry.block_size = 8 * MIB);
     let error = Phase::prepare(storage, longer, None).err().expect("too short");
     assert!(matches!(
         error,
@@ -184,7 +201,7 @@ fn a_read_of_what_is_not_there_fails_before_the_start_line() {
 fn a_contradiction_is_refused_before_anything_happens() {
     let storage = open(&TargetSpec { kind: StorageKind::Null, directory: None, direct: DirectMode::No }).expect("null");
     let mut wrong = spec(Op::Write, 1);
-    wrong.geometry.block_size = 100_000;
+    wrong = streaming(wrong, |stream| stream.geometry.block_size = 100_000);
     let error = Phase::prepare(storage, wrong, None).err().expect("refused");
     assert!(matches!(error, EngineError::Spec(SpecError::NotMultiple { .. })));
 }
@@ -192,7 +209,7 @@ fn a_contradiction_is_refused_before_anything_happens() {
 #[test]
 fn fsync_is_inside_the_clock_and_told_apart() {
     let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
-    let result = run(&storage, PhaseSpec { durability: Durability::Fsync, ..spec(Op::Write, 1) }, None);
+    let result = run(&storage, streaming(spec(Op::Write, 1), |stream| stream.durability = Durability::Fsync), None);
     let task = &result.tasks[0];
     assert!(task.sync_ns > 0);
     let steps = task.open_ns + task.transfer_ns + task.sync_ns + task.close_ns;
@@ -202,7 +219,7 @@ fn fsync_is_inside_the_clock_and_told_apart() {
 #[test]
 fn a_read_tells_what_was_cached_before_it() {
     let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
-    run(&storage, PhaseSpec { durability: Durability::Fsync, ..spec(Op::Write, 1) }, None);
+    run(&storage, streaming(spec(Op::Write, 1), |stream| stream.durability = Durability::Fsync), None);
     let warm = run(&storage, spec(Op::Read, 1), None).cache.expect("a read phase");
     assert_eq!(warm.examined_bytes, Some(4 * MIB));
     assert_eq!(warm.cached_before_bytes, Some(4 * MIB));

@@ -11,4 +11,7 @@ mod table;
 pub use files::{FileError, PhaseFiles, SeriesRow};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use read::{TaggedCounts, read_histograms, read_table};
-pub use result::{CacheFacts, DamageAt, ErrorAt, Event, LatencySummary, Note, PhaseResult, StopReason, TaskResult, VerifyResult};
+pub use result::{
+    CacheFacts, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult, Role, StopReason,
+    TaskResult, VerifyResult,
+};

@@ -74,6 +74,8 @@ pub struct CacheFacts {
     pub examined_bytes: Option<u64>,
     /// Bytes the kernel fetched from a device for this process during the phase; `None` if it does not say.
     pub device_bytes: Option<u64>,
+    /// Bytes of the files that no block holds, which read as zeros at the speed of memory; `None` if it is not known.
+    pub hole_bytes: Option<u64>,
 }
 
 /// A fallback that was taken, or a fact a finding may stand on.
@@ -98,11 +100,73 @@ pub struct Event {
     pub duration_ns: Option<u64>,
 }
 
+/// What a task is in its trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Its bytes and operations are what the trial measures.
+    #[default]
+    Work,
+    /// It follows what others write: kept apart, and in no total of the trial.
+    Follow,
+}
+
+/// What one kind of operation did in a phase that mixes several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct Part {
+    /// `write` or `read`.
+    pub op: String,
+    pub bytes: u64,
+    pub operations: u64,
+    pub latency: LatencySummary,
+}
+
+/// How readers followed a writer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct FollowResult {
+    pub readers: u32,
+    /// Read by all readers.
+    pub bytes: u64,
+    /// Time from the end of a transfer's write to the end of its read, over all readers' reads (`_ns` as everywhere).
+    pub lag: LatencySummary,
+    /// The furthest that a reader was behind the writer.
+    pub max_lag_bytes: u64,
+    /// How often readers found nothing to read.
+    pub waits: u64,
+}
+
+/// One copy of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct CopyResult {
+    pub copy: u32,
+    pub task: u32,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// What it returned; `None` where a signal ended it, or it never started.
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Why it never started.
+    pub error: Option<String>,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+    pub max_resident_bytes: u64,
+    /// Bytes through read and write calls, and bytes that went from and to devices, of it and the children it waited
+    /// for (`/proc/<pid>/io`); `None` where the kernel does not say.
+    pub read_call_bytes: Option<u64>,
+    pub write_call_bytes: Option<u64>,
+    pub device_read_bytes: Option<u64>,
+    pub device_write_bytes: Option<u64>,
+}
+
 /// One task's part of a phase. `start_ns` and `end_ns` are on the run's clock, the rest are durations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "docs/record-format.md")]
 pub struct TaskResult {
     pub task: u32,
+    pub role: Role,
     pub start_ns: u64,
     pub end_ns: u64,
     pub open_ns: u64,
@@ -136,4 +200,10 @@ pub struct PhaseResult {
     pub facts: BTreeMap<String, bool>,
     pub notes: Vec<Note>,
     pub events: Vec<Event>,
+    /// One for each kind of operation, where a phase mixes several.
+    pub parts: Vec<Part>,
+    /// Of a `tail` phase with readers.
+    pub follow: Option<FollowResult>,
+    /// Of a `command` phase, by number.
+    pub copies: Vec<CopyResult>,
 }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io;
 
-use tonnage_records::{ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles, StopReason, TaskResult};
-use tonnage_workload::{Durability, Offsets, Op, PhaseSpec};
+use tonnage_records::{ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles, Role, StopReason, TaskResult};
+use tonnage_workload::{Durability, Offsets, Op, PhaseSpec, Stream};
 
 use crate::burst::Burst;
 use crate::chance::Chance;
@@ -83,6 +83,7 @@ struct Flight {
 struct Race<'a> {
     model: &'a ModelSpec,
     spec: &'a PhaseSpec,
+    stream: &'a Stream,
     storage: Storage<'a>,
     chance: Chance,
     stalls: Stalls,
@@ -103,13 +104,14 @@ struct Race<'a> {
 pub(crate) fn run(
     model: &ModelSpec,
     spec: &PhaseSpec,
+    stream: &Stream,
     start_ns: u64,
     storage: Storage,
     files: Option<PhaseFiles>,
 ) -> Result<Finish, FileError> {
     let tasks = spec.tasks;
     let mut sampler = Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns);
-    let mut race = Race::new(model, spec, start_ns, storage);
+    let mut race = Race::new(model, spec, stream, start_ns, storage);
     let mut due = BinaryHeap::with_capacity(race.flights.len());
     for flight in 0..race.flights.len() {
         match race.issue(flight, start_ns) {
@@ -136,16 +138,17 @@ pub(crate) fn run(
 }
 
 impl<'a> Race<'a> {
-    fn new(model: &'a ModelSpec, spec: &'a PhaseSpec, start_ns: u64, storage: Storage<'a>) -> Self {
-        let (tasks, depth) = (spec.tasks, spec.queue_depth);
+    fn new(model: &'a ModelSpec, spec: &'a PhaseSpec, stream: &'a Stream, start_ns: u64, storage: Storage<'a>) -> Self {
+        let (tasks, depth) = (spec.tasks, stream.queue_depth);
         let mut chance = Chance::new(model.seed, &spec.record, spec.seed);
-        let mut pace = Pace::new(model, spec.op, spec.geometry.transfer_size, start_ns, &mut chance);
+        let mut pace = Pace::new(model, stream.op, stream.geometry.transfer_size, start_ns, &mut chance);
         let in_flight = u64::from(tasks.total) * u64::from(depth);
         pace.refresh(start_ns, in_flight);
         let stall_chance = Chance::new(!model.seed, &spec.record, spec.seed);
         let mut race = Self {
             model,
             spec,
+            stream,
             chance,
             stalls: Stalls::new(model.stall_every_ns, model.stall_ns, stall_chance, start_ns),
             pace,
@@ -170,7 +173,7 @@ impl<'a> Race<'a> {
     }
 
     fn add_runner(&mut self, number: u32, start_ns: u64) {
-        let (geometry, tasks) = (&self.spec.geometry, self.spec.tasks);
+        let (geometry, tasks) = (&self.stream.geometry, self.spec.tasks);
         let file = geometry.file(number);
         if self.files.last().is_none_or(|last| last.number != file) {
             let state = self.storage.files.by_number.get(&file).cloned().unwrap_or_default();
@@ -210,7 +213,7 @@ impl<'a> Race<'a> {
         let (slowness, file) = (runner.slowness, runner.file);
         let first_pass = runner.offsets.passes() == 0;
         let offset = runner.offsets.next_offset();
-        let (mean_ns, from_device) = match self.spec.op {
+        let (mean_ns, from_device) = match self.stream.op {
             Op::Write => (self.write_ns(now_ns), true),
             Op::Read if self.is_hit(file, offset, first_pass) => (self.pace.cache_ns(), false),
             Op::Read => (self.pace.device_ns(now_ns), true),
@@ -231,12 +234,12 @@ impl<'a> Race<'a> {
 
     #[inline]
     fn write_ns(&mut self, now_ns: u64) -> f64 {
-        let sync_ns = if self.spec.durability == Durability::FsyncEach { self.model.fsync_ns as f64 } else { 0.0 };
+        let sync_ns = if self.stream.durability == Durability::FsyncEach { self.model.fsync_ns as f64 } else { 0.0 };
         if self.model.burst_bytes == 0 {
             return sync_ns + self.pace.device_ns(now_ns);
         }
         self.storage.burst.drain(now_ns, self.pace.device_bytes_per_s);
-        let taken = self.storage.burst.take(self.spec.geometry.transfer_size);
+        let taken = self.storage.burst.take(self.stream.geometry.transfer_size);
         sync_ns + if taken { self.pace.burst_ns(now_ns) } else { self.pace.device_ns(now_ns) }
     }
 
@@ -247,8 +250,8 @@ impl<'a> Race<'a> {
         if self.model.fault_every > 0 && self.storage.operations.is_multiple_of(self.model.fault_every) {
             return EIO;
         }
-        if self.spec.op == Op::Write {
-            let (size, file) = (self.spec.geometry.transfer_size, &mut self.files[file]);
+        if self.stream.op == Op::Write {
+            let (size, file) = (self.stream.geometry.transfer_size, &mut self.files[file]);
             if first_pass {
                 let grown = (file.first_pass + size).saturating_sub(file.allocated);
                 if self.model.full_after_bytes.is_some_and(|full| self.allocated + grown > full) {
@@ -267,7 +270,7 @@ impl<'a> Race<'a> {
     #[inline]
     fn complete(&mut self, flight: usize, now_ns: u64, sampler: &mut Sampler) {
         let Flight { runner: index, offset, started_ns, errno, from_device } = self.flights[flight];
-        let size = self.spec.geometry.transfer_size;
+        let size = self.stream.geometry.transfer_size;
         let runner = &mut self.runners[index];
         runner.end_ns = now_ns;
         runner.timed_out |= now_ns >= self.deadline_ns;
@@ -291,7 +294,7 @@ impl<'a> Race<'a> {
         let runner = &mut self.runners[index];
         runner.errors += 1;
         self.stopping = true;
-        let verb = if self.spec.op == Op::Write { "write" } else { "read" };
+        let verb = if self.stream.op == Op::Write { "write" } else { "read" };
         let (task, file) = (runner.number, self.files[runner.file].number);
         let message = format!("{verb} failed: {}", io::Error::from_raw_os_error(errno));
         self.first_error.get_or_insert(ErrorAt { task, file, offset, errno, message });
@@ -305,7 +308,7 @@ impl<'a> Race<'a> {
     }
 
     fn finish(mut self, start_ns: u64, sampler: Sampler) -> Result<Finish, FileError> {
-        let syncs = self.spec.op == Op::Write && self.spec.durability != Durability::None;
+        let syncs = self.stream.op == Op::Write && self.stream.durability != Durability::None;
         let (mut tasks, mut total) = (Vec::with_capacity(self.runners.len()), LatencyRecorder::new());
         for runner in &self.runners {
             let mean_ns = if syncs { self.model.fsync_ns as f64 } else { 0.0 };
@@ -313,6 +316,7 @@ impl<'a> Race<'a> {
             total.add(&runner.recorder);
             tasks.push(TaskResult {
                 task: runner.number,
+                role: Role::Work,
                 start_ns,
                 end_ns: runner.end_ns + sync_ns,
                 open_ns: 0,
@@ -323,7 +327,7 @@ impl<'a> Race<'a> {
                 operations: runner.operations,
                 errors: runner.errors,
                 damaged_operations: 0,
-                wrapped: runner.operations > self.spec.geometry.operations(),
+                wrapped: runner.operations > self.stream.geometry.operations(),
                 latency: runner.recorder.summary(),
             });
         }

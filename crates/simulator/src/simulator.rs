@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use tonnage_records::{CacheFacts, FileError, PhaseFiles, PhaseResult, VerifyResult};
-use tonnage_workload::{CachePolicy, Op, PhaseSpec, SpecError};
+use tonnage_workload::{CachePolicy, Op, PhaseSpec, SpecError, Stream, Work};
 
 use crate::burst::Burst;
 use crate::files::Files;
@@ -23,6 +23,9 @@ pub enum SimulatorError {
     /// The record could not be written.
     #[error(transparent)]
     Files(#[from] FileError),
+    /// A workload that the model does not have.
+    #[error("this build simulates only streams")]
+    Unknown,
     /// A read of what was not written.
     #[error("file {file} has {actual} bytes and the read needs {needed}; write it first, with the same sizes")]
     TooShort {
@@ -80,12 +83,13 @@ impl Simulator {
     /// histograms are kept there.
     pub fn run(&mut self, spec: &PhaseSpec, files: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
+        let Work::Stream(stream) = &spec.work else { return Err(SimulatorError::Unknown) };
         let mut numbers: Vec<u32> =
-            (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(|task| spec.geometry.file(task)).collect();
+            (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(|task| stream.geometry.file(task)).collect();
         numbers.dedup();
-        if spec.op == Op::Read {
-            self.require_length(spec, &numbers)?;
-            if spec.cache == CachePolicy::Drop {
+        if stream.op == Op::Read {
+            self.require_length(spec.tasks.total, stream, &numbers)?;
+            if stream.cache == CachePolicy::Drop {
                 self.files.drop_cached(&numbers);
             }
         }
@@ -98,17 +102,18 @@ impl Simulator {
             operations: &mut self.operations,
             refills: examined_bytes <= self.model.cache_bytes,
         };
-        let finish = race::run(&self.model, spec, self.now_ns, storage, files)?;
+        let finish = race::run(&self.model, spec, stream, self.now_ns, storage, files)?;
         self.now_ns = finish.end_ns;
         self.remember(&finish);
-        let (cache, verify) = if spec.op == Op::Read {
+        let (cache, verify) = if stream.op == Op::Read {
             let cache = CacheFacts {
                 cached_before_bytes: Some(cached_before_bytes),
                 examined_bytes: Some(examined_bytes),
                 device_bytes: Some(finish.device_bytes),
+                hole_bytes: Some(0),
             };
             let checked_bytes = finish.tasks.iter().map(|task| task.bytes).sum();
-            (Some(cache), spec.verify.then(|| VerifyResult { checked_bytes, ..VerifyResult::default() }))
+            (Some(cache), stream.verify.then(|| VerifyResult { checked_bytes, ..VerifyResult::default() }))
         } else {
             (None, None)
         };
@@ -125,11 +130,14 @@ impl Simulator {
             facts: BTreeMap::from([("simulated".to_owned(), true)]),
             notes: Vec::new(),
             events: finish.events,
+            parts: Vec::new(),
+            follow: None,
+            copies: Vec::new(),
         })
     }
 
-    fn require_length(&self, spec: &PhaseSpec, numbers: &[u32]) -> Result<(), SimulatorError> {
-        let needed = spec.geometry.file_bytes(spec.tasks.total);
+    fn require_length(&self, tasks: u32, stream: &Stream, numbers: &[u32]) -> Result<(), SimulatorError> {
+        let needed = stream.geometry.file_bytes(tasks);
         for &file in numbers {
             let actual = self.length(file).unwrap_or(0);
             if actual < needed {

@@ -1,7 +1,7 @@
 use std::fs;
 
 use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
-use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, PayloadKind, TaskRange};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Pace, PayloadKind, TaskRange};
 
 use super::*;
 use crate::model::Shape;
@@ -12,23 +12,26 @@ const MIB: u64 = 1 << 20;
 fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
     PhaseSpec {
         record: record.to_owned(),
-        op,
-        geometry: Geometry {
-            transfer_size: MIB,
-            block_size: 64 * MIB,
-            segments: 1,
-            layout: Layout::FilePerTask,
-            access: Access::Sequential,
-        },
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
-        queue_depth: 1,
         limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0 },
-        durability: Durability::None,
-        cache: CachePolicy::Keep,
-        payload: PayloadKind::Unique,
-        verify: false,
+        pace: Pace::default(),
         seed: 7,
         interval_ns: 100_000_000,
+        work: Work::Stream(Stream {
+            op,
+            geometry: Geometry {
+                transfer_size: MIB,
+                block_size: 64 * MIB,
+                segments: 1,
+                layout: Layout::FilePerTask,
+                access: Access::Sequential,
+            },
+            queue_depth: 1,
+            durability: Durability::None,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: false,
+        }),
     }
 }
 
@@ -47,6 +50,13 @@ fn bytes(result: &PhaseResult) -> u64 {
 
 fn rate(result: &PhaseResult) -> f64 {
     bytes(result) as f64 * 1e9 / elapsed_ns(result) as f64
+}
+
+/// `spec` with its stream changed.
+fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec {
+    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
+    change(stream);
+    spec
 }
 
 fn run(model: ModelSpec, spec: &PhaseSpec) -> PhaseResult {
@@ -81,7 +91,7 @@ fn throughput_is_within_one_percent_of_the_law_at_every_number_of_tasks() {
 
 #[test]
 fn a_queue_of_four_counts_as_four_tasks() {
-    let spec = PhaseSpec { queue_depth: 4, ..phase(Op::Write, 2, 5, "0000-write") };
+    let spec = streaming(phase(Op::Write, 2, 5, "0000-write"), |stream| stream.queue_depth = 4);
     assert!(near(rate(&run(ModelSpec::default(), &spec)), 2e9, 0.01));
 }
 
@@ -142,7 +152,7 @@ fn nothing_starts_after_the_time_limit_and_what_is_in_flight_counts() {
 
 #[test]
 fn fsync_is_inside_the_clock() {
-    let spec = |durability| PhaseSpec { durability, ..phase(Op::Write, 1, 0, "0000-write") };
+    let spec = |durability| streaming(phase(Op::Write, 1, 0, "0000-write"), |stream| stream.durability = durability);
     let model = ModelSpec { fsync_ns: 10_000_000, jitter: 0.0, ..ModelSpec::default() };
     let none = elapsed_ns(&run(model.clone(), &spec(Durability::None)));
     let end = run(model.clone(), &spec(Durability::Fsync));
@@ -185,15 +195,16 @@ fn a_read_of_what_was_just_written_is_from_the_cache_unless_dropped_or_direct() 
     let read = |model: &ModelSpec, cache| {
         let mut simulator = simulator(model.clone());
         simulator.run(&phase(Op::Write, 8, 0, "0000-write"), None).expect("writes");
-        let result = simulator.run(&PhaseSpec { cache, ..phase(Op::Read, 8, 0, "0000-read") }, None).expect("reads");
+        let result =
+            simulator.run(&streaming(phase(Op::Read, 8, 0, "0000-read"), |stream| stream.cache = cache), None).expect("reads");
         (result.cache.expect("a read says"), rate(&result))
     };
     let all = Some(8 * 64 * MIB);
     let (warm, warm_rate) = read(&cached, CachePolicy::Keep);
-    assert_eq!(warm, CacheFacts { cached_before_bytes: all, examined_bytes: all, device_bytes: Some(0) });
+    assert_eq!(warm, CacheFacts { cached_before_bytes: all, examined_bytes: all, device_bytes: Some(0), hole_bytes: Some(0) });
     assert!(near(warm_rate, 1e10, 0.1), "{warm_rate}");
     let (cold, cold_rate) = read(&cached, CachePolicy::Drop);
-    assert_eq!(cold, CacheFacts { cached_before_bytes: Some(0), examined_bytes: all, device_bytes: all });
+    assert_eq!(cold, CacheFacts { cached_before_bytes: Some(0), examined_bytes: all, device_bytes: all, hole_bytes: Some(0) });
     assert!(near(cold_rate, 2e9, 0.1), "{cold_rate}");
     let (direct, _) = read(&ModelSpec { direct: true, ..cached.clone() }, CachePolicy::Keep);
     assert_eq!(direct.device_bytes, all);
@@ -207,7 +218,7 @@ fn a_read_of_what_was_just_written_is_from_the_cache_unless_dropped_or_direct() 
 fn a_second_pass_over_files_that_fit_is_read_from_the_cache() {
     let mut simulator = simulator(ModelSpec { cache_bytes: 1 << 40, ..ModelSpec::default() });
     simulator.run(&phase(Op::Write, 8, 0, "0000-write"), None).expect("writes");
-    let spec = PhaseSpec { cache: CachePolicy::Drop, ..phase(Op::Read, 8, 2, "0000-read") };
+    let spec = streaming(phase(Op::Read, 8, 2, "0000-read"), |stream| stream.cache = CachePolicy::Drop);
     let result = simulator.run(&spec, None).expect("reads");
     assert!(bytes(&result) > 8 * 64 * MIB);
     assert_eq!(result.cache.expect("a read says").device_bytes, Some(8 * 64 * MIB));
@@ -265,7 +276,7 @@ fn series_heat_and_histograms_add_up_to_the_result() {
         fs::create_dir(directory.path().join(name)).expect("made");
     }
     let files = PhaseFiles::create(directory.path(), "0000-write", false).expect("created");
-    let spec = PhaseSpec { durability: Durability::Fsync, ..phase(Op::Write, 3, 2, "0000-write") };
+    let spec = streaming(phase(Op::Write, 3, 2, "0000-write"), |stream| stream.durability = Durability::Fsync);
     let mut simulator = simulator(ModelSpec::default());
     simulator.add_time(5);
     let result = simulator.run(&spec, Some(files)).expect("runs");

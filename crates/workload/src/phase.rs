@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::geometry::{Geometry, Layout};
-use crate::payload::PayloadKind;
+use crate::command::Command;
+use crate::files::Files;
+use crate::stream::Stream;
+use crate::tail::Tail;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,43 +63,57 @@ pub struct TaskRange {
     pub total: u32,
 }
 
+/// When operations start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// Operations that all tasks of the trial together start in a second (an open loop): latency then counts from the
+    /// intended start. `None`: each operation starts when the one before it ended.
+    #[serde(default)]
+    pub operations_per_s: Option<u64>,
+    /// The same in bytes; whole transfers. At most one of the two.
+    #[serde(default)]
+    pub bytes_per_s: Option<u64>,
+    /// Pause of a task after each operation, outside its latency.
+    #[serde(default)]
+    pub think_ns: u64,
+}
+
+/// What the tasks of a phase do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Work {
+    /// Transfers of one size.
+    Stream(Stream),
+    /// Names: many small files and directories.
+    Files(Files),
+    /// A writer and readers that follow the growing file.
+    Tail(Tail),
+    /// Copies of a command.
+    Command(Command),
+}
+
 /// One phase: everything that the engine or the simulator has to know. It crosses from Python as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSpec {
     /// Name of the record (`0007-write`), for messages.
     pub record: String,
-    /// What each operation does.
-    pub op: Op,
-    /// Where the operations go.
-    pub geometry: Geometry,
     /// Which tasks run here.
     pub tasks: TaskRange,
-    /// Operations in flight at once in each task; 1 is synchronous.
-    #[serde(default = "one")]
-    pub queue_depth: u32,
     /// When the phase ends.
     #[serde(default)]
     pub limit: Limit,
-    /// fsync policy of a write phase.
-    pub durability: Durability,
-    /// Cache policy of a read phase.
-    pub cache: CachePolicy,
-    /// Bytes that are written, or expected when `verify` is set.
+    /// When operations start.
     #[serde(default)]
-    pub payload: PayloadKind,
-    /// Check every byte that is read (only with [`PayloadKind::Unique`]).
-    #[serde(default)]
-    pub verify: bool,
+    pub pace: Pace,
     /// Seed of orders and payloads. A read verifies against the payload of the same seed.
     pub seed: u64,
     /// Length of an interval of the series.
     #[serde(default = "tenth_of_a_second")]
     pub interval_ns: u64,
-}
-
-const fn one() -> u32 {
-    1
+    /// What the tasks do.
+    pub work: Work,
 }
 
 const fn tenth_of_a_second() -> u64 {
@@ -134,6 +150,12 @@ pub enum SpecError {
     /// A file would be larger than an offset can say.
     #[error("the file would be larger than 2^63 bytes; make block_size, segments or tasks smaller")]
     TooLarge,
+    /// A tree with more names than can be counted.
+    #[error("the tree would have more than 2^32 directories or 2^64 items; make depth, branch or items smaller")]
+    TreeTooLarge,
+    /// A tail phase is one process.
+    #[error("the writer of a tail and its readers run in one process; use the local launcher")]
+    TailApart,
     /// Verification needs to know what was written.
     #[error("verify needs the unique payload; a constant one cannot tell one place from another")]
     VerifyConstant,
@@ -142,42 +164,37 @@ pub enum SpecError {
     TransferTooLarge(u64),
 }
 
+impl Work {
+    /// Whether bytes that are read are checked.
+    #[must_use]
+    pub const fn verifies(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.verify,
+            Self::Files(files) => files.verify,
+            Self::Tail(tail) => tail.verify,
+            Self::Command(_) => false,
+        }
+    }
+}
+
 impl PhaseSpec {
     /// Checks everything that a storage needs not be asked about.
     pub fn check(&self) -> Result<(), SpecError> {
-        let geometry = &self.geometry;
-        for (name, size) in [
-            ("transfer_size", geometry.transfer_size),
-            ("block_size", geometry.block_size),
-            ("segments", geometry.segments),
-            ("queue_depth", u64::from(self.queue_depth)),
-            ("interval_ns", self.interval_ns),
-        ] {
-            if size == 0 {
-                return Err(SpecError::Zero(name));
-            }
-        }
-        if geometry.transfer_size > 1 << 30 {
-            return Err(SpecError::TransferTooLarge(geometry.transfer_size));
-        }
-        if !geometry.block_size.is_multiple_of(geometry.transfer_size) {
-            return Err(SpecError::NotMultiple { block_size: geometry.block_size, transfer_size: geometry.transfer_size });
+        if self.interval_ns == 0 {
+            return Err(SpecError::Zero("interval_ns"));
         }
         let TaskRange { first, here, total } = self.tasks;
         if here == 0 || u64::from(first) + u64::from(here) > u64::from(total) {
             return Err(SpecError::Tasks { first, here, total });
         }
-        let blocks = if geometry.layout == Layout::Shared { u64::from(total) } else { 1 };
-        let bytes = geometry.block_size.checked_mul(geometry.segments).and_then(|b| b.checked_mul(blocks));
-        if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
-            return Err(SpecError::TooLarge);
-        }
         if self.limit.wrap && self.limit.time_ns.is_none() {
             return Err(SpecError::Endless);
         }
-        if self.verify && self.payload == PayloadKind::Constant {
-            return Err(SpecError::VerifyConstant);
+        match &self.work {
+            Work::Stream(stream) => stream.check(self.tasks),
+            Work::Files(files) => files.check(self.tasks),
+            Work::Tail(tail) => tail.check(self.tasks),
+            Work::Command(command) => command.check(),
         }
-        Ok(())
     }
 }

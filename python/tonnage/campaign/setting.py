@@ -62,20 +62,23 @@ def phase_spec(setting: Setting, record: str, seed: int, *, first_task: int = 0)
     """The PhaseSpec (``crates/workload/src/phase.rs``) that measures ``setting``; tasks from ``first_task`` on."""
     return {
         "record": record,
-        "op": setting.op,
-        "geometry": {
-            "transfer_size": setting.transfer_size,
-            "block_size": setting.block_size,
-            "segments": setting.segments,
-            "layout": setting.layout,
-            "access": setting.access,
-        },
         "tasks": {"first": first_task, "here": setting.tasks - first_task, "total": setting.tasks},
-        "queue_depth": setting.queue_depth,
         "limit": {"time_ns": setting.time_limit_ns, "wrap": setting.wrap},
-        "durability": setting.sync if setting.op == "write" else "none",
-        "cache": setting.cache,
-        "payload": setting.payload,
-        "verify": setting.verify and setting.op == "read",
         "seed": seed,
+        "work": {
+            "kind": "stream",
+            "op": setting.op,
+            "geometry": {
+                "transfer_size": setting.transfer_size,
+                "block_size": setting.block_size,
+                "segments": setting.segments,
+                "layout": setting.layout,
+                "access": setting.access,
+            },
+            "queue_depth": setting.queue_depth,
+            "durability": setting.sync if setting.op == "write" else "none",
+            "cache": setting.cache,
+            "payload": setting.payload,
+            "verify": setting.verify and setting.op == "read",
+        },
     }

@@ -71,11 +71,15 @@ def trial_line(
         "first_error": result["first_error"] if result else None,
         "facts": dict(result["facts"]) if result else {},
         "notes": list(result["notes"]) if result else [],
+        "parts": list(result.get("parts", ())) if result else [],
+        "follow": result.get("follow") if result else None,
     }
 
 
 def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a trial line derives from its tasks: instants, sums and rates. Times are None where there is no task."""
+    # A follower's reads are not what the trial measures; a record of an older version has no roles.
+    tasks = [task for task in tasks if task.get("role", "work") == "work"]
     starts = [task["start_ns"] for task in tasks]
     ends = [task["end_ns"] for task in tasks]
     elapsed_ns = max(ends) - min(starts) if tasks else None
@@ -134,6 +138,7 @@ def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
         "examined_bytes": facts.get("examined_bytes"),
         "device_bytes": facts.get("device_bytes"),
         "device_share": share,
+        "hole_bytes": facts.get("hole_bytes"),
     }
 
 

@@ -1,0 +1,131 @@
+//! `stream`: transfers of one size.
+
+use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
+use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
+
+use crate::task::{Crew, Desk, Shared, Worker};
+use crate::{queued, sync};
+
+/// What the tasks of a stream share.
+pub struct StreamCrew {
+    stream: Stream,
+    seed: u64,
+}
+
+/// One task of a stream.
+pub struct StreamWorker {
+    pub stream: Stream,
+    pub file: u32,
+    pub transfer_size: usize,
+    pub lane: Lane,
+    /// Memory of a synchronous lane; a queue owns its own.
+    pub memory: Option<Buffer>,
+    pub arena: Option<Arena>,
+    pub verifier: Option<Verifier>,
+    pub passes: u64,
+}
+
+impl StreamCrew {
+    pub const fn new(stream: Stream, seed: u64) -> Self {
+        Self { stream, seed }
+    }
+
+    fn files(&self, tasks: TaskRange) -> Vec<u32> {
+        let mut files: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| self.stream.geometry.file(task)).collect();
+        files.dedup();
+        files
+    }
+
+    fn require_length(&self, storage: &dyn Storage, tasks: TaskRange, files: &[u32]) -> Result<(), StorageError> {
+        let needed = self.stream.geometry.file_bytes(tasks.total);
+        for &file in files {
+            let actual = storage.length(file)?;
+            if actual < needed {
+                return Err(StorageError::TooShort { file, needed, actual });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Crew for StreamCrew {
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        if self.stream.op != Op::Read {
+            return Ok(None);
+        }
+        let files = self.files(spec.tasks);
+        self.require_length(storage, spec.tasks, &files)?;
+        storage.settle(&files, self.stream.cache).map(Some)
+    }
+
+    fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        let stream = self.stream.clone();
+        let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
+        let file = stream.geometry.file(task);
+        let mut lane = shared.storage.lane(&OpenRequest {
+            file,
+            op: stream.op,
+            file_bytes: stream.geometry.file_bytes(shared.spec.tasks.total),
+            transfer_size,
+            queue_depth: depth,
+        })?;
+        let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
+        let kind = if stream.op == Op::Write { stream.payload } else { PayloadKind::Constant };
+        let mut memory = Buffer::new(Payload::arena_bytes(kind, transfer_size, slots))?;
+        let arena =
+            (stream.op == Op::Write).then(|| Arena::fill(Payload::new(kind, self.seed), task, transfer_size, slots, &mut memory));
+        let memory = match &mut lane {
+            Lane::Sync(_) => Some(memory),
+            Lane::Queued(queue) => {
+                queue.set_memory(memory)?;
+                None
+            }
+        };
+        let verifier = stream.verify.then(|| Verifier::new(Payload::new(stream.payload, self.seed)));
+        Ok(Box::new(StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes: 0 }))
+    }
+}
+
+impl Worker for StreamWorker {
+    fn open(&mut self, desk: &mut Desk) -> bool {
+        if let Err(error) = self.lane.open() {
+            let errno = error.io().and_then(std::io::Error::raw_os_error).unwrap_or(0);
+            desk.fail(self.file, 0, errno, error.to_string());
+            return false;
+        }
+        true
+    }
+
+    fn transfer(&mut self, desk: &mut Desk) {
+        match self.lane {
+            Lane::Sync(_) => sync::transfer(self, desk),
+            Lane::Queued(_) => queued::transfer(self, desk),
+        }
+    }
+
+    fn sync(&mut self, desk: &mut Desk) {
+        if self.stream.op == Op::Write && self.stream.durability != Durability::None {
+            let synced = self.lane.sync();
+            self.finish_step(desk, "fsync", synced);
+        }
+    }
+
+    fn close(&mut self, desk: &mut Desk) {
+        let closed = self.lane.close();
+        self.finish_step(desk, "close", closed);
+    }
+
+    fn wrapped(&self, operations: u64) -> bool {
+        self.passes > 1 || (self.passes == 1 && operations > self.stream.geometry.operations())
+    }
+}
+
+impl StreamWorker {
+    /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.
+    fn finish_step(&self, desk: &mut Desk, step: &str, result: std::io::Result<()>) {
+        if let Err(error) = result {
+            let text = format!("{step} failed: {error}");
+            desk.fail(self.file, 0, error.raw_os_error().unwrap_or(0), text);
+        }
+    }
+}
