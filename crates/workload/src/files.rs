@@ -1,9 +1,19 @@
 //! `files`: many small files, in trees of directories.
+//!
+//! A tree is complete: each directory that is not a leaf has `branch` directories in it. Its directories are numbered
+//! level by level, the root being 0, so the parent of directory `d` is `(d − 1) / branch`, and the leaves come last.
+//! The items of a task fill the holders in that order, and keep their numbers in every phase. Nothing is stored for an
+//! item: a [`Walk`] computes one after the other.
 
 use serde::{Deserialize, Serialize};
 
+use crate::mix::mix64;
 use crate::payload::PayloadKind;
+use crate::permutation::Permutation;
 use crate::phase::{CachePolicy, SpecError, TaskRange};
+
+/// Levels below the root at most: a directory is held open for each level while a tree is removed.
+pub const MAX_DEPTH: u32 = 100;
 
 /// What each operation of a `files` phase does to one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,27 +23,29 @@ pub enum FileOp {
     MakeTree,
     /// Removes a directory of the tree, deepest first.
     RemoveTree,
-    /// Makes an empty directory (one of the tree's leaves' items).
+    /// Makes an empty directory, an item.
     MakeDirectory,
     /// Asks for a directory's attributes.
     StatDirectory,
-    /// Renames a directory.
+    /// Renames a directory to its other name.
     RenameDirectory,
     /// Removes an empty directory.
     RemoveDirectory,
-    /// Opens with `O_CREAT | O_EXCL`, writes `file_bytes`, closes.
+    /// Makes a file that is not there yet (`O_CREAT | O_EXCL`), writes `file_bytes`, closes.
     Create,
+    /// Opens a file that is there, writes `file_bytes` over what it holds, closes.
+    Write,
     /// Asks for a file's attributes.
     Stat,
     /// Opens, reads `file_bytes`, closes.
     Read,
-    /// Renames a file to its second name.
+    /// Renames a file to its other name.
     Rename,
     /// Lists one directory of the tree; an operation is one directory.
     ReadDirectory,
     /// Removes a file.
     Remove,
-    /// Opens the task's one file (creating it if need be), writes `file_bytes` at its beginning, closes; again and again.
+    /// Opens the task's first file (creating it if need be), writes `file_bytes` at its beginning, closes; again and again.
     OpenWriteClose,
 }
 
@@ -41,7 +53,7 @@ pub enum FileOp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
-    /// Levels of directories below the root; 0: the root alone.
+    /// Levels of directories below the root; 0: the root alone. At most [`MAX_DEPTH`].
     pub depth: u32,
     /// Directories in each directory that is not a leaf.
     pub branch: u32,
@@ -64,6 +76,13 @@ pub struct Files {
     /// Operations of each task for `open-write-close`; the tree says it for all others.
     #[serde(default)]
     pub operations: u64,
+    /// Items that each task of the trial has, by number, where an earlier phase ended before all were made. Empty: all
+    /// that the tree says.
+    #[serde(default)]
+    pub counts: Vec<u64>,
+    /// Items carry their other names, for an odd number of rename phases went before.
+    #[serde(default)]
+    pub renamed: bool,
     /// Bytes of each file.
     #[serde(default)]
     pub file_bytes: u64,
@@ -73,10 +92,10 @@ pub struct Files {
     /// Work on the items of the task this many numbers further on (mdtest `-N`).
     #[serde(default)]
     pub shift: u32,
-    /// Visit the items in a random order instead of that of their creation.
+    /// Visit the items in a random order instead of that of their numbers. Phases that make things never do.
     #[serde(default)]
     pub random: bool,
-    /// Cache policy before a read phase.
+    /// Cache policy before a read phase: the files' pages, not their names.
     pub cache: CachePolicy,
     /// Bytes that are written, or expected when `verify` is set.
     #[serde(default)]
@@ -84,6 +103,58 @@ pub struct Files {
     /// Check every byte that is read.
     #[serde(default)]
     pub verify: bool,
+}
+
+/// One operation: which item (or, for the tree's own phases, which directory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The tree's directory that holds the item; for phases on directories of the tree that directory itself.
+    pub directory: u64,
+    /// The item's number among those of its task.
+    pub number: u64,
+}
+
+/// All operations of one task in one phase, in order.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    order: Order,
+    left: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    /// Items by number: `next` in `directory`, where `room` more are.
+    Items { next: Place, room: u64, per_directory: u64 },
+    /// Items in a random order.
+    Shuffled { next: u64, permutation: Permutation, first_holder: u64, per_directory: u64 },
+    /// Directories of the tree from the root.
+    Down(u64),
+    /// Directories of the tree to the root.
+    Up,
+    /// Directories of the tree in a random order.
+    ShuffledDirectories(u64, Permutation),
+    /// One item again and again.
+    Same(Place),
+}
+
+impl FileOp {
+    /// Whether an operation is about one of the tree's own directories instead of an item.
+    #[must_use]
+    pub const fn is_on_tree(self) -> bool {
+        matches!(self, Self::MakeTree | Self::RemoveTree | Self::ReadDirectory)
+    }
+
+    /// Whether the items are directories.
+    #[must_use]
+    pub const fn is_on_directories(self) -> bool {
+        matches!(self, Self::MakeDirectory | Self::StatDirectory | Self::RenameDirectory | Self::RemoveDirectory)
+    }
+
+    /// Whether bytes are written.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Create | Self::Write | Self::OpenWriteClose)
+    }
 }
 
 impl Tree {
@@ -107,22 +178,203 @@ impl Tree {
         }
         u64::from(self.branch).checked_pow(self.depth)
     }
+
+    /// Items that each task has in its tree; `None` where that cannot be counted.
+    #[must_use]
+    pub fn items(&self) -> Option<u64> {
+        self.holders()?.checked_mul(self.items_per_directory)
+    }
+
+    /// The first directory that holds items.
+    fn first_holder(&self) -> u64 {
+        if self.leaves_only { self.directories().unwrap_or(1) - self.holders().unwrap_or(1) } else { 0 }
+    }
 }
 
 impl Files {
-    pub(crate) fn check(&self, _tasks: TaskRange) -> Result<(), SpecError> {
+    /// Whose items `task` works on, of `total` tasks.
+    #[must_use]
+    pub const fn owner(&self, task: u32, total: u32) -> u32 {
+        ((task as u64 + self.shift as u64) % total as u64) as u32
+    }
+
+    /// Operations of `task`, of `total` tasks, unless a limit or a failure ends the phase.
+    #[must_use]
+    pub fn operations_of(&self, task: u32, total: u32) -> u64 {
+        match self.op {
+            // One tree is made and removed by one task.
+            FileOp::MakeTree | FileOp::RemoveTree if self.tree.shared && task != 0 => 0,
+            FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => self.tree.directories().unwrap_or(0),
+            FileOp::OpenWriteClose => self.operations,
+            _ => {
+                let all = self.tree.items().unwrap_or(0);
+                self.counts.get(self.owner(task, total) as usize).map_or(all, |&count| count.min(all))
+            }
+        }
+    }
+
+    /// The operations of `task`, of `total` tasks; a random order is drawn from `seed`.
+    #[must_use]
+    pub fn walk(&self, task: u32, total: u32, seed: u64) -> Walk {
+        let left = self.operations_of(task, total);
+        let permutation = || Permutation::new(left, seed ^ mix64(u64::from(task) + 1));
+        let (first_holder, per_directory) = (self.tree.first_holder(), self.tree.items_per_directory);
+        let first = Place { directory: first_holder, number: 0 };
+        let order = match self.op {
+            FileOp::ReadDirectory if self.random => Order::ShuffledDirectories(0, permutation()),
+            FileOp::MakeTree | FileOp::ReadDirectory => Order::Down(0),
+            FileOp::RemoveTree => Order::Up,
+            FileOp::OpenWriteClose => Order::Same(first),
+            FileOp::Create | FileOp::MakeDirectory => Order::Items { next: first, room: per_directory, per_directory },
+            _ if self.random => Order::Shuffled { next: 0, permutation: permutation(), first_holder, per_directory },
+            _ => Order::Items { next: first, room: per_directory, per_directory },
+        };
+        Walk { order, left }
+    }
+
+    pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {
         if self.op == FileOp::OpenWriteClose && self.operations == 0 {
             return Err(SpecError::Zero("operations"));
         }
         if self.tree.depth > 0 && self.tree.branch == 0 {
             return Err(SpecError::Zero("branch"));
         }
-        if self.tree.holders().and_then(|holders| holders.checked_mul(self.tree.items_per_directory)).is_none() {
+        if self.tree.depth > MAX_DEPTH {
+            return Err(SpecError::TreeTooDeep(self.tree.depth));
+        }
+        if self.tree.items().is_none() {
             return Err(SpecError::TreeTooLarge);
+        }
+        if !self.counts.is_empty() && self.counts.len() != tasks.total as usize {
+            return Err(SpecError::Counts { given: self.counts.len(), tasks: tasks.total });
         }
         if self.verify && self.payload == PayloadKind::Constant {
             return Err(SpecError::VerifyConstant);
         }
         Ok(())
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Place;
+
+    #[inline]
+    fn next(&mut self) -> Option<Place> {
+        self.left = self.left.checked_sub(1)?;
+        Some(match &mut self.order {
+            Order::Items { next, room, per_directory } => {
+                let place = *next;
+                next.number += 1;
+                *room -= 1;
+                if *room == 0 {
+                    next.directory += 1;
+                    *room = *per_directory;
+                }
+                place
+            }
+            Order::Shuffled { next, permutation, first_holder, per_directory } => {
+                let number = permutation.apply(*next);
+                *next += 1;
+                Place { directory: *first_holder + number / *per_directory, number }
+            }
+            Order::Down(next) => {
+                *next += 1;
+                Place { directory: *next - 1, number: *next - 1 }
+            }
+            Order::Up => Place { directory: self.left, number: self.left },
+            Order::ShuffledDirectories(next, permutation) => {
+                let directory = permutation.apply(*next);
+                *next += 1;
+                Place { directory, number: directory }
+            }
+            Order::Same(place) => *place,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(op: FileOp, tree: Tree) -> Files {
+        Files {
+            op,
+            tree,
+            operations: 3,
+            counts: Vec::new(),
+            renamed: false,
+            file_bytes: 0,
+            fsync: false,
+            shift: 0,
+            random: false,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: false,
+        }
+    }
+
+    const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
+
+    fn places(files: &Files, task: u32) -> Vec<(u64, u64)> {
+        files.walk(task, 4, 9).map(|place| (place.directory, place.number)).collect()
+    }
+
+    #[test]
+    fn items_fill_the_holders_one_after_the_other() {
+        let all = places(&files(FileOp::Stat, TREE), 0);
+        assert_eq!(all.len(), 13 * 4);
+        assert!(all.iter().enumerate().all(|(i, &(directory, n))| n == i as u64 && directory == n / 4), "{all:?}");
+        let leaves = places(&files(FileOp::Create, Tree { leaves_only: true, ..TREE }), 0);
+        assert_eq!((leaves.len(), leaves[0], leaves[35]), (9 * 4, (4, 0), (12, 35)));
+        let flat = places(&files(FileOp::Create, Tree { depth: 0, branch: 0, leaves_only: true, ..TREE }), 0);
+        assert_eq!(flat, [(0, 0), (0, 1), (0, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn a_random_order_visits_the_same_places_and_never_makes_them() {
+        let ordered = places(&files(FileOp::Stat, TREE), 0);
+        let mut random = places(&Files { random: true, ..files(FileOp::Stat, TREE) }, 0);
+        assert_ne!(random, ordered);
+        random.sort_by_key(|&(_, number)| number);
+        assert_eq!(random, ordered);
+        assert_eq!(places(&Files { random: true, ..files(FileOp::Create, TREE) }, 0), ordered);
+    }
+
+    #[test]
+    fn trees_are_made_from_the_root_and_removed_to_it() {
+        let down = places(&files(FileOp::MakeTree, TREE), 1);
+        assert_eq!(down, (0..13).map(|d| (d, d)).collect::<Vec<_>>());
+        let mut up = places(&files(FileOp::RemoveTree, TREE), 1);
+        up.reverse();
+        assert_eq!(up, down);
+        let shared = files(FileOp::MakeTree, Tree { shared: true, ..TREE });
+        assert_eq!((shared.operations_of(0, 4), shared.operations_of(1, 4)), (13, 0), "one tree has one maker");
+        let listed = files(FileOp::ReadDirectory, Tree { shared: true, ..TREE });
+        assert_eq!(listed.operations_of(3, 4), 13, "each task lists all");
+    }
+
+    #[test]
+    fn a_shift_goes_with_the_counts_of_whose_items_they_are() {
+        let shifted = Files { shift: 3, counts: vec![5, 6, 7, 8], ..files(FileOp::Remove, TREE) };
+        assert_eq!((shifted.owner(2, 4), shifted.operations_of(2, 4)), (1, 6));
+        assert_eq!(places(&shifted, 2).last(), Some(&(1, 5)));
+    }
+
+    #[test]
+    fn one_file_is_visited_again_and_again() {
+        assert_eq!(places(&files(FileOp::OpenWriteClose, Tree { leaves_only: true, ..TREE }), 0), [(4, 0); 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_walked_is_refused() {
+        let tasks = TaskRange { first: 0, here: 4, total: 4 };
+        let check = |tree: Tree| files(FileOp::Stat, tree).check(tasks);
+        assert_eq!(check(TREE), Ok(()));
+        assert_eq!(check(Tree { depth: 101, branch: 1, ..TREE }), Err(SpecError::TreeTooDeep(101)));
+        assert_eq!(check(Tree { branch: 0, ..TREE }), Err(SpecError::Zero("branch")));
+        assert_eq!(check(Tree { depth: 33, branch: 2, ..TREE }), Err(SpecError::TreeTooLarge));
+        assert_eq!(check(Tree { items_per_directory: u64::MAX / 2, ..TREE }), Err(SpecError::TreeTooLarge));
+        let short = Files { counts: vec![1], ..files(FileOp::Stat, TREE) };
+        assert_eq!(short.check(tasks), Err(SpecError::Counts { given: 1, tasks: 4 }));
     }
 }

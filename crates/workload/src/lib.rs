@@ -14,7 +14,7 @@ mod stream;
 mod tail;
 
 pub use command::Command;
-pub use files::{FileOp, Files, Tree};
+pub use files::{FileOp, Files, MAX_DEPTH, Place, Tree, Walk};
 pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use mix::{SplitMix64, mix64};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};

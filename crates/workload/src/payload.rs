@@ -114,11 +114,17 @@ impl Arena {
     /// Stamps the next transfer of `slot`, which goes to `offset` of `file`; the range of `memory` that holds it.
     #[inline]
     pub fn next(&mut self, memory: &mut [u8], slot: usize, file: u32, offset: u64) -> Range<usize> {
+        self.next_part(memory, slot, file, offset, self.transfer_size)
+    }
+
+    /// The same for a transfer of `length` bytes, at most `transfer_size`: the last one of a file.
+    #[inline]
+    pub fn next_part(&mut self, memory: &mut [u8], slot: usize, file: u32, offset: u64, length: usize) -> Range<usize> {
         let step = self.transfer_size.next_multiple_of(CELL_BYTES);
         let at = self.cursors[slot];
         self.cursors[slot] = if at + 2 * step <= self.span { at + step } else { 0 };
         let start = slot * self.span + at;
-        let range = start..start + self.transfer_size;
+        let range = start..start + length;
         if self.payload.kind == PayloadKind::Unique {
             self.stamp_cells(&mut memory[range.clone()], start, file, offset);
         }

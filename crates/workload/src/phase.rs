@@ -153,6 +153,17 @@ pub enum SpecError {
     /// A tree with more names than can be counted.
     #[error("the tree would have more than 2^32 directories or 2^64 items; make depth, branch or items smaller")]
     TreeTooLarge,
+    /// A tree with more levels than directories may be held open.
+    #[error("depth {0} is above the 100 levels that a tree may have")]
+    TreeTooDeep(u32),
+    /// Numbers of items for other tasks than there are.
+    #[error("counts has {given} numbers for {tasks} tasks")]
+    Counts {
+        /// As given.
+        given: usize,
+        /// As given.
+        tasks: u32,
+    },
     /// A tail phase is one process.
     #[error("the writer of a tail and its readers run in one process; use the local launcher")]
     TailApart,
