@@ -53,7 +53,7 @@ class Ground:
         spec: dict[str, Any] = {"kind": kind, "direct": "no"}
         if not self.load.null:
             self.scratch = _native.Scratch.create(str(self.directory), f"bench-{uuid.uuid4().hex[:12]}")
-            spec["directory"] = self.scratch.path
+            spec["directories"] = [self.scratch.path]
         self.target = _native.Target(json.dumps(spec), series_directory=str(run))
 
     def link(self, directory: Path, name: str) -> None:

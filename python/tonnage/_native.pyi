@@ -50,6 +50,10 @@ class Target:
         """
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
+    def finish(self) -> None:
+        """The run ends: named files that are ours are removed, or stay where the spec says ``keep``. Another's
+        always stays, with a note.
+        """
     def length(self, file: int) -> int:
         """Bytes of a data file; FileNotFoundError if there is none."""
     def now_ns(self) -> int:

@@ -31,7 +31,7 @@ def test_a_path_is_made_absolute_and_keeps_its_colon() -> None:
     assert parse_target("a:b").path == Path.cwd() / "a:b"
     assert parse_target("/x").spec("posix", "yes", Path("/x/s"), 1) == {
         "kind": "posix",
-        "directory": "/x/s",
+        "directories": ["/x/s"],
         "direct": "yes",
     }
 

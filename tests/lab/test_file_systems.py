@@ -70,7 +70,7 @@ def test_a_file_system_without_o_direct_is_written_through_the_cache_with_a_note
     with pytest.raises(OSError, match="Invalid argument"):
         os.open(ramfs / "asked", os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600)
     scratch = native.Scratch.create(str(ramfs), "lab")
-    target = native.Target(json.dumps({"kind": "posix", "direct": "auto", "directory": scratch.path}))
+    target = native.Target(json.dumps({"kind": "posix", "direct": "auto", "directories": [scratch.path]}))
     geometry = {"transfer_size": MIB, "block_size": 8 * MIB, "layout": "file-per-task", "access": "sequential"}
     phase = target.start(
         json.dumps(

@@ -68,6 +68,13 @@ impl Target {
         }
     }
 
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.backend {
+            Backend::Real(storage) => py.detach(|| storage.finish()).map_err(|error| errors::storage(&error)),
+            Backend::Simulated(_) => Ok(()),
+        }
+    }
+
     fn length(&self, file: u32) -> PyResult<u64> {
         match &self.backend {
             Backend::Real(storage) => storage.length(file).map_err(|error| errors::storage(&error)),

@@ -50,10 +50,10 @@ impl StreamCrew {
 
 impl Crew for StreamCrew {
     fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
-        if self.stream.op != Op::Read {
-            return Ok(None);
-        }
         let files = self.files(spec.tasks);
+        if self.stream.op != Op::Read {
+            return storage.prepare_write(&files).map(|()| None);
+        }
         self.require_length(storage, spec.tasks, &files)?;
         storage.settle(&files, self.stream.cache).map(Some)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_storage::{DirectMode, Fault, Faulty, StorageKind, TargetSpec, open};
+use tonnage_storage::{Fault, Faulty, StorageKind, TargetSpec, open};
 use tonnage_workload::{
     Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, Stream, TaskRange, Work,
 };
@@ -48,7 +48,7 @@ fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec
 }
 
 fn run(faults: Vec<Fault>, specs: &[PhaseSpec]) -> PhaseResult {
-    let memory = TargetSpec { kind: StorageKind::Memory, directory: None, direct: DirectMode::No };
+    let memory = TargetSpec::new(StorageKind::Memory);
     let storage = Arc::new(Faulty::new(open(&memory).expect("memory"), faults));
     let mut last = None;
     for spec in specs {

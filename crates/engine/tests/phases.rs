@@ -57,7 +57,8 @@ fn run(storage: &Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -
 fn on_disk(kind: StorageKind) -> (tempfile::TempDir, Scratch, Arc<dyn Storage>) {
     let parent = tempfile::tempdir().expect("a temporary directory");
     let scratch = Scratch::create(parent.path(), "engine-test").expect("a scratch directory");
-    let spec = TargetSpec { kind, directory: Some(scratch.path().to_owned()), direct: DirectMode::No };
+    let directories = vec![scratch.path().to_owned()];
+    let spec = TargetSpec { directories, direct: DirectMode::No, ..TargetSpec::new(kind) };
     let storage = open(&spec).expect("the storage opens");
     (parent, scratch, storage)
 }
@@ -153,7 +154,7 @@ fn a_time_limit_ends_a_wrapping_phase_and_says_that_it_wrapped() {
 
 #[test]
 fn stop_ends_a_phase_without_limit_promptly_and_is_told_apart() {
-    let storage = open(&TargetSpec { kind: StorageKind::Null, directory: None, direct: DirectMode::No }).expect("null");
+    let storage = open(&TargetSpec::new(StorageKind::Null)).expect("null");
     let limit = Limit { time_ns: Some(3_600_000_000_000), wrap: true };
     let mut phase = Phase::prepare(storage, PhaseSpec { limit, ..spec(Op::Write, 2) }, None).expect("prepared");
     phase.go();
@@ -199,7 +200,7 @@ fn a_read_of_what_is_not_there_fails_before_the_start_line() {
 
 #[test]
 fn a_contradiction_is_refused_before_anything_happens() {
-    let storage = open(&TargetSpec { kind: StorageKind::Null, directory: None, direct: DirectMode::No }).expect("null");
+    let storage = open(&TargetSpec::new(StorageKind::Null)).expect("null");
     let mut wrong = spec(Op::Write, 1);
     wrong = streaming(wrong, |stream| stream.geometry.block_size = 100_000);
     let error = Phase::prepare(storage, wrong, None).err().expect("refused");

@@ -12,8 +12,6 @@ use crate::{Buffer, OpenRequest};
 pub(crate) const NO_DIRECT: &str = "no-direct";
 /// It does, but not for transfers of this size.
 const UNALIGNED: &str = "direct-unaligned";
-/// The codes of notes about it.
-pub(crate) const CODES: [&str; 2] = [NO_DIRECT, UNALIGNED];
 
 /// From `linux/magic.h`: file systems that take `O_DIRECT` and have nothing but the cache.
 const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];

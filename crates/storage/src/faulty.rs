@@ -71,12 +71,20 @@ impl Storage for Faulty {
         self.inner.length(file)
     }
 
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.inner.prepare_write(files)
+    }
+
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.inner.settle(files, cache)
     }
 
     fn clear(&self) -> Result<()> {
         self.inner.clear()
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.inner.finish()
     }
 
     fn facts(&self) -> Facts {

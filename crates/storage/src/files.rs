@@ -1,95 +1,125 @@
-//! What the kinds with files share: names, opening, direct or not, settling, clearing.
+//! What the kinds with files share: opening, direct or not, settling, clearing.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{self, Advice, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
+use crate::devices::Devices;
 use crate::direct::{self, Support};
-use crate::directory::{Directory, failed, is_regular};
+use crate::directory::{failed, is_regular};
 use crate::error::{Result, StorageError};
+use crate::holes::hole_bytes;
+use crate::place::Place;
 use crate::residency::cached_bytes;
 use crate::{DirectMode, Facts, OpenRequest, Residency, TargetSpec};
 
-/// The data files of one scratch directory.
+/// The files of a target.
 #[derive(Debug)]
 pub(crate) struct Files {
-    directory: Directory,
+    place: Box<dyn Place>,
     direct: DirectMode,
-    support: OnceLock<Support>,
+    sites: Vec<Site>,
     facts: Mutex<Facts>,
 }
 
+/// What is known of one directory of the target: file systems differ.
+#[derive(Debug, Default)]
+struct Site {
+    support: OnceLock<Support>,
+    passage: Mutex<Option<Passage>>,
+}
+
+/// How the latest lanes to a site go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Passage {
+    direct: bool,
+    note: Option<(&'static str, String)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Files {
-    /// Holds the scratch directory that `spec` names; it must be a marked one.
+    /// Holds what `spec` names: scratch directories, which must be marked ones, or files of the user.
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        let Some(path) = &spec.directory else {
+        if spec.directories.is_empty() {
             let text = format!("a storage of kind {:?} needs a scratch directory", spec.kind).to_lowercase();
             return Err(StorageError::Unsupported(text));
-        };
-        let (support, facts) = (OnceLock::new(), Mutex::default());
-        Ok(Self { directory: Directory::open(path)?, direct: spec.direct, support, facts })
+        }
+        let place: Box<dyn Place> = Box::new(Devices::open(&spec.directories, &spec.assign)?);
+        let sites = (0..place.sites()).map(|_| Site::default()).collect();
+        Ok(Self { place, direct: spec.direct, sites, facts: Mutex::default() })
     }
 
-    pub(crate) const fn directory(&self) -> &Directory {
-        &self.directory
+    /// Where a file is, for messages.
+    pub(crate) fn path(&self, file: u32) -> PathBuf {
+        self.place.path(file)
     }
 
     /// Whether `request` will go past the page cache; an error if it must and cannot.
     pub(crate) fn decide_direct(&self, request: &OpenRequest) -> Result<bool> {
         if self.direct == DirectMode::No {
-            self.set_direct(false, None);
+            self.set_direct(request.file, false, None);
             return Ok(false);
         }
-        let support = self.support.get_or_init(|| direct::probe(&self.directory));
+        let site = self.place.site(request.file);
+        let support = self.sites[site].support.get_or_init(|| self.place.probe(site));
         match (direct::obstacle(support, request), self.direct) {
-            (None, _) => self.set_direct(true, None),
+            (None, _) => self.set_direct(request.file, true, None),
             (Some((_, why)), DirectMode::Yes) => {
                 let text = format!("{why}; ask for direct = \"auto\" or \"no\", or choose another size or file system");
                 return Err(StorageError::Unsupported(text));
             }
             (Some((code, why)), _) => {
-                self.set_direct(false, Some((code, format!("{why}; the page cache was used instead"))));
+                self.set_direct(request.file, false, Some((code, format!("{why}; the page cache was used instead"))));
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Records how the latest lanes go; what was true of an earlier phase is no longer.
-    pub(crate) fn set_direct(&self, direct: bool, note: Option<(&'static str, String)>) {
-        self.with_facts(|facts| {
-            facts.direct = direct;
-            facts.notes.retain(|(code, _)| !direct::CODES.contains(code));
-            facts.notes.extend(note);
-        });
+    /// Records how the latest lane to the site of `file` goes.
+    pub(crate) fn set_direct(&self, file: u32, direct: bool, note: Option<(&'static str, String)>) {
+        *lock(&self.sites[self.place.site(file)].passage) = Some(Passage { direct, note });
     }
 
     /// Records a named fact; the latest lane's counts.
     pub(crate) fn set_flag(&self, name: &'static str, value: bool) {
-        self.with_facts(|facts| {
-            facts.flags.retain(|(known, _)| *known != name);
-            facts.flags.push((name, value));
-        });
+        let mut facts = lock(&self.facts);
+        facts.flags.retain(|(known, _)| *known != name);
+        facts.flags.push((name, value));
     }
 
     /// Records a fallback once.
     pub(crate) fn note(&self, code: &'static str, text: impl FnOnce() -> String) {
-        self.with_facts(|facts| {
-            if facts.notes.iter().all(|(known, _)| *known != code) {
-                facts.notes.push((code, text()));
-            }
-        });
-    }
-
-    fn with_facts(&self, change: impl FnOnce(&mut Facts)) {
-        change(&mut self.facts.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut facts = lock(&self.facts);
+        if facts.notes.iter().all(|(known, _)| *known != code) {
+            facts.notes.push((code, text()));
+        }
     }
 
     pub(crate) fn facts(&self) -> Facts {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut facts = lock(&self.facts).clone();
+        let passages: Vec<_> =
+            self.sites.iter().enumerate().filter_map(|(site, state)| Some((site, lock(&state.passage).clone()?))).collect();
+        facts.direct = !passages.is_empty() && passages.iter().all(|(_, passage)| passage.direct);
+        for (_, passage) in &passages {
+            let Some((code, text)) = &passage.note else { continue };
+            let here = passages.iter().filter(|(_, other)| other.note == passage.note);
+            let sites: Vec<_> = here.map(|(site, _)| self.place.site_path(*site).display().to_string()).collect();
+            let all = sites.len() == passages.len();
+            let text = if all { text.clone() } else { format!("{text} in {}", sites.join(", ")) };
+            if !facts.notes.contains(&(code, text.clone())) {
+                facts.notes.push((code, text));
+            }
+        }
+        facts.notes.extend(self.place.notes());
+        facts
     }
 
     /// Opens (for a write creates) the file of `request`, and checks that a read finds what it needs.
@@ -98,15 +128,15 @@ impl Files {
             Op::Read => OFlags::RDONLY,
             Op::Write => OFlags::RDWR | OFlags::CREATE,
         };
-        let handle = match self.directory.open_data(request.file, flags | extra) {
-            Err(Errno::INVAL) if extra.contains(OFlags::DIRECT) && self.direct == DirectMode::Auto => {
+        let refused = |error: &StorageError| error.io().and_then(std::io::Error::raw_os_error) == Some(libc::EINVAL);
+        let handle = match self.place.open(request.file, flags | extra) {
+            Err(error) if refused(&error) && extra.contains(OFlags::DIRECT) && self.direct == DirectMode::Auto => {
                 let why = "this file cannot be opened with O_DIRECT; the page cache was used instead".to_owned();
-                self.set_direct(false, Some((direct::NO_DIRECT, why)));
-                self.directory.open_data(request.file, flags)
+                self.set_direct(request.file, false, Some((direct::NO_DIRECT, why)));
+                self.place.open(request.file, flags)?
             }
-            other => other,
-        }
-        .map_err(|errno| failed("open", &self.directory.data_path(request.file), errno))?;
+            other => other?,
+        };
         if request.op == Op::Read {
             self.check_length(request, &handle)?;
         }
@@ -114,7 +144,7 @@ impl Files {
     }
 
     fn check_length(&self, request: &OpenRequest, handle: &OwnedFd) -> Result<()> {
-        let path = || self.directory.data_path(request.file);
+        let path = || self.path(request.file);
         let stat = fs::fstat(handle).map_err(|errno| failed("measure", &path(), errno))?;
         if !is_regular(&stat) {
             return Err(failed("read as a data file", &path(), Errno::INVAL));
@@ -123,31 +153,48 @@ impl Files {
         if actual < needed { Err(StorageError::TooShort { file: request.file, needed, actual }) } else { Ok(()) }
     }
 
-    /// Applies the cache policy, then counts what is cached.
+    /// What was true of an earlier phase's lanes is no longer: this one may work on fewer devices.
+    fn forget_passages(&self) {
+        for site in &self.sites {
+            *lock(&site.passage) = None;
+        }
+    }
+
+    pub(crate) fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.forget_passages();
+        self.place.prepare_write(files)
+    }
+
+    /// Applies the cache policy, then counts what is cached and what is not there at all.
     pub(crate) fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
-        let mut cached = Some(0);
-        let mut examined = 0;
+        self.forget_passages();
+        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0) };
+        let add = |sum: Option<u64>, bytes: Option<u64>| sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         for &file in files {
-            let name = |action, errno| failed(action, &self.directory.data_path(file), errno);
-            let handle = self.directory.open_data(file, OFlags::RDONLY).map_err(|errno| name("open", errno))?;
+            let name = |action, errno| failed(action, &self.path(file), errno);
+            let handle = self.place.open(file, OFlags::RDONLY)?;
+            let length = fs::fstat(&handle).map_err(|errno| name("measure", errno))?.st_size as u64;
+            sum.hole_bytes = add(sum.hole_bytes, hole_bytes(&handle, length));
             if cache == CachePolicy::Drop {
                 // Dirty pages cannot be dropped.
                 fs::fdatasync(&handle).map_err(|errno| name("flush", errno))?;
                 fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(|errno| name("drop the cache of", errno))?;
             }
-            let length = fs::fstat(&handle).map_err(|errno| name("measure", errno))?.st_size as u64;
-            examined += length;
-            cached = cached.zip(cached_bytes(&handle, length)).map(|(sum, bytes): (u64, u64)| sum + bytes);
+            sum.examined_bytes = add(sum.examined_bytes, Some(length));
+            sum.cached_bytes = add(sum.cached_bytes, cached_bytes(&handle, length));
         }
-        Ok(Residency { cached_bytes: cached, examined_bytes: Some(examined) })
+        Ok(sum)
     }
 
     pub(crate) fn length(&self, file: u32) -> Result<u64> {
-        self.directory.length(file)
+        self.place.length(file)
     }
 
-    /// Removes the data files. What is not one stays and is no error here: the directory stays as well.
     pub(crate) fn clear(&self) -> Result<()> {
-        self.directory.remove_data().map(drop)
+        self.place.clear()
+    }
+
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.place.finish()
     }
 }

@@ -6,16 +6,19 @@
 //! storage that holds another.
 
 mod buffer;
+mod devices;
 mod direct;
 mod directory;
 mod error;
 mod faulty;
 mod files;
+mod holes;
 mod kinds;
 mod marker;
 mod memory;
 mod mmap;
 mod null;
+mod place;
 mod posix;
 mod residency;
 mod scratch;
@@ -29,7 +32,7 @@ pub use error::{Result, StorageError};
 pub use faulty::{Fault, Faulty};
 pub use kinds::open;
 pub use scratch::{Leftover, Scratch};
-pub use target::{DirectMode, StorageKind, TargetSpec};
+pub use target::{DirectMode, Existing, StorageKind, TargetSpec};
 pub use throttled::Throttled;
 
 use tonnage_workload::{CachePolicy, Op};
@@ -49,19 +52,23 @@ pub struct OpenRequest {
     pub queue_depth: usize,
 }
 
-/// What is known of the files' pages in the cache. Bytes; `None` where the system does not say.
+/// What is known of the files before they are read. Bytes; `None` where the system does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Residency {
     /// In the page cache now.
     pub cached_bytes: Option<u64>,
     /// Looked at.
     pub examined_bytes: Option<u64>,
+    /// Of those, in holes: they read as zeros that no device delivers. What was reserved and never written counts as
+    /// well where the file system's `SEEK_HOLE` says so (ext4, XFS, Btrfs, tmpfs do); a file system that does not know
+    /// holes calls everything data.
+    pub hole_bytes: Option<u64>,
 }
 
 /// What the storage did of what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Operations go past the page cache.
+    /// Operations go past the page cache, on every device that the latest phase works on.
     pub direct: bool,
     /// Named facts, such as `fixed_buffers`.
     pub flags: Vec<(&'static str, bool)>,
@@ -78,11 +85,18 @@ pub trait Storage: Send + Sync {
     /// Length of a file in bytes; an error of kind `NotFound` where it is missing.
     fn length(&self, file: u32) -> Result<u64>;
 
+    /// Makes way for a write phase on `files`, before the clock: an error if one of them is another's, before anything
+    /// is touched; those that an earlier run left are removed.
+    fn prepare_write(&self, files: &[u32]) -> Result<()>;
+
     /// Applies the cache policy to `files` before a read phase and says what is cached then.
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency>;
 
     /// Removes every file that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;
+
+    /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`.
+    fn finish(&self) -> Result<()>;
 
     /// What became of the requests so far (direct or not, fixed buffers or not, and why).
     fn facts(&self) -> Facts;

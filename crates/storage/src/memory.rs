@@ -61,12 +61,20 @@ impl Storage for Memory {
         Ok(stored.length.load(Ordering::Relaxed))
     }
 
+    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
+        Ok(())
+    }
+
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         Ok(Residency::default())
     }
 
     fn clear(&self) -> Result<()> {
         lock(&self.files).clear();
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<()> {
         Ok(())
     }
 

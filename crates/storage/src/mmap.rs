@@ -21,26 +21,25 @@ use crate::{DirectMode, Facts, File, Lane, OpenRequest, Residency, Storage, Targ
 #[derive(Debug)]
 pub(crate) struct Mapped {
     files: Arc<Files>,
+    /// The cache was not asked for, so a note says that it was used.
+    told: bool,
 }
+
+const WHY: &str = "mapped files always go through the page cache";
 
 impl Mapped {
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        let why = "mapped files always go through the page cache";
-        let files = Files::new(spec)?;
-        match spec.direct {
-            DirectMode::Yes => {
-                return Err(StorageError::Unsupported(format!("{why}; use direct = \"no\", or kind posix or uring")));
-            }
-            DirectMode::Auto => files.set_direct(false, Some((NO_DIRECT, why.to_owned()))),
-            DirectMode::No => {}
+        if spec.direct == DirectMode::Yes {
+            return Err(StorageError::Unsupported(format!("{WHY}; use direct = \"no\", or kind posix or uring")));
         }
-        Ok(Self { files: Arc::new(files) })
+        Ok(Self { files: Arc::new(Files::new(spec)?), told: spec.direct == DirectMode::Auto })
     }
 }
 
 impl Storage for Mapped {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         note_depth(&self.files, request, "mmap");
+        self.files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
         let files = Arc::clone(&self.files);
         Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, opened: None })))
     }
@@ -49,12 +48,20 @@ impl Storage for Mapped {
         self.files.length(file)
     }
 
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.files.prepare_write(files)
+    }
+
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
     }
 
     fn clear(&self) -> Result<()> {
         self.files.clear()
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.files.finish()
     }
 
     fn facts(&self) -> Facts {
@@ -92,7 +99,7 @@ impl MappedFile {
 impl File for MappedFile {
     fn open(&mut self) -> Result<()> {
         let handle = self.files.open(&self.request, OFlags::empty())?;
-        let path = || self.files.directory().data_path(self.request.file);
+        let path = || self.files.path(self.request.file);
         let mut access = ProtFlags::READ;
         if self.request.op == Op::Write {
             access |= ProtFlags::WRITE;

@@ -21,11 +21,19 @@ impl Storage for Null {
         Ok(i64::MAX as u64)
     }
 
+    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
+        Ok(())
+    }
+
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         Ok(Residency::default())
     }
 
     fn clear(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<()> {
         Ok(())
     }
 

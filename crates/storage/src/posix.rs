@@ -35,12 +35,20 @@ impl Storage for Posix {
         self.files.length(file)
     }
 
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.files.prepare_write(files)
+    }
+
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
     }
 
     fn clear(&self) -> Result<()> {
         self.files.clear()
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.files.finish()
     }
 
     fn facts(&self) -> Facts {

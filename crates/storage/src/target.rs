@@ -33,16 +33,54 @@ pub enum DirectMode {
     Auto,
 }
 
-/// A storage to open. It crosses from Python as JSON.
+/// What a write does with a named file that is already there. `files` of this run itself are always used as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Existing {
+    /// An error, whoever made it.
+    #[default]
+    Refuse,
+    /// Contents are overwritten in place, whoever made it; it is neither cut nor made anew.
+    Overwrite,
+    /// One that an earlier run of Tonnage made and marked is removed and made anew; any other is an error.
+    Ours,
+}
+
+/// A storage to open. It crosses from Python as JSON. Kinds with files need `directories` or `names`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetSpec {
     /// Which kind.
     pub kind: StorageKind,
-    /// The scratch directory (made by `Scratch`); only for kinds with files.
+    /// Scratch directories (made by `Scratch`), one a device: file *i* lives in `directories[i % n]`.
     #[serde(default)]
-    pub directory: Option<PathBuf>,
+    pub directories: Vec<PathBuf>,
+    /// Places files otherwise: file *i* lives in `directories[assign[i % len]]`. Empty: round robin.
+    #[serde(default)]
+    pub assign: Vec<u32>,
+    /// Files of the user instead of directories: file *i* is `names[i]`, an absolute path.
+    #[serde(default)]
+    pub names: Vec<PathBuf>,
+    /// What a write does where one of `names` is there already.
+    #[serde(default)]
+    pub existing: Existing,
+    /// Leave the `names` when the run ends.
+    #[serde(default)]
+    pub keep: bool,
+    /// Which run marks the `names` as its own.
+    #[serde(default)]
+    pub run_id: String,
     /// Past the page cache or through it.
     #[serde(default)]
     pub direct: DirectMode,
+}
+
+impl TargetSpec {
+    /// A storage without files, or one to which they are still to be given.
+    #[must_use]
+    pub fn new(kind: StorageKind) -> Self {
+        let (existing, direct) = (Existing::default(), DirectMode::default());
+        let (directories, names, assign, run_id) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+        Self { kind, directories, assign, names, existing, keep: false, run_id, direct }
+    }
 }

@@ -50,7 +50,7 @@ impl Storage for Uring {
                 return Ok(Lane::Queued(Box::new(Serial::new(file, request.queue_depth))));
             }
             Err(source) => {
-                let path = self.files.directory().path().to_owned();
+                let path = self.files.path(request.file);
                 return Err(StorageError::Path { action: "set up io_uring for", path, source });
             }
         };
@@ -62,12 +62,20 @@ impl Storage for Uring {
         self.files.length(file)
     }
 
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.files.prepare_write(files)
+    }
+
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
     }
 
     fn clear(&self) -> Result<()> {
         self.files.clear()
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.files.finish()
     }
 
     fn facts(&self) -> Facts {
@@ -156,7 +164,7 @@ impl Queue for UringQueue {
     fn open(&mut self) -> Result<()> {
         let refused = |error: io::Error| StorageError::Path {
             action: "use io_uring on",
-            path: self.files.directory().data_path(self.request.file),
+            path: self.files.path(self.request.file),
             source: error,
         };
         if !self.enabled {

@@ -131,13 +131,14 @@ fn facts_tell_whether_the_cache_was_passed(kind: &Kind) {
     write_all(&*rig.storage, &geometry, 4);
     rig.storage.settle(&[0], CachePolicy::Drop).unwrap();
     read_all(&*rig.storage, &geometry, 4);
+    let facts = rig.storage.facts();
     let residency = rig.storage.settle(&[0], CachePolicy::Keep).unwrap();
     let Some(cached) = residency.cached_bytes else {
         return eprintln!("skipped: the kernel does not say what is cached");
     };
-    let wanted = if rig.storage.facts().direct { 0 } else { geometry.file_bytes(1) };
-    assert_eq!(cached, wanted, "{:?}", rig.storage.facts());
-    if rig.storage.facts().direct {
+    let wanted = if facts.direct { 0 } else { geometry.file_bytes(1) };
+    assert_eq!(cached, wanted, "{facts:?}");
+    if facts.direct {
         rig.fill(47_008, 2);
         assert!(!rig.storage.facts().direct && has_note(&*rig.storage, "direct-unaligned"));
         rig.fill(4096, 2);

@@ -10,7 +10,7 @@ use std::path::Path;
 use tonnage_storage::{Scratch, StorageError, StorageKind, TargetSpec, open};
 
 fn posix(directory: &Path) -> tonnage_storage::Result<std::sync::Arc<dyn tonnage_storage::Storage>> {
-    open(&TargetSpec { kind: StorageKind::Posix, directory: Some(directory.to_owned()), direct: tonnage_storage::DirectMode::No })
+    open(&TargetSpec { directories: vec![directory.to_owned()], ..TargetSpec::new(StorageKind::Posix) })
 }
 
 /// A directory as a dead process of this host would have left it.

@@ -114,7 +114,7 @@ fn a_delay_is_at_least_as_long_as_it_says() {
 #[test]
 fn lanes_share_the_rate_of_bytes_and_never_exceed_it() {
     for kind in [StorageKind::Null, StorageKind::Memory] {
-        let inner = open(&TargetSpec { kind, directory: None, direct: DirectMode::No }).unwrap();
+        let inner = open(&TargetSpec::new(kind)).unwrap();
         let storage = Throttled::new(inner, Some(100_000_000), None);
         let geometry = geometry(100_000, 50, Access::Sequential);
         let started = Instant::now();
@@ -131,7 +131,7 @@ fn lanes_share_the_rate_of_bytes_and_never_exceed_it() {
 
 #[test]
 fn operations_have_a_rate_of_their_own() {
-    let inner = open(&TargetSpec { kind: StorageKind::Memory, directory: None, direct: DirectMode::No }).unwrap();
+    let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let geometry = geometry(512, 100, Access::Random);
     write_all(&*inner, &geometry, 1);
     let storage = Throttled::new(inner, None, Some(2000));

@@ -42,7 +42,7 @@ class Target:
             return {"kind": "sim", "seed": seed, **self.model}
         if self.scheme != "path":
             return {"kind": self.scheme}
-        return {"kind": storage, "directory": str(directory), "direct": direct}
+        return {"kind": storage, "directories": [str(directory)], "direct": direct}
 
 
 def parse_target(uri: str) -> Target:

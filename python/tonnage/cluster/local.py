@@ -46,6 +46,9 @@ class LocalEnsemble:
     def clear(self) -> None:
         self._target.clear()
 
+    def finish(self) -> None:
+        self._target.finish()
+
     def now_ns(self) -> int:
         return self._target.now_ns()
 

@@ -31,7 +31,8 @@ impl Kind {
     }
 
     pub fn open(&self, directory: &Path) -> tonnage_storage::Result<Arc<dyn Storage>> {
-        let spec = TargetSpec { kind: self.storage, directory: Some(directory.to_owned()), direct: self.direct };
+        let directories = vec![directory.to_owned()];
+        let spec = TargetSpec { directories, direct: self.direct, ..TargetSpec::new(self.storage) };
         Ok((self.wrap)(open(&spec)?))
     }
 }

@@ -1,0 +1,84 @@
+//! Scratch directories, one a device: which file lives in which.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::direct::{self, Support};
+use crate::directory::{Directory, failed};
+use crate::error::{Result, StorageError};
+use crate::place::Place;
+
+/// The marked directories of a target.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    directories: Vec<Directory>,
+    assign: Vec<u32>,
+}
+
+impl Devices {
+    /// Holds the directories at `paths`, at least one; each must be a marked one.
+    pub(crate) fn open(paths: &[PathBuf], assign: &[u32]) -> Result<Self> {
+        if let Some(device) = assign.iter().find(|&&device| device as usize >= paths.len()) {
+            let count = paths.len();
+            let text = format!("assign names device {device}, and there are {count}, counted from 0; use numbers below {count}");
+            return Err(StorageError::Unsupported(text));
+        }
+        let directories = paths.iter().map(|path| Directory::open(path)).collect::<Result<_>>()?;
+        Ok(Self { directories, assign: assign.to_vec() })
+    }
+
+    fn of(&self, file: u32) -> &Directory {
+        &self.directories[self.site(file)]
+    }
+}
+
+impl Place for Devices {
+    fn sites(&self) -> usize {
+        self.directories.len()
+    }
+
+    fn site(&self, file: u32) -> usize {
+        let file = file as usize;
+        if self.assign.is_empty() { file % self.directories.len() } else { self.assign[file % self.assign.len()] as usize }
+    }
+
+    fn site_path(&self, site: usize) -> &Path {
+        self.directories[site].path()
+    }
+
+    fn probe(&self, site: usize) -> Support {
+        direct::probe(&self.directories[site])
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.of(file).data_path(file)
+    }
+
+    fn open(&self, file: u32, flags: OFlags) -> Result<OwnedFd> {
+        self.of(file).open_data(file, flags).map_err(|errno| failed("open", &self.path(file), errno))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.of(file).length(file)
+    }
+
+    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
+        Ok(())
+    }
+
+    /// What is not a data file stays and is no error here: the directory stays as well.
+    fn clear(&self) -> Result<()> {
+        self.directories.iter().try_for_each(|directory| directory.remove_data().map(drop))
+    }
+
+    /// The scratch directories are removed by those who made them.
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}

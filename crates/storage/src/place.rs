@@ -1,0 +1,46 @@
+//! Where the files of a target are: scratch directories, or names of the user.
+
+use std::fmt::Debug;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::direct::Support;
+use crate::error::Result;
+
+/// Numbered files in one or several directories (`site`s), which may lie on different devices.
+pub(crate) trait Place: Debug + Send + Sync {
+    /// How many sites there are; at least one.
+    fn sites(&self) -> usize;
+
+    /// The site of a file.
+    fn site(&self, file: u32) -> usize;
+
+    /// Where a site is, for messages.
+    fn site_path(&self, site: usize) -> &Path;
+
+    /// Asks a site what it does with `O_DIRECT`.
+    fn probe(&self, site: usize) -> Support;
+
+    /// Where a file is, for messages.
+    fn path(&self, file: u32) -> PathBuf;
+
+    /// Opens a file; never through a symbolic link.
+    fn open(&self, file: u32, flags: OFlags) -> Result<OwnedFd>;
+
+    /// Bytes of a file.
+    fn length(&self, file: u32) -> Result<u64>;
+
+    /// See [`Storage::prepare_write`](crate::Storage::prepare_write).
+    fn prepare_write(&self, files: &[u32]) -> Result<()>;
+
+    /// Removes the files that are ours.
+    fn clear(&self) -> Result<()>;
+
+    /// See [`Storage::finish`](crate::Storage::finish).
+    fn finish(&self) -> Result<()>;
+
+    /// What is to be told of the files: a stable code and one sentence.
+    fn notes(&self) -> Vec<(&'static str, String)>;
+}
