@@ -68,6 +68,7 @@ pub struct Tree {
 /// One phase on names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each named as in the campaign file")]
 pub struct Files {
     /// What each operation does.
     pub op: FileOp,
