@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.campaign.expand import Sweep, settings
+from tonnage.campaign.expand import Sweep
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Trial
@@ -36,14 +36,14 @@ SMALL = campaign("[workload]\ntasks = [1, 2, 4]\n[repeat]\ncount = 4\n")
 
 
 def test_every_combination_is_one_setting() -> None:
-    found = settings(campaign('[workload]\ntasks = [1, 2, 2]\naccess = ["random", "sequential"]\n').workload)
+    found = campaign('[workload]\ntasks = [1, 2, 2]\naccess = ["random", "sequential"]\n').settings()
     assert len(found) == len(set(found)) == 2 * 2 * 2
 
 
 def test_each_block_holds_every_setting_once_in_an_order_of_its_own() -> None:
     trials = play(Sweep(SMALL, 7), [])
     blocks = [[t.setting for t in trials if t.block == block] for block in range(4)]
-    assert all(set(block) == set(settings(SMALL.workload)) and len(block) == 6 for block in blocks)
+    assert all(set(block) == set(SMALL.settings()) and len(block) == 6 for block in blocks)
     assert len({tuple(block) for block in blocks}) > 1
 
 

@@ -43,7 +43,7 @@ def test_an_unknown_key_names_its_line_and_the_nearest_valid_key() -> None:
 
 
 def test_an_unknown_table_names_its_line() -> None:
-    assert message(HEAD + "[workloads]\n") == "c.toml:2: unknown key 'workloads'; hint: did you mean 'workload'?"
+    assert message(HEAD + "[worklod]\n") == "c.toml:2: unknown key 'worklod'; hint: did you mean 'workload'?"
 
 
 def test_a_time_key_is_suggested_as_it_is_written_in_files() -> None:

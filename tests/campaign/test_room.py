@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from tonnage.campaign.expand import settings
+from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.room import Room
-from tonnage.campaign.setting import Setting
 from tonnage.campaign.target import parse_target
 from tonnage.cluster import Launcher
 
-READ = next(s for s in settings(parse_campaign('target = "/x"\n', "c").workload) if s.op == "read" and s.tasks == 4)
+READ = next(s for s in parse_campaign('target = "/x"\n', "c").settings() if s.op == "read" and s.tasks == 4)
 
 
 class FakeLauncher:
@@ -38,7 +37,7 @@ def room(**keywords: int) -> tuple[Room, FakeLauncher]:
     return made, fake
 
 
-def fill(place: Room, setting: Setting) -> int | None:
+def fill(place: Room, setting: StreamSetting) -> int | None:
     """Fills as the run loop does; the first task that wrote, None where nothing was missing."""
     wanted = place.fill_for(setting)
     if wanted is None:

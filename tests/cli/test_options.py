@@ -52,7 +52,7 @@ def test_the_defaults_that_help_states_are_those_of_the_campaign() -> None:
     ]
     assert probe_campaign(*typed) == probe_campaign().model_copy(
         # The block of a search is a placeholder: it follows the transfer.
-        update={"workload": probe_campaign(*typed).workload}
+        update={"workloads": probe_campaign(*typed).workloads}
     )
     plain, spelled = probe_campaign().workload, probe_campaign(*typed).workload
     assert plain.model_dump(exclude={"block_size"}) == spelled.model_dump(exclude={"block_size"})

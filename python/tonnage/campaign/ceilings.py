@@ -6,13 +6,15 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from tonnage.campaign.setting import Setting, phase_spec
+from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
 from tonnage.cluster import Launcher
 
 _DURATION_NS = 200_000_000
 
 
-def measure_ceilings(launcher: Launcher, setting: Setting, seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def measure_ceilings(
+    launcher: Launcher, setting: StreamSetting, seed: int
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """``ceilings`` and ``cost`` of the manifest, measured with the payload and transfer size of ``setting``."""
     from tonnage import _native
 
@@ -47,7 +49,7 @@ def measure_ceilings(launcher: Launcher, setting: Setting, seed: int) -> tuple[l
     return ceilings, cost
 
 
-def _null_phase(launcher: Launcher, setting: Setting, tasks: int, seed: int) -> dict[str, int]:
+def _null_phase(launcher: Launcher, setting: StreamSetting, tasks: int, seed: int) -> dict[str, int]:
     bare = replace(
         setting,
         op="write",
@@ -61,6 +63,14 @@ def _null_phase(launcher: Launcher, setting: Setting, tasks: int, seed: int) -> 
         time_limit_ns=_DURATION_NS,
         wrap=True,
         access="sequential",
+        rate_bytes_per_s=None,
+        operations_rate=None,
+        think_ns=None,
+        hog=None,
+        wear_out=False,
+        min_time_ns=None,
+        operations=None,
+        read_percent=None,
     )
     step = launcher.open({"kind": "null"}, None).prepare(phase_spec(bare, "null", seed))
     step.go()

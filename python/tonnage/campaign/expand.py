@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any, Protocol
 
-from tonnage.campaign.model import Campaign, Workload
-from tonnage.campaign.setting import Setting, Trial
-
-FACTORS = (
-    "op",
-    "tasks",
-    "transfer_size",
-    "block_size",
-    "segments",
-    "access",
-    "layout",
-    "direct",
-    "sync",
-    "queue_depth",
-    "storage",
-    "cache",
-)
+from tonnage.campaign.kinds import Setting, setting_of
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Trial
+from tonnage.records import headline
 
 
 class Schedule(Protocol):
@@ -31,22 +17,6 @@ class Schedule(Protocol):
 
     def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
         """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock."""
-
-
-def settings(workload: Workload) -> list[Setting]:
-    """Every combination of the workload's factors, without repetition, in the order of the file."""
-    combinations = product(*(getattr(workload, factor) for factor in FACTORS))
-    found = (
-        Setting(
-            **dict(zip(FACTORS, values, strict=True)),
-            verify=workload.verify,
-            time_limit_ns=workload.time_limit_ns,
-            payload=workload.payload,
-            wrap=workload.wrap,
-        )
-        for values in combinations
-    )
-    return list(dict.fromkeys(found))
 
 
 class Sweep:
@@ -57,7 +27,8 @@ class Sweep:
     """
 
     def __init__(self, campaign: Campaign, seed: int) -> None:
-        self._settings = settings(campaign.workload)
+        self._settings = campaign.settings()
+        self._shuffled = campaign.order == "random"
         self._repeat = campaign.repeat
         self._time_ns = campaign.budget.time_ns
         self._seed = seed
@@ -82,6 +53,8 @@ class Sweep:
         trials = [
             Trial(setting, block, block) for setting in self._settings if self._wanted(block, done.get(setting, {}))
         ]
+        if not self._shuffled:
+            return trials
         # A generator of its own for each block: a resumed run draws the same order without replaying the past.
         random.Random(f"{self._seed}/{block}").shuffle(trials)
         return trials
@@ -105,10 +78,12 @@ def _narrow(values: Sequence[int], share: float) -> bool:
 
 
 def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, int]]:
-    """Setting → repetition → bandwidth (0 where it failed) of everything that need not be measured again."""
+    """Setting → repetition → rate (0 where it failed) of everything that need not be measured again."""
     done: dict[Setting, dict[int, int]] = {}
     for line in lines:
         if line["purpose"] == "measure" and line["status"] != "interrupted":
-            bandwidth = line["bandwidth_bytes_per_s"] or 0 if line["status"] == "ok" else 0
-            done.setdefault(Setting(**line["setting"]), {})[line["repetition"]] = bandwidth
+            rate = headline(line)[0] or 0 if line["status"] == "ok" else 0
+            repetitions = done.setdefault(setting_of(line["setting"]), {})
+            # The slowest phase of a trial decides; 0, where one failed.
+            repetitions[line["repetition"]] = min(rate, repetitions.get(line["repetition"], rate))
     return done

@@ -59,7 +59,32 @@ Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_C
 """A number of things."""
 
 
-class _ScalarOrList:
+def _rate(value: Any) -> Any:
+    return _checked(units.parse_rate, value) if isinstance(value, str) else value
+
+
+def _hog(value: Any) -> Any:
+    if isinstance(value, str):
+        return _share(value) if value.endswith("%") else _size(value)
+    return value
+
+
+_RATE = {"anyOf": [{"type": "string", "examples": ["100MB/s"]}, {"type": "integer", "minimum": 1}]}
+_HOG = {"anyOf": [{"type": "string", "examples": ["20%", "4GiB"]}, {"type": "number", "exclusiveMinimum": 0}]}
+
+Rate = Annotated[int, BeforeValidator(_rate), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_RATE)]
+"""Bytes per second; ``"100MB/s"``."""
+Percent = Annotated[int, Field(ge=1, le=99, strict=True)]
+"""A share in whole percent."""
+Hog = Annotated[
+    Annotated[int, Field(ge=1, le=2**63 - 1, strict=True)] | Annotated[float, Field(gt=0, lt=1)],
+    BeforeValidator(_hog),
+    WithJsonSchema(_HOG),
+]
+"""Memory: bytes (an integer), or a share of the node's memory (a float below 1)."""
+
+
+class ScalarOrList:
     """Tells the JSON schema that a factor may be one value."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -67,5 +92,5 @@ class _ScalarOrList:
         return {"anyOf": [listed["items"], listed]}
 
 
-Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1), _ScalarOrList()]
+Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1), ScalarOrList()]
 """A factor: one value, or a list of values of which each makes trials of its own."""

@@ -6,97 +6,32 @@ Fields hold integers (bytes, nanoseconds); files hold text with units. ``docs/ca
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from tonnage.campaign.fields import Count, Share, Size, Sweep, Time
-from tonnage.campaign.units import format_size
-
-Op = Literal["write", "read"]
-Access = Literal["sequential", "strided", "random"]
-Layout = Literal["file-per-task", "shared"]
-Direct = Literal["auto", "yes", "no"]
-StorageKind = Literal["posix", "uring", "mmap", "null", "memory"]
-Sync = Literal["none", "fsync", "fsync-each"]
-Cache = Literal["keep", "drop"]
-Payload = Literal["unique", "constant"]
-
-CELL_BYTES = 4096
-"""Payload cells: a transfer of whole cells can be laid out in transfers of another size."""
+from tonnage.campaign.fields import Count, ScalarOrList, Share, Size, Sweep, Time
+from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
+from tonnage.campaign.kinds.stream import Stream
+from tonnage.campaign.section import Section, refuse, time_field
 
 
-class Section(BaseModel):
-    """A table of the file: unknown keys are errors, values do not change once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
-def _time_field(key: str, default: Any, description: str) -> Any:
-    return Field(default, validation_alias=AliasChoices(key, f"{key}_ns"), description=description)
+def _kind_of(value: Any) -> Any:
+    return value.get("kind", "stream") if isinstance(value, dict) else getattr(value, "kind", None)
 
 
-class Workload(Section):
-    """What a trial does. Every list is a factor: each combination becomes a setting."""
-
-    kind: Literal["stream"] = Field("stream", description="tasks that write or read transfers of one size")
-    op: Sweep[Op] = Field(("write", "read"), description="what each operation does")
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="streams of I/O at once")
-    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
-    block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
-    segments: Sweep[Count] = Field((1,), description="blocks a task moves one after another")
-    access: Sweep[Access] = Field(("sequential",), description="order in which a task visits its transfers")
-    layout: Sweep[Layout] = Field(("file-per-task",), description="a file for each task, or one for all")
-    direct: Sweep[Direct] = Field(
-        ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
-    )
-    storage: Sweep[StorageKind] = Field(("posix",), description="how bytes are touched")
-    queue_depth: Sweep[Count] = Field(
-        (1,), description="operations in flight in each task; above 1 needs storage uring"
-    )
-    sync: Sweep[Sync] = Field(("fsync",), description="when a write phase makes its data durable, inside the clock")
-    cache: Sweep[Cache] = Field(("drop",), description="the page cache before a read phase")
-    payload: Payload = Field("unique", description="what is written; constant flatters compression")
-    verify: bool = Field(False, description="check every byte that is read")
-    time_limit_ns: Time | None = _time_field(
-        "time_limit", None, "no operation starts later than this after the start line"
-    )
-    wrap: bool = Field(False, description="begin the block again when it is done; needs time_limit")
-
-    @model_validator(mode="after")
-    def _combinations(self) -> Workload:
-        for transfer in self.transfer_size:
-            if transfer > 1 << 30:
-                _refuse(
-                    "transfer_size",
-                    f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry",
-                    "use a smaller transfer_size",
-                )
-            for block in self.block_size:
-                if block % transfer:
-                    _refuse(
-                        "block_size",
-                        f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}",
-                        f"use {format_size(max(block // transfer, 1) * transfer)}",
-                    )
-        if self.wrap and self.time_limit_ns is None:
-            _refuse("wrap", "wrap needs time_limit, or the phase would never end", 'add time_limit = "10s"')
-        if self.verify and self.payload == "constant":
-            _refuse(
-                "verify",
-                "verify needs payload unique: constant data cannot tell one place from another",
-                'set payload = "unique"',
-            )
-        if max(self.queue_depth) > 1 and set(self.storage) & {"posix", "mmap"}:
-            _refuse(
-                "queue_depth",
-                "storage posix and mmap do one operation at a time",
-                'set storage = "uring" or queue_depth = 1',
-            )
-        if "mmap" in self.storage and "yes" in self.direct:
-            _refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
-        return self
+if TYPE_CHECKING:
+    AnyWorkload = WorkloadSection
+else:
+    _TAGGED = tuple(Annotated[section, Tag(kind)] for kind, section in WORKLOADS.items())
+    AnyWorkload = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)] if len(_TAGGED) > 1 else _TAGGED[0]
+    """A ``[workload]`` table of any kind; ``kind`` says which."""
 
 
 class Repeat(Section):
@@ -112,9 +47,9 @@ class Repeat(Section):
     @model_validator(mode="after")
     def _one_rule(self) -> Repeat:
         if self.count is not None and self.interval is not None:
-            _refuse("interval", "count and interval are two rules for the same thing", "keep one of them")
+            refuse("interval", "count and interval are two rules for the same thing", "keep one of them")
         if self.at_least > self.at_most:
-            _refuse("at_least", f"at_least {self.at_least} is above at_most {self.at_most}", "make at_most larger")
+            refuse("at_least", f"at_least {self.at_least} is above at_most {self.at_most}", "make at_most larger")
         return self
 
     @property
@@ -126,7 +61,7 @@ class Repeat(Section):
 class Budget(Section):
     """What a run may use. None: no bound of its own."""
 
-    time_ns: Time | None = _time_field("time", None, "no trial starts later than this on the run's clock")
+    time_ns: Time | None = time_field("time", None, "no trial starts later than this on the run's clock")
     space_bytes: Size | None = Field(
         None, validation_alias=AliasChoices("space", "space_bytes"), description="bytes of files at once"
     )
@@ -135,10 +70,12 @@ class Budget(Section):
 class Search(Section):
     """An adaptive search for the load line instead of a fixed sweep over ``tasks``."""
 
-    op: Sweep[Op] = Field(("write", "read"), description="operations whose load line is looked for, in this order")
+    op: Sweep[Literal["write", "read"]] = Field(
+        ("write", "read"), description="operations whose load line is looked for, in this order"
+    )
     max_tasks: Count = Field(32, description="largest number of tasks tried")
-    budget_ns: Time = _time_field("budget", 60 * 10**9, "time for the whole search, shared by the operations")
-    p99_ns: Time | None = _time_field("p99", None, "objective: the p99 latency of an operation")
+    budget_ns: Time = time_field("budget", 60 * 10**9, "time for the whole search, shared by the operations")
+    p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
 
 
 class Campaign(Section):
@@ -155,7 +92,20 @@ class Campaign(Section):
     )
     on_error: Literal["continue", "stop"] = Field("continue", description="what a failed trial does to the run")
     launcher: Literal["local"] = Field("local", description="where tasks run")
-    workload: Workload = Workload()
+    order: Literal["random", "given"] = Field(
+        "random", description="of trials: drawn from the seed in blocks, or that of the file again and again"
+    )
+    scale: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        1.0, description="multiplies the amount of work of every workload, never its tasks; --scale sets it"
+    )
+    published: str | None = Field(None, description="published figures that the report shows beside these")
+    workloads: Annotated[tuple[AnyWorkload, ...], BeforeValidator(_as_list), Field(min_length=1), ScalarOrList()] = (
+        Field(
+            (Stream(),),
+            validation_alias=AliasChoices("workload", "workloads"),
+            description="what a trial does: one [workload], or several [[workload]] with a name each",
+        )
+    )
     repeat: Repeat = Repeat()
     budget: Budget = Budget()
     search: Search | None = Field(None)
@@ -169,18 +119,33 @@ class Campaign(Section):
             )
         return name
 
+    @property
+    def workload(self) -> Stream:
+        """The stream that a search looks at."""
+        if len(self.workloads) != 1 or not isinstance(self.workloads[0], Stream):
+            refuse("search", "a search looks at one workload of kind stream", "leave [search] out")
+        return self.workloads[0]
+
+    def settings(self) -> list[Setting]:
+        """Every combination of the factors of every workload, in the order of the file."""
+        found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
+        return list(dict.fromkeys(found))
+
+    @model_validator(mode="after")
+    def _workloads_have_names(self) -> Campaign:
+        names = [workload.name for workload in self.workloads]
+        if len(names) > 1 and (len(set(names)) < len(names) or not all(names)):
+            refuse("workload", "several [[workload]] tables need a name each, all different", 'add name = "…" to each')
+        return self
+
     @model_validator(mode="after")
     def _search_is_one_setting(self) -> Campaign:
         if self.search is not None:
             for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth"):
                 if len(getattr(self.workload, key)) > 1:
-                    _refuse(
+                    refuse(
                         f"workload.{key}",
                         f"a search looks at one {key} at a time",
                         f"give one {key}, or leave [search] out",
                     )
         return self
-
-
-def _refuse(key: str, what: str, hint: str) -> None:
-    raise PydanticCustomError("request", "{what}; hint: {hint}", {"what": what, "hint": hint, "key": key})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tonnage.campaign.setting import Setting
+from tonnage.campaign.kinds import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Step:
     trials: int | None
     """How many there will be; None where a search decides as it goes."""
     setting: Setting
+    phase: str
     repetition: int
     purpose: str
     elapsed_ns: int

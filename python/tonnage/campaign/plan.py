@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.campaign.expand import settings
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.room import accepts_direct, needs_scratch
-from tonnage.campaign.setting import Setting
-from tonnage.campaign.target import Target, parse_target
+from tonnage.campaign.room import accepts_direct
+from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
 from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
@@ -43,23 +43,28 @@ def make_plan(campaign: Campaign) -> Plan:
     if campaign.search is not None:
         space = campaign.budget.space_bytes or search_space(free)
         return Plan(target, (), None, None, space, free, None, None, campaign.search.budget_ns)
-    found = settings(campaign.workload)
+    found = campaign.settings()
     repeat = campaign.repeat
     repetitions = repeat.fixed or repeat.at_most
-    bytes_of = {op: sum(s.pass_bytes for s in found if s.op == op) * repetitions for op in ("write", "read")}
-    limited = campaign.workload.time_limit_ns
+    # A block that is begun again until the time is over moves as much as the storage takes.
+    endless = any(isinstance(workload, Stream) and workload.wrap for workload in campaign.workloads)
     return Plan(
         target=target,
         settings=tuple(found),
         trials=len(found) * repeat.fixed if repeat.fixed else None,
         trials_most=len(found) * repetitions,
-        space_bytes=max(s.pass_bytes for s in found),
+        space_bytes=max(setting.space_bytes for setting in found),
         free_bytes=free,
-        # A read may have to lay out its files first.
-        write_bytes_most=None if campaign.workload.wrap else bytes_of["write"] + bytes_of["read"],
-        read_bytes_most=None if campaign.workload.wrap else bytes_of["read"],
-        time_ns_most=campaign.budget.time_ns or (limited * len(found) * repetitions if limited else None),
+        write_bytes_most=None if endless else sum(setting.write_bytes for setting in found) * repetitions,
+        read_bytes_most=None if endless else sum(setting.read_bytes for setting in found) * repetitions,
+        time_ns_most=campaign.budget.time_ns or _time_most(found, repetitions),
     )
+
+
+def _time_most(settings: list[Setting], repetitions: int) -> int | None:
+    """Time for measuring at most; None where a trial ends only when its work is done."""
+    limits = [setting.time_limit_ns for setting in settings for _ in setting.phases]
+    return None if None in limits else sum(limit or 0 for limit in limits) * repetitions
 
 
 def check(campaign: Campaign, plan: Plan) -> None:
@@ -80,11 +85,12 @@ def check(campaign: Campaign, plan: Plan) -> None:
             f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
             "hint: use a smaller block_size or fewer tasks, or raise budget.space"
         )
-    direct = "yes" in campaign.workload.direct
+    direct = any(setting.direct == "yes" for setting in plan.settings or campaign.settings())
     if direct and target.path is not None and accepts_direct(target.path) is False:
         raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
-    if target.scheme == "path" and not needs_scratch(target, campaign.workload.storage):
-        storage = campaign.workload.storage[0]
+    storages = {setting.storage for setting in campaign.settings()}
+    if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
+        storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
 
 
@@ -155,12 +161,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
 
 def _setting_text(setting: Setting) -> str:
     tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
-    return (
-        f"{setting.op:5}  {tasks:>9}  transfer {format_size(setting.transfer_size)}"
-        f"  block {format_size(setting.block_size)}"
-        f" × {setting.segments}  {setting.access}  {setting.layout}  direct {setting.direct}  {setting.storage}"
-        + (f"  depth {setting.queue_depth}" if setting.queue_depth > 1 else "")
-    )
+    name = f"{setting.workload}: " if setting.workload else ""
+    return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}"
 
 
 def _time_text(plan: Plan) -> str:

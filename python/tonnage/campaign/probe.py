@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from tonnage.analysis.search import Search
-from tonnage.campaign.expand import settings
-from tonnage.campaign.model import Campaign, Op
-from tonnage.campaign.setting import Setting, Trial
+from tonnage.campaign.kinds.stream import StreamSetting
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Trial
+
+Op = Literal["write", "read"]
 
 _TRIALS = 28
 """Trials of an operation that a budget is cut into: doubling to 32 tasks takes 6, the rest are repetitions."""
@@ -46,7 +48,7 @@ class Probe:
         self._searches = {
             op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op
         }
-        self._base = settings(campaign.workload)[0]
+        self._base = campaign.workload.first()
         self._space = space_bytes if keeps else _UNBOUNDED
         self._device = device
         self._began: dict[str, int] = {}
@@ -101,7 +103,7 @@ class Probe:
     def _deadline(self, number: int) -> int:
         return self._search.budget_ns * (number + 1) // len(self._search.op)
 
-    def _setting(self, op: str, tasks: int, lines: Sequence[Mapping[str, Any]]) -> Setting:
+    def _setting(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> StreamSetting:
         size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
         # Through the page cache, a second pass would measure memory (reads) or hide what fsync costs (writes).
         wrap = not (self._device and _buffered(lines))
@@ -140,7 +142,7 @@ class Probe:
         transfer = self._base.transfer_size
         return max(size // transfer, 1) * transfer
 
-    def pilot(self) -> Setting:
+    def pilot(self) -> StreamSetting:
         """A short write that says how fast, and whether past the cache: wanted before the first trial."""
         size = self._whole(min(max(_PILOT_BYTES, self._base.transfer_size), self._space // self._search.max_tasks))
         return replace(

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tonnage.campaign.model import CELL_BYTES
-from tonnage.campaign.setting import Setting
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.stream import CELL_BYTES, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster import Ensemble, Launcher
 
@@ -61,12 +61,12 @@ class Room:
         for ensemble in self._open.values():
             ensemble.clear()
 
-    def wrote(self, setting: Setting) -> None:
+    def wrote(self, setting: StreamSetting) -> None:
         """A write phase of one full pass ended well: its files can be read."""
         known = _LaidOut(_payload(setting), setting.files, setting.file_bytes)
         self._laid_out = {_key(setting, self._target): known}
 
-    def fill_for(self, setting: Setting) -> tuple[Setting, int] | None:
+    def fill_for(self, setting: StreamSetting) -> tuple[StreamSetting, int] | None:
         """The write that lays out what a read setting still misses, and its first task; None if all is there.
 
         Files of another size or payload are removed first, so that at most one generation takes space.
@@ -88,6 +88,16 @@ class Room:
             time_limit_ns=None,
             wrap=False,
             verify=False,
+            read_percent=None,
+            rate_bytes_per_s=None,
+            operations_rate=None,
+            think_ns=None,
+            source="own",
+            hog=None,
+            wear_out=False,
+            min_time_ns=None,
+            operations=None,
+            check_written=False,
         )
         return fill, first
 
@@ -96,13 +106,13 @@ def _key(setting: Setting, target: Target) -> tuple[str, str]:
     return (setting.storage, setting.direct) if target.scheme == "path" else (target.scheme, "")
 
 
-def _payload(setting: Setting) -> tuple[str, int]:
+def _payload(setting: StreamSetting) -> tuple[str, int]:
     """Files of equal payload read alike: cells count from a transfer's start, so odd transfers are apart."""
     odd = 0 if setting.transfer_size % CELL_BYTES == 0 else setting.transfer_size
     return f"{setting.layout} {setting.payload}", odd
 
 
-def _fill_transfer(setting: Setting) -> int:
+def _fill_transfer(setting: StreamSetting) -> int:
     """Large transfers lay out files sooner, where their cells fall on the same offsets."""
     small = setting.transfer_size
     if small % CELL_BYTES or small >= _FILL_TRANSFER:

@@ -10,9 +10,11 @@ from typing import Any
 
 from tonnage.campaign.expand import Schedule
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
-from tonnage.campaign.setting import Setting, Trial, phase_spec
+from tonnage.campaign.setting import Trial
 from tonnage.records import RunWriter, event_lines, task_lines, trial_line
 
 _TICK_S = 0.1
@@ -60,67 +62,72 @@ class Loop:
         return self.spent_before_ns + self.room.ensemble(self.clock).now_ns() - self._began_ns
 
     def trial(self, number: int, trial: Trial) -> str:
-        """Brings the files into the state the trial wants, measures it, and returns its status."""
-        setting = trial.setting
-        if setting.op == "read":
-            fill = self.room.fill_for(setting)
-            if fill is not None:
-                status = self._phase(number, trial, fill[0], purpose="fill", first_task=fill[1])
-                if status != "ok":
-                    self.room.clear()
-                    return self._without_files(number, trial) if status == "failed" else status
-                self.room.wrote(fill[0])
-        else:
-            self.room.clear()
-        status = self._phase(number, trial, setting, purpose=trial.purpose)
-        if setting.op == "write":
-            if status == "ok" and self.lines[-1]["stop_reason"] == "size":
-                self.room.wrote(setting)
-            elif status == "failed":
-                # A full disk must not stay full for the next trial.
-                self.room.clear()
+        """Measures all phases of a trial and returns its status. The kind of workload knows how."""
+        return trial.setting.measure(self, number, trial)
+
+    def lay_out(self, number: int, trial: Trial, setting: StreamSetting) -> str | None:
+        """Has the files of ``setting`` written where they are not there; the trial's status where that failed."""
+        fill = self.room.fill_for(setting)
+        if fill is None:
+            return None
+        spec = phase_spec(fill[0], f"{number:04d}-write", self.seed, first_task=fill[1])
+        status = self.phase(number, trial, fill[0], "write", spec, purpose="fill")
+        if status == "ok":
+            self.room.wrote(fill[0])
+            return None
+        self.room.clear()
+        if status == "failed":
+            return self.without(number, trial, setting.op, "the files it reads could not be laid out")
         return status
 
-    def pilot(self, setting: Setting) -> None:
+    def pilot(self, setting: StreamSetting) -> None:
         """A write before the first trial that is recorded but never analysed."""
         number = max((line["trial"] for line in self.lines), default=-1) + 1
         self._began_ns = self.room.ensemble(self.clock).now_ns()
-        self._phase(number, Trial(setting, 0, 0), setting, purpose="fill")
+        spec = phase_spec(setting, f"{number:04d}-write", self.seed)
+        self.phase(number, Trial(setting, 0, 0), setting, "write", spec, purpose="fill")
         self.room.clear()
         self.spent_before_ns = self.spent_ns
 
-    def _without_files(self, number: int, trial: Trial) -> str:
-        """A requested phase without a record would be a blank: it fails by name."""
+    def without(self, number: int, trial: Trial, phase: str, reason: str) -> str:
+        """Records a phase that could not be measured: a requested phase without a record would be a blank."""
         line = trial_line(
             trial=number,
             setting=trial.setting.as_dict(),
-            phase=trial.setting.op,
+            phase=phase,
             repetition=trial.repetition,
             block=trial.block,
             started=_now(),
             result=None,
-            reason="the files it reads could not be laid out",
+            reason=reason,
         )
         return self._record(line, None, "")
 
-    def _phase(
-        self, number: int, trial: Trial, setting: Setting, *, purpose: str = "measure", first_task: int = 0
+    def phase(
+        self,
+        number: int,
+        trial: Trial,
+        setting: Setting,
+        phase: str,
+        spec: dict[str, Any],
+        *,
+        purpose: str | None = None,
     ) -> str:
+        """Runs one PhaseSpec on the storage of ``setting`` and records it under the name ``phase``; its status."""
+        purpose = purpose or trial.purpose
         started = _now()
-        self.observer.step(
-            Step(number, self.trials, setting, trial.repetition, purpose, self.spent_ns, self._left_ns())
-        )
+        step = Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, self._left_ns())
+        self.observer.step(step)
         ensemble = self.room.ensemble(setting)
-        record = f"{number:04d}-{setting.op}"
         result, reason = None, None
         try:
-            step = ensemble.prepare(phase_spec(setting, record, self.seed, first_task=first_task))
-            step.go()
-            while not step.wait(_TICK_S):
+            running = ensemble.prepare(spec)
+            running.go()
+            while not running.wait(_TICK_S):
                 if self.interrupts:
-                    step.stop()
-                self.observer.tick(step.live())
-            result = step.result()
+                    running.stop()
+                self.observer.tick(running.live())
+            result = running.result()
         except OSError as error:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
@@ -128,7 +135,7 @@ class Loop:
         line = trial_line(
             trial=number,
             setting=setting.as_dict(),
-            phase=setting.op,
+            phase=phase,
             repetition=trial.repetition,
             block=trial.block,
             started=started,
@@ -160,7 +167,7 @@ def spent_on(lines: Sequence[Mapping[str, Any]]) -> int:
 
 def failures(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The requested phases that failed."""
-    return [line for line in lines if line["status"] == "failed" and line["purpose"] == "measure"]
+    return [line for line in lines if line["status"] == "failed" and line["purpose"] in ("measure", "check")]
 
 
 def _now() -> str:

@@ -42,7 +42,7 @@ class RunScratch:
     def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
         self.directory: Path | None = None
         self._scratch = None
-        if not needs_scratch(target, campaign.workload.storage):
+        if not needs_scratch(target, tuple(setting.storage for setting in campaign.settings())):
             return
         parent = str(target.path)
         for left in leftovers(parent):

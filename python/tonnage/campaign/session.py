@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tonnage import __version__
 from tonnage.campaign.ceilings import measure_ceilings
-from tonnage.campaign.expand import Schedule, Sweep, settings
+from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
@@ -21,7 +23,6 @@ from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.room import Room, accepts_direct
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.setting import phase_spec
 from tonnage.campaign.target import Target
 from tonnage.cluster import launcher
 from tonnage.errors import RecordError, RequestError
@@ -100,7 +101,8 @@ def _carry_out(
     start = launcher(campaign.launcher)
     most = campaign.search.max_tasks if campaign.search else 1
     room = Room(plan.target, start, seed, scratch.directory, writer.path, lay_out_tasks=most)
-    base = settings(campaign.workload)[0]
+    every = campaign.settings()
+    base = next((setting for setting in every if isinstance(setting, StreamSetting)), Stream().first())
     state = "failed"
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
@@ -122,7 +124,7 @@ def _carry_out(
             plan.trials,
             plan.time_ns_most,
             lines,
-            base,
+            every[0],
             used,
         )
         if pilot is not None and not lines and not interrupts:
@@ -139,16 +141,18 @@ def _carry_out(
 def _try_out(campaign: Campaign, target: Target, directory: Path | None) -> None:
     """Brings one task of each kind to the start line and sends it home: what a storage refuses, it refuses now, not
     after an hour. RequestError says what."""
-    tried = set()
-    for setting in settings(campaign.workload):
-        kind = (setting.storage, setting.direct, setting.transfer_size, setting.queue_depth)
-        if kind in tried:
+    tried: set[str] = set()
+    for setting in campaign.settings():
+        spec = setting.try_out()
+        key = f"{setting.storage} {setting.direct} {json.dumps(spec)}"
+        if spec is None or key in tried:
             continue
-        tried.add(kind)
-        one = replace(setting, op="write", tasks=1, block_size=setting.transfer_size, segments=1, verify=False)
+        tried.add(key)
         try:
-            ensemble = launcher(campaign.launcher).open(target.spec(one.storage, one.direct, directory, 0), None)
-            ensemble.prepare(phase_spec(one, "try-out", 0))
+            ensemble = launcher(campaign.launcher).open(
+                target.spec(setting.storage, setting.direct, directory, 0), None
+            )
+            ensemble.prepare(spec)
         except (ValueError, MemoryError) as error:
             raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
         except OSError as error:
@@ -210,11 +214,12 @@ def _manifest(
 def _target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
     mount = mount_of(target.path) if target.path else None
     direct = accepts_direct(target.path) if target.path else None
-    wanted = campaign.workload.direct[0]
+    first = campaign.settings()[0]
+    wanted = first.direct
     return {
         "name": target.name,
         "uri": target.uri,
-        "kind": target.kind(campaign.workload.storage[0]),
+        "kind": target.kind(first.storage),
         "path": str(target.path) if target.path else None,
         "file_system": mount.file_system if mount else None,
         "mount_options": mount.options if mount else None,

@@ -29,7 +29,7 @@ def is_plain(stream: TextIO) -> bool:
 
 def step_text(step: Step) -> str:
     """``read, 8 tasks, repetition 2``."""
-    what = "laying out files" if step.purpose == "fill" else step.setting.op
+    what = "laying out files" if step.purpose == "fill" else step.phase
     more = {"measure": f", repetition {step.repetition + 1}", "sustain": ", sustained"}.get(step.purpose, "")
     return f"{what}, {tasks_text(step.setting.tasks)}{more}"
 
@@ -53,7 +53,7 @@ def recorded_text(line: Mapping[str, Any]) -> str:
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
     cache += "  sustained" if line["purpose"] == "sustain" else ""
     return (
-        f"{head}  {units.rate(line['bandwidth_bytes_per_s']):>10}  p50 {units.duration(latency['p50_ns'])}"
+        f"{head}  {units.headline(line):>10}  p50 {units.duration(latency['p50_ns'])}"
         f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}"
     )
 

@@ -66,6 +66,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _factor(text: str) -> float:
+    from tonnage.errors import RequestError
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
+    return value
+
+
 def _seed(text: str) -> int:
     from tonnage.errors import RequestError
 
@@ -160,6 +172,13 @@ RUN_COMMAND = Command(
     (
         Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
         Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
+        Option(
+            ("--scale",),
+            "multiply the work of every workload (block sizes, files, copies), never its tasks",
+            "FACTOR",
+            "the file's",
+            parse=_factor,
+        ),
         Option(("--dry-run",), "print the plan and the time and space it takes; write nothing", is_flag=True),
         OUT,
         JSON,
@@ -168,6 +187,7 @@ RUN_COMMAND = Command(
     (
         ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
         ("tonnage run examples/first-light.toml", "do it"),
+        ("tonnage run --scale 0.01 examples/first-light.toml", "with a hundredth of the data"),
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
     ),
 )

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
+from tonnage.records import headline
 from tonnage.report import units
 
 _BAR = 30
@@ -29,6 +30,7 @@ class Panel(Observer):
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
         self._rates: dict[str, dict[int, list[int]]] = {}
+        self._units: dict[str, str] = {}
         # Last: it draws once when it is made.
         self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
 
@@ -48,7 +50,8 @@ class Panel(Observer):
             self._console.print(Text(recorded_text(line), style="red"), soft_wrap=True)
         elif line["purpose"] == "measure":
             curve = self._rates.setdefault(line["phase"], {})
-            curve.setdefault(line["setting"]["tasks"], []).append(line["bandwidth_bytes_per_s"] or 0)
+            curve.setdefault(line["setting"]["tasks"], []).append(headline(line)[0] or 0)
+            self._units[line["phase"]] = headline(line)[1]
 
     def note(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
@@ -82,6 +85,7 @@ class Panel(Observer):
         parts: list[Text | Table] = []
         for op, curve in self._rates.items():
             medians = {tasks: statistics.median(rates) for tasks, rates in sorted(curve.items())}
+            show = units.rate if self._units[op] == "B/s" else units.operations
             highest = max(medians.values()) or 1
             table = Table.grid(padding=(0, 1))
             for tasks, median in medians.items():
@@ -89,7 +93,7 @@ class Panel(Observer):
                 table.add_row(
                     Text(f"{tasks:>5}"),
                     Text(f"{bar:<{_BAR}}", style="cyan"),
-                    Text(units.rate(median)),
+                    Text(show(median)),
                     Text(f"×{len(curve[tasks])}", style="dim"),
                 )
             parts += [Text(f"{op}: median throughput by tasks", style="dim"), table]

@@ -15,6 +15,14 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
     return count * 10**9 // elapsed_ns if elapsed_ns else None
 
 
+def headline(line: Mapping[str, Any]) -> tuple[int | None, str]:
+    """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``), operations per
+    second (``1/s``) for names and commands."""
+    if line["setting"].get("kind", "stream") in ("files", "command"):
+        return line["operations_per_s"], "1/s"
+    return line["bandwidth_bytes_per_s"], "B/s"
+
+
 def setting_key(setting: Mapping[str, Any]) -> str:
     """The same text for the same factors, whatever the order of the keys: what makes two trials repetitions."""
     return json.dumps(setting, sort_keys=True, separators=(",", ":"))
@@ -63,8 +71,8 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, totals["bytes"]) if phase == "read" else None,
-        "durability": setting.get("sync", "none") if phase == "write" else "none",
+        "cache": _cache(result, totals["bytes"]) if (result and result.get("cache")) or phase == "read" else None,
+        "durability": "none" if phase in ("read", "check") else setting.get("sync", "none"),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
         "verify": result["verify"] if result else None,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor, isfinite, log10
+from typing import Any
+
+from tonnage import records
 
 UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 MiB = 2²⁰, 1 GiB = 2³⁰ bytes"
 """Printed once on every page that shows a size or a rate."""
@@ -43,6 +47,20 @@ def rate(bytes_per_s: float | None) -> str:
     if float(significant(abs(bytes_per_s) / divisor)) >= 1000 and divisor < 1e15:
         divisor, unit = scale(divisor * 1000)
     return f"{significant(bytes_per_s / divisor)} {unit}"
+
+
+def operations(per_s: float | None) -> str:
+    """Operations per second with three significant digits: ``12.3 k/s``."""
+    if per_s is None:
+        return NOT_MEASURED
+    divisor, unit = scale(abs(per_s), "/s")
+    return f"{significant(per_s / divisor)} {unit}"
+
+
+def headline(line: Mapping[str, Any]) -> str:
+    """The rate that a trial line is about, in its unit."""
+    value, unit = records.headline(line)
+    return rate(value) if unit == "B/s" else operations(value)
 
 
 def duration(ns: float | None) -> str:

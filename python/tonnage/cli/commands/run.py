@@ -16,14 +16,15 @@ def run(arguments: Namespace) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.resume is not None:
-        for name, value in (("--dry-run", arguments.dry_run), ("--out", arguments.out)):
+        given = (("--dry-run", arguments.dry_run), ("--out", arguments.out), ("--scale", arguments.scale))
+        for name, value in given:
             if value:
                 raise RequestError(f"{name} does not go with --resume; hint: leave it out")
         outcome = resume_run(arguments.resume, observer=observer())
     else:
         from tonnage.campaign.load import load_campaign
 
-        campaign, text = load_campaign(arguments.file)
+        campaign, text = load_campaign(arguments.file, arguments.scale)
         if arguments.dry_run:
             return dry_run(campaign)
         outcome = run_campaign(

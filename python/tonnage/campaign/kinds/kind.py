@@ -1,0 +1,93 @@
+"""What a kind of workload promises: a table of the file, the settings it expands into, and how one is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from tonnage.campaign.section import Section
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value for every factor of a trial, under the names of ``docs/record-format.md``."""
+
+    kind: str
+    workload: str = ""
+    """Name of its ``[[workload]]``; empty where the file has only one."""
+    tasks: int
+    storage: str = "posix"
+    direct: str = "auto"
+    time_limit_ns: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in ``trials.jsonl``."""
+        return asdict(self)
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases a trial measures, in order; each leaves a record."""
+        raise NotImplementedError
+
+    @property
+    def space_bytes(self) -> int:
+        """Bytes of files at once."""
+        return 0
+
+    @property
+    def write_bytes(self) -> int:
+        """Bytes that one trial writes at most, laying out included."""
+        return 0
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes that one trial reads at most."""
+        return 0
+
+    def describe(self) -> str:
+        """One line for ``--dry-run``, without kind and tasks."""
+        raise NotImplementedError
+
+    def try_out(self) -> dict[str, Any] | None:
+        """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
+        return None
+
+    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        """Brings the files into the state the trial wants, measures its phases, and returns its status."""
+        raise NotImplementedError
+
+
+class WorkloadSection(Section):
+    """A ``[workload]`` table. Every list is a factor: each combination becomes a setting."""
+
+    FACTORS: ClassVar[tuple[str, ...]] = ()
+    """Fields of which each value makes settings of its own, in the order in which they vary."""
+
+    name: str = Field("", max_length=64, description="tells several [[workload]] tables apart, in records and report")
+
+    def settings(self, scale: float = 1.0) -> list[Setting]:
+        """Every combination of the factors, without repetition, in the order of the file. ``scale`` multiplies what
+        the kind says it scales: the amount of work, never the tasks."""
+        found = (self.setting(dict(zip(self.FACTORS, values, strict=True)), scale) for values in self._product())
+        return list(dict.fromkeys(found))
+
+    def setting(self, factors: dict[str, Any], scale: float) -> Setting:
+        """The setting of one combination."""
+        raise NotImplementedError
+
+    def _product(self) -> Iterator[tuple[Any, ...]]:
+        # A factor that was not given (None) has one value: that it is not there.
+        return product(*(getattr(self, factor) or (None,) for factor in self.FACTORS))
+
+
+def scaled(count: int, scale: float, step: int = 1) -> int:
+    """``count`` times ``scale``, as a multiple of ``step`` and at least one of it."""
+    return count if scale == 1.0 else max(round(count * scale / step), 1) * step

@@ -1,0 +1,22 @@
+"""The kinds of workload by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tonnage.campaign.kinds.kind import Setting, WorkloadSection
+from tonnage.campaign.kinds.stream import Stream, StreamSetting
+
+WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream}
+"""Kind → the table of the campaign file."""
+
+SETTINGS: dict[str, type[Setting]] = {"stream": StreamSetting}
+"""Kind → a setting of all its factors."""
+
+
+def setting_of(setting: Mapping[str, Any]) -> Setting:
+    """The setting in a line of ``trials.jsonl``; a line without a kind is of a stream."""
+    known: type[Any] = SETTINGS[setting.get("kind", "stream")]
+    found: Setting = known(**setting)
+    return found

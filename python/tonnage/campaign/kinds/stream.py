@@ -1,0 +1,303 @@
+"""``stream``: tasks that write or read transfers of one size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from tonnage.campaign.fields import Count, Hog, Percent, Rate, Size, Sweep, Time
+from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.section import refuse, time_field, unit_field
+from tonnage.campaign.units import format_size
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+Op = Literal["write", "read", "mixed"]
+Access = Literal["sequential", "strided", "random"]
+Layout = Literal["file-per-task", "shared"]
+Direct = Literal["auto", "yes", "no"]
+StorageKind = Literal["posix", "uring", "mmap", "null", "memory"]
+Sync = Literal["none", "fsync", "fsync-each"]
+Cache = Literal["keep", "drop"]
+Payload = Literal["unique", "constant"]
+Source = Literal["own", "shift", "random"]
+
+CELL_BYTES = 4096
+"""Payload cells: a transfer of whole cells can be laid out in transfers of another size."""
+
+
+class Stream(WorkloadSection):
+    """Tasks that move transfers of one size."""
+
+    FACTORS: ClassVar[tuple[str, ...]] = (
+        "op", "tasks", "devices", "transfer_size", "block_size", "segments", "access", "layout", "direct", "sync",
+        "queue_depth", "storage", "cache", "read_percent", "rate_bytes_per_s", "operations_rate", "source",
+    )  # fmt: skip
+
+    kind: Literal["stream"] = Field("stream", description="tasks that write or read transfers of one size")
+    op: Sweep[Op] = Field(("write", "read"), description="what each operation does")
+    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="streams of I/O at once")
+    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
+    block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
+    segments: Sweep[Count] = Field((1,), description="blocks a task moves one after another")
+    access: Sweep[Access] = Field(("sequential",), description="order in which a task visits its transfers")
+    layout: Sweep[Layout] = Field(("file-per-task",), description="a file for each task, or one for all")
+    direct: Sweep[Direct] = Field(
+        ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
+    )
+    storage: Sweep[StorageKind] = Field(("posix",), description="how bytes are touched")
+    queue_depth: Sweep[Count] = Field(
+        (1,), description="operations in flight in each task; above 1 needs storage uring"
+    )
+    sync: Sweep[Sync] = Field(("fsync",), description="when a write phase makes its data durable, inside the clock")
+    cache: Sweep[Cache] = Field(("drop",), description="the page cache before a read phase")
+    devices: Sweep[Count] | None = Field(None, description="how many of the target's directories are used; all")
+    read_percent: Sweep[Percent] | None = Field(None, description="share of reads where op is mixed; 50")
+    rate_bytes_per_s: Sweep[Rate] | None = unit_field(
+        "rate", "bytes_per_s", None, "open loop: bytes that all tasks together start in a second"
+    )
+    operations_rate: Sweep[Count] | None = Field(
+        None, description="open loop: operations that all tasks together start in a second"
+    )
+    think_ns: Time | None = time_field("think", None, "pause of a task after each operation, outside its latency")
+    source: Sweep[Source] = Field(
+        ("own",), description="whose data a task works on: its own, that of the task `shift` further on, a random one's"
+    )
+    shift: Count = Field(1, description="tasks between a task and the one whose data it works on; for source shift")
+    preallocate: bool = Field(False, description="reserve a file's space when it is opened, inside the clock")
+    check_written: bool = Field(False, description="after each write, read all of it back and check every byte")
+    hog: Hog | None = Field(None, description="memory held during each phase: a size, or a share of the node's memory")
+    payload: Payload = Field("unique", description="what is written; constant flatters compression")
+    verify: bool = Field(False, description="check every byte that is read")
+    time_limit_ns: Time | None = time_field(
+        "time_limit", None, "no operation starts later than this after the start line"
+    )
+    wrap: bool = Field(False, description="begin the block again when it is done; needs time_limit")
+    wear_out: bool = Field(
+        False, description="when the time is up, go on until each task has done as much as the fastest had then"
+    )
+    min_time_ns: Time | None = time_field("min_time", None, "repeat the block until this much time has gone by")
+    operations: Count | None = Field(None, description="most operations of a task")
+
+    @model_validator(mode="after")
+    def _combinations(self) -> Stream:
+        for transfer in self.transfer_size:
+            if transfer > 1 << 30:
+                refuse(
+                    "transfer_size",
+                    f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry",
+                    "use a smaller transfer_size",
+                )
+            for block in self.block_size:
+                if block % transfer:
+                    refuse(
+                        "block_size",
+                        f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}",
+                        f"use {format_size(max(block // transfer, 1) * transfer)}",
+                    )
+        if "mixed" not in self.op and self.read_percent is not None:
+            refuse("read_percent", "read_percent is for op mixed", 'set op = "mixed", or leave read_percent out')
+        if self.rate_bytes_per_s is not None and self.operations_rate is not None:
+            refuse("rate", "rate and operations_rate are two rates for the same operations", "keep one of them")
+        if self.wear_out and (self.time_limit_ns is None or self.wrap):
+            refuse("wear_out", "wear_out needs time_limit, and no wrap", 'add time_limit = "10s"')
+        if self.wrap and self.time_limit_ns is None:
+            refuse("wrap", "wrap needs time_limit, or the phase would never end", 'add time_limit = "10s"')
+        if self.verify and self.payload == "constant":
+            refuse(
+                "verify",
+                "verify needs payload unique: constant data cannot tell one place from another",
+                'set payload = "unique"',
+            )
+        if max(self.queue_depth) > 1 and set(self.storage) & {"posix", "mmap"}:
+            refuse(
+                "queue_depth",
+                "storage posix and mmap do one operation at a time",
+                'set storage = "uring" or queue_depth = 1',
+            )
+        if "mmap" in self.storage and "yes" in self.direct:
+            refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
+        return self
+
+    def first(self) -> StreamSetting:
+        """The setting of the first value of each factor."""
+        return self.setting({factor: (getattr(self, factor) or (None,))[0] for factor in self.FACTORS}, 1.0)
+
+    def setting(self, factors: dict[str, Any], scale: float) -> StreamSetting:
+        """The setting of one combination."""
+        mixed = factors["op"] == "mixed"
+        factors["read_percent"] = (factors["read_percent"] or 50) if mixed else None
+        factors["block_size"] = scaled(factors["block_size"], scale, factors["transfer_size"])
+        same = ("verify", "time_limit_ns", "payload", "wrap", "think_ns", "preallocate", "check_written", "hog")
+        more = ("wear_out", "min_time_ns", "operations")
+        return StreamSetting(
+            kind="stream",
+            workload=self.name,
+            **factors,
+            shift=self.shift if factors["source"] == "shift" else 0,
+            **{key: getattr(self, key) for key in same + more},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSetting(Setting):
+    """Every factor of a stream. Sizes in bytes. Fields with a default came later than the first records."""
+
+    kind: str = "stream"
+    op: str
+    transfer_size: int
+    block_size: int
+    segments: int
+    access: str
+    layout: str
+    sync: str
+    queue_depth: int
+    verify: bool
+    cache: str
+    payload: str
+    wrap: bool
+    devices: int | None = None
+    read_percent: int | None = None
+    rate_bytes_per_s: int | None = None
+    operations_rate: int | None = None
+    think_ns: int | None = None
+    source: str = "own"
+    shift: int = 0
+    preallocate: bool = False
+    check_written: bool = False
+    hog: int | float | None = None
+    wear_out: bool = False
+    min_time_ns: int | None = None
+    operations: int | None = None
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        return (self.op,)
+
+    @property
+    def files(self) -> int:
+        """Number of files it works on."""
+        return self.tasks if self.layout == "file-per-task" else 1
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of each of them after one pass."""
+        return self.segments * self.block_size * (1 if self.layout == "file-per-task" else self.tasks)
+
+    @property
+    def pass_bytes(self) -> int:
+        """Bytes that all tasks move in one pass."""
+        return self.segments * self.block_size * self.tasks
+
+    @property
+    def space_bytes(self) -> int:
+        return self.pass_bytes
+
+    @property
+    def write_bytes(self) -> int:
+        # What is read has to be laid out first.
+        return self.pass_bytes
+
+    @property
+    def read_bytes(self) -> int:
+        return self.pass_bytes if self.op != "write" or self.check_written else 0
+
+    def describe(self) -> str:
+        return (
+            f"transfer {format_size(self.transfer_size)}  block {format_size(self.block_size)} × {self.segments}"
+            f"  {self.access}  {self.layout}  direct {self.direct}  {self.storage}"
+            + (f"  depth {self.queue_depth}" if self.queue_depth > 1 else "")
+            + (f"  {self.read_percent} % reads" if self.read_percent else "")
+            + (f"  {self.devices} devices" if self.devices else "")
+        )
+
+    def try_out(self) -> dict[str, Any]:
+        one = replace(self, op="write", tasks=1, block_size=self.transfer_size, segments=1, verify=False, hog=None)
+        return phase_spec(one, "try-out", 0)
+
+    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        """A write starts on fresh files; anything else has its files laid out first where they are not there."""
+        if self.op == "write":
+            loop.room.clear()
+        elif (missing := loop.lay_out(number, trial, self)) is not None:
+            return missing
+        status = loop.phase(number, trial, self, self.op, phase_spec(self, f"{number:04d}-{self.op}", loop.seed))
+        if self.op != "write":
+            return status
+        if status == "ok" and loop.lines[-1]["stop_reason"] == "size":
+            loop.room.wrote(self)
+            if self.check_written:
+                return self._check(loop, number, trial)
+        elif status == "failed":
+            # A full disk must not stay full for the next trial.
+            loop.room.clear()
+        return status
+
+    def _check(self, loop: Loop, number: int, trial: Trial) -> str:
+        reading = replace(self, op="read", verify=True, access="sequential", cache="keep", time_limit_ns=None)
+        spec = phase_spec(reading, f"{number:04d}-check", loop.seed)
+        return loop.phase(number, trial, self, "check", spec, purpose="check")
+
+
+def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: int = 0) -> dict[str, Any]:
+    """The PhaseSpec (``crates/workload/src/phase.rs``) that measures ``setting``; tasks from ``first_task`` on."""
+    return {
+        "record": record,
+        "tasks": {"first": first_task, "here": setting.tasks - first_task, "total": setting.tasks},
+        "limit": _limit(setting),
+        **_pace(setting),
+        **({"hog_bytes": _hog_bytes(setting.hog)} if setting.hog else {}),
+        "seed": seed,
+        "work": {
+            "kind": "stream",
+            # A mix opens its files for writing.
+            "op": "read" if setting.op == "read" else "write",
+            **({"read_percent": setting.read_percent} if setting.op == "mixed" else {}),
+            "geometry": {
+                "transfer_size": setting.transfer_size,
+                "block_size": setting.block_size,
+                "segments": setting.segments,
+                "layout": setting.layout,
+                "access": setting.access,
+            },
+            **_source(setting),
+            **({"preallocate": True} if setting.preallocate else {}),
+            "queue_depth": setting.queue_depth,
+            "durability": "none" if setting.op == "read" else setting.sync,
+            "cache": setting.cache,
+            "payload": setting.payload,
+            "verify": setting.verify and setting.op != "write",
+        },
+    }
+
+
+def _limit(setting: StreamSetting) -> dict[str, Any]:
+    limit = {"time_ns": setting.time_limit_ns, "wrap": setting.wrap}
+    more = {"wear_out": setting.wear_out, "min_time_ns": setting.min_time_ns, "operations": setting.operations}
+    return limit | {key: value for key, value in more.items() if value}
+
+
+def _pace(setting: StreamSetting) -> dict[str, Any]:
+    pace = {
+        "operations_per_s": setting.operations_rate,
+        "bytes_per_s": setting.rate_bytes_per_s,
+        "think_ns": setting.think_ns,
+    }
+    given = {key: value for key, value in pace.items() if value is not None}
+    return {"pace": given} if given else {}
+
+
+def _source(setting: StreamSetting) -> dict[str, Any]:
+    if setting.source == "shift":
+        return {"source": {"shift": {"tasks": setting.shift}}}
+    return {"source": "random"} if setting.source == "random" else {}
+
+
+def _hog_bytes(hog: int | float) -> int:
+    from tonnage.machine.host import memory
+
+    return int(hog * (memory("MemTotal") or 0)) if isinstance(hog, float) else hog
