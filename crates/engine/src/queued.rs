@@ -34,7 +34,7 @@ struct Round {
 pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
     let spec = &desk.shared.spec;
     let depth = worker.stream.queue_depth as usize;
-    let mut offsets = worker.stream.geometry.offsets(desk.number, spec.tasks.total, spec.seed);
+    let mut offsets = worker.stream.offsets(desk.number, spec.tasks.total, spec.seed);
     let clock = desk.shared.clock;
     let mut now = clock.ticks();
     let deadline = spec.limit.time_ns.map_or(u64::MAX, |ns| now.saturating_add(clock.ticks_of(ns)));

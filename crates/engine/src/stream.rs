@@ -31,7 +31,8 @@ impl StreamCrew {
     }
 
     fn files(&self, tasks: TaskRange) -> Vec<u32> {
-        let mut files: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| self.stream.geometry.file(task)).collect();
+        let mut files: Vec<u32> =
+            (tasks.first..tasks.first + tasks.here).map(|task| self.stream.file(task, tasks.total)).collect();
         files.dedup();
         files
     }
@@ -61,13 +62,14 @@ impl Crew for StreamCrew {
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let stream = self.stream.clone();
         let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
-        let file = stream.geometry.file(task);
+        let file = stream.file(task, shared.spec.tasks.total);
         let mut lane = shared.storage.lane(&OpenRequest {
             file,
             op: stream.op,
             file_bytes: stream.geometry.file_bytes(shared.spec.tasks.total),
             transfer_size,
             queue_depth: depth,
+            preallocate: stream.preallocate,
         })?;
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
         let kind = if stream.op == Op::Write { stream.payload } else { PayloadKind::Constant };

@@ -109,7 +109,7 @@ impl Supervisor {
                 cached_before_bytes: residency.cached_bytes,
                 examined_bytes: residency.examined_bytes,
                 device_bytes: usage.device_read_bytes,
-                hole_bytes: None,
+                hole_bytes: residency.hole_bytes,
             }),
             verify,
             first_error,

@@ -27,7 +27,7 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
     let (shared, number) = (std::sync::Arc::clone(&desk.shared), desk.number);
     let (spec, clock) = (&shared.spec, shared.clock);
-    let mut offsets = stream.geometry.offsets(number, spec.tasks.total, spec.seed);
+    let mut offsets = stream.offsets(number, spec.tasks.total, spec.seed);
     let quota = if spec.limit.wrap { u64::MAX } else { stream.geometry.operations() };
     let sync_each = WRITE && stream.durability == Durability::FsyncEach;
     let mut last = clock.ticks();

@@ -157,6 +157,8 @@ impl Task {
             errors,
             damaged_operations,
             wrapped: worker.wrapped(board.operations()),
+            stonewall_operations: None,
+            stonewall_bytes: None,
             latency: recorder.summary(),
         };
         Outcome { result, recorder, error, damage, checked_bytes, timed_out }
@@ -197,6 +199,12 @@ impl Tally {
 /// The crew that does `work`.
 pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
     match &spec.work {
+        Work::Stream(_) if spec.pace.waits() || spec.limit.wear_out || spec.limit.min_time_ns > 0 || spec.hog_bytes > 0 => {
+            Err(StorageError::Unsupported("this build has no pace, wear-out, least time or memory hog".to_owned()))
+        }
+        Work::Stream(stream) if stream.read_percent.is_some() || spec.limit.operations.is_some() => {
+            Err(StorageError::Unsupported("this build does not mix reads and writes, or count operations".to_owned()))
+        }
         Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
         Work::Files(_) | Work::Tail(_) | Work::Command(_) => {
             Err(StorageError::Unsupported("this build does only streams".to_owned()))

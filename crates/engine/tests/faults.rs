@@ -6,9 +6,7 @@ use std::time::Duration;
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{Fault, Faulty, StorageKind, TargetSpec, open};
-use tonnage_workload::{
-    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, Stream, TaskRange, Work,
-};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -20,22 +18,23 @@ fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
         tasks: TaskRange { first: 0, here: 1, total: 1 },
         limit: Limit::default(),
         pace: Pace::default(),
+        hog_bytes: 0,
         seed: 5,
         interval_ns: 10_000_000,
         work: Work::Stream(Stream {
-            op,
-            geometry: Geometry {
-                transfer_size: TRANSFER,
-                block_size: 100 * TRANSFER,
-                segments: 1,
-                layout: Layout::FilePerTask,
-                access: Access::Sequential,
-            },
             queue_depth,
             durability: Durability::Fsync,
-            cache: CachePolicy::Keep,
-            payload: PayloadKind::Unique,
             verify: op == Op::Read,
+            ..Stream::new(
+                op,
+                Geometry {
+                    transfer_size: TRANSFER,
+                    block_size: 100 * TRANSFER,
+                    segments: 1,
+                    layout: Layout::FilePerTask,
+                    access: Access::Sequential,
+                },
+            )
         }),
     }
 }

@@ -1,67 +1,16 @@
 //! Whole phases on real storages, as the front runs them.
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use support::{MIB, on_disk, run, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
-use tonnage_records::{PhaseFiles, PhaseResult, StopReason, read_histograms, read_table};
-use tonnage_storage::{DirectMode, Scratch, Storage, StorageError, StorageKind, TargetSpec, open};
-use tonnage_workload::{
-    Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, SpecError, Stream, TaskRange,
-    Work,
-};
-
-const MIB: u64 = 1 << 20;
-
-fn spec(op: Op, tasks: u32) -> PhaseSpec {
-    PhaseSpec {
-        record: "0000-test".to_owned(),
-        tasks: TaskRange { first: 0, here: tasks, total: tasks },
-        limit: Limit::default(),
-        pace: Pace::default(),
-        seed: 5,
-        interval_ns: 10_000_000,
-        work: Work::Stream(Stream {
-            op,
-            geometry: Geometry {
-                transfer_size: 64 << 10,
-                block_size: 4 * MIB,
-                segments: 1,
-                layout: Layout::FilePerTask,
-                access: Access::Sequential,
-            },
-            queue_depth: 1,
-            durability: Durability::None,
-            cache: CachePolicy::Keep,
-            payload: PayloadKind::Unique,
-            verify: false,
-        }),
-    }
-}
-
-/// `spec` with its stream changed.
-fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec {
-    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
-    change(stream);
-    spec
-}
-
-fn run(storage: &Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> PhaseResult {
-    let mut phase = Phase::prepare(Arc::clone(storage), spec, files).expect("the phase can be prepared");
-    phase.go();
-    assert!(phase.wait(Duration::from_secs(60)), "the phase ends");
-    phase.take_result().expect("there is a result").expect("the phase ran")
-}
-
-fn on_disk(kind: StorageKind) -> (tempfile::TempDir, Scratch, Arc<dyn Storage>) {
-    let parent = tempfile::tempdir().expect("a temporary directory");
-    let scratch = Scratch::create(parent.path(), "engine-test").expect("a scratch directory");
-    let directories = vec![scratch.path().to_owned()];
-    let spec = TargetSpec { directories, direct: DirectMode::No, ..TargetSpec::new(kind) };
-    let storage = open(&spec).expect("the storage opens");
-    (parent, scratch, storage)
-}
+use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
+use tonnage_storage::{StorageError, StorageKind, TargetSpec, open};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Op, PhaseSpec, SpecError};
 
 fn run_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -141,7 +90,7 @@ fn series_heat_and_histograms_hold_every_operation() {
 #[test]
 fn a_time_limit_ends_a_wrapping_phase_and_says_that_it_wrapped() {
     let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
-    let limit = Limit { time_ns: Some(200_000_000), wrap: true };
+    let limit = Limit { time_ns: Some(200_000_000), wrap: true, ..Limit::default() };
     let result = run(&storage, PhaseSpec { limit, ..spec(Op::Write, 2) }, None);
     assert_eq!(result.stop_reason, StopReason::Time);
     for task in &result.tasks {
@@ -155,7 +104,7 @@ fn a_time_limit_ends_a_wrapping_phase_and_says_that_it_wrapped() {
 #[test]
 fn stop_ends_a_phase_without_limit_promptly_and_is_told_apart() {
     let storage = open(&TargetSpec::new(StorageKind::Null)).expect("null");
-    let limit = Limit { time_ns: Some(3_600_000_000_000), wrap: true };
+    let limit = Limit { time_ns: Some(3_600_000_000_000), wrap: true, ..Limit::default() };
     let mut phase = Phase::prepare(storage, PhaseSpec { limit, ..spec(Op::Write, 2) }, None).expect("prepared");
     phase.go();
     while phase.live().operations == 0 {

@@ -178,6 +178,9 @@ pub struct TaskResult {
     pub errors: u64,
     pub damaged_operations: u64,
     pub wrapped: bool,
+    /// What it had done when the time was up, where it then went on to wear out (`limit.wear_out`).
+    pub stonewall_operations: Option<u64>,
+    pub stonewall_bytes: Option<u64>,
     pub latency: LatencySummary,
 }
 

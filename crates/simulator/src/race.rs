@@ -328,6 +328,8 @@ impl<'a> Race<'a> {
                 errors: runner.errors,
                 damaged_operations: 0,
                 wrapped: runner.operations > self.stream.geometry.operations(),
+                stonewall_operations: None,
+                stonewall_bytes: None,
                 latency: runner.recorder.summary(),
             });
         }

@@ -1,7 +1,7 @@
 use std::fs;
 
 use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
-use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Pace, PayloadKind, TaskRange};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Pace, TaskRange};
 
 use super::*;
 use crate::model::Shape;
@@ -13,25 +13,21 @@ fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
     PhaseSpec {
         record: record.to_owned(),
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
-        limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0 },
+        limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0, ..Limit::default() },
         pace: Pace::default(),
+        hog_bytes: 0,
         seed: 7,
         interval_ns: 100_000_000,
-        work: Work::Stream(Stream {
+        work: Work::Stream(Stream::new(
             op,
-            geometry: Geometry {
+            Geometry {
                 transfer_size: MIB,
                 block_size: 64 * MIB,
                 segments: 1,
                 layout: Layout::FilePerTask,
                 access: Access::Sequential,
             },
-            queue_depth: 1,
-            durability: Durability::None,
-            cache: CachePolicy::Keep,
-            payload: PayloadKind::Unique,
-            verify: false,
-        }),
+        )),
     }
 }
 
@@ -177,15 +173,19 @@ fn a_burst_is_fast_until_the_buffer_is_full_and_then_writes_go_at_the_plateau() 
     let model = ModelSpec { burst_bytes: 4_000_000_000, ..ModelSpec::default() };
     let mut simulator = simulator(model);
     // 10 GB/s in and 2 GB/s out fill 4 GB in half a second.
-    let burst = simulator
-        .run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "a") }, None);
+    let burst = simulator.run(
+        &PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true, ..Limit::default() }, ..phase(Op::Write, 8, 0, "a") },
+        None,
+    );
     assert!(near(rate(&burst.expect("runs")), 1e10, 0.01));
     simulator.run(&phase(Op::Write, 8, 2, "b"), None).expect("fills it");
     let full = simulator.run(&phase(Op::Write, 8, 10, "c"), None).expect("runs");
     assert!(near(rate(&full), 2e9, 0.01), "{}", rate(&full));
     simulator.add_time(2_000_000_000);
-    let again = simulator
-        .run(&PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true }, ..phase(Op::Write, 8, 0, "d") }, None);
+    let again = simulator.run(
+        &PhaseSpec { limit: Limit { time_ns: Some(400_000_000), wrap: true, ..Limit::default() }, ..phase(Op::Write, 8, 0, "d") },
+        None,
+    );
     assert!(near(rate(&again.expect("runs")), 1e10, 0.01), "it has drained");
 }
 

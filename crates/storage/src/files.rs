@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::fs::{self, Advice, OFlags};
+use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
@@ -137,10 +137,26 @@ impl Files {
             }
             other => other?,
         };
-        if request.op == Op::Read {
-            self.check_length(request, &handle)?;
+        match request.op {
+            Op::Read => self.check_length(request, &handle)?,
+            Op::Write if request.preallocate => self.preallocate(request, &handle)?,
+            Op::Write => {}
         }
         Ok(handle)
+    }
+
+    /// Reserves the space that the file will have; a file system that cannot is noted, a full one is an error.
+    fn preallocate(&self, request: &OpenRequest, handle: &OwnedFd) -> Result<()> {
+        let reserved = match fs::fallocate(handle, FallocateFlags::empty(), 0, request.file_bytes.max(1)) {
+            Ok(()) => true,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => false,
+            Err(errno) => return Err(failed("reserve space for", &self.path(request.file), errno)),
+        };
+        self.set_flag("preallocated", reserved);
+        if !reserved {
+            self.note("no-preallocation", || "this file system cannot reserve space; files grew as they were written".to_owned());
+        }
+        Ok(())
     }
 
     fn check_length(&self, request: &OpenRequest, handle: &OwnedFd) -> Result<()> {

@@ -50,6 +50,8 @@ pub struct OpenRequest {
     pub transfer_size: usize,
     /// Operations in flight at once.
     pub queue_depth: usize,
+    /// A write reserves the file's whole space when it opens it.
+    pub preallocate: bool,
 }
 
 /// What is known of the files before they are read. Bytes; `None` where the system does not say.

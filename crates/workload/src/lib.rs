@@ -6,19 +6,25 @@
 mod command;
 mod files;
 mod geometry;
+mod limit;
 mod mix;
+mod pace;
 mod payload;
 mod permutation;
 mod phase;
+mod source;
 mod stream;
 mod tail;
 
 pub use command::Command;
 pub use files::{FileOp, Files, MAX_DEPTH, Place, Tree, Walk};
 pub use geometry::{Access, Geometry, Layout, Offsets};
+pub use limit::Limit;
 pub use mix::{SplitMix64, mix64};
+pub use pace::{Pace, Schedule};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
-pub use phase::{CachePolicy, Durability, Limit, Op, Pace, PhaseSpec, SpecError, TaskRange, Work};
-pub use stream::Stream;
+pub use phase::{CachePolicy, Durability, Op, PhaseSpec, SpecError, TaskRange, Work};
+pub use source::Source;
+pub use stream::{Ops, Stream};
 pub use tail::{Follow, Tail, Waiting};

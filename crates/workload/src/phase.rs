@@ -5,6 +5,8 @@ use thiserror::Error;
 
 use crate::command::Command;
 use crate::files::Files;
+use crate::limit::Limit;
+use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::tail::Tail;
 
@@ -40,17 +42,6 @@ pub enum CachePolicy {
     Drop,
 }
 
-/// When a phase ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
-    /// No operation starts later than this after the start line. `None`: no time limit.
-    #[serde(default)]
-    pub time_ns: Option<u64>,
-    /// Begin again at the start of the block when it is done (needs `time_ns`); otherwise the phase ends there.
-    #[serde(default)]
-    pub wrap: bool,
-}
-
 /// Which tasks of the trial run in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRange {
@@ -61,22 +52,6 @@ pub struct TaskRange {
     pub here: u32,
     /// How many run in the whole trial.
     pub total: u32,
-}
-
-/// When operations start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pace {
-    /// Operations that all tasks of the trial together start in a second (an open loop): latency then counts from the
-    /// intended start. `None`: each operation starts when the one before it ended.
-    #[serde(default)]
-    pub operations_per_s: Option<u64>,
-    /// The same in bytes; whole transfers. At most one of the two.
-    #[serde(default)]
-    pub bytes_per_s: Option<u64>,
-    /// Pause of a task after each operation, outside its latency.
-    #[serde(default)]
-    pub think_ns: u64,
 }
 
 /// What the tasks of a phase do.
@@ -107,6 +82,9 @@ pub struct PhaseSpec {
     /// When operations start.
     #[serde(default)]
     pub pace: Pace,
+    /// Memory that each process holds and touches during the phase, in bytes, so that less is left for the page cache.
+    #[serde(default)]
+    pub hog_bytes: u64,
     /// Seed of orders and payloads. A read verifies against the payload of the same seed.
     pub seed: u64,
     /// Length of an interval of the series.
@@ -123,8 +101,8 @@ const fn tenth_of_a_second() -> u64 {
 /// Why a [`PhaseSpec`] cannot be run.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SpecError {
-    /// A size is zero.
-    #[error("{0} is 0; give at least 1 byte")]
+    /// A size or a number is zero.
+    #[error("{0} is 0; give at least 1")]
     Zero(&'static str),
     /// The block is not made of whole transfers.
     #[error("block_size {block_size} is not a multiple of transfer_size {transfer_size}")]
@@ -147,6 +125,26 @@ pub enum SpecError {
     /// Wrapping never ends without a time limit.
     #[error("limit.wrap needs limit.time_ns, or the phase would never end")]
     Endless,
+    /// There is one time limit, and what is done beyond it must have an end.
+    #[error("limit.wear_out needs limit.time_ns, and ends after one pass: leave limit.wrap out")]
+    WearOut,
+    /// The phase would have to end before it may.
+    #[error("limit.min_time_ns {least} is above limit.time_ns {most}")]
+    MinTime {
+        /// As given.
+        least: u64,
+        /// As given.
+        most: u64,
+    },
+    /// Operations cannot come at two rates.
+    #[error("pace has both operations_per_s and bytes_per_s; give one")]
+    TwoRates,
+    /// A pause between operations contradicts starts that are fixed beforehand.
+    #[error("pace.think_ns is for tasks that wait for their operations; leave it out where a rate is given")]
+    ThinkingAtRate,
+    /// A share that leaves nothing to mix.
+    #[error("read_percent {0} mixes nothing; give 1 to 99, or op alone")]
+    Percent(u8),
     /// A file would be larger than an offset can say.
     #[error("the file would be larger than 2^63 bytes; make block_size, segments or tasks smaller")]
     TooLarge,
@@ -198,9 +196,8 @@ impl PhaseSpec {
         if here == 0 || u64::from(first) + u64::from(here) > u64::from(total) {
             return Err(SpecError::Tasks { first, here, total });
         }
-        if self.limit.wrap && self.limit.time_ns.is_none() {
-            return Err(SpecError::Endless);
-        }
+        self.limit.check()?;
+        self.pace.check()?;
         match &self.work {
             Work::Stream(stream) => stream.check(self.tasks),
             Work::Files(files) => files.check(self.tasks),

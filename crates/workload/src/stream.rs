@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::{Geometry, Layout};
+use crate::geometry::{Geometry, Layout, Offsets};
+use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
 use crate::phase::{CachePolicy, Durability, Op, SpecError, TaskRange};
+use crate::source::Source;
 
 /// A stream of transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,8 +14,14 @@ use crate::phase::{CachePolicy, Durability, Op, SpecError, TaskRange};
 pub struct Stream {
     /// What each operation does.
     pub op: Op,
+    /// Of 100 operations, how many are reads, drawn at random; the files must be there. `None`: `op` says it for all.
+    #[serde(default)]
+    pub read_percent: Option<u8>,
     /// Where the operations go.
     pub geometry: Geometry,
+    /// Whose region each task works on.
+    #[serde(default)]
+    pub source: Source,
     /// Operations in flight at once in each task; 1 is synchronous.
     #[serde(default = "one")]
     pub queue_depth: u32,
@@ -21,6 +29,9 @@ pub struct Stream {
     pub durability: Durability,
     /// Cache policy of a read phase.
     pub cache: CachePolicy,
+    /// Reserve each file's whole space when a write opens it, inside the clock.
+    #[serde(default)]
+    pub preallocate: bool,
     /// Bytes that are written, or expected when `verify` is set.
     #[serde(default)]
     pub payload: PayloadKind,
@@ -34,6 +45,60 @@ const fn one() -> u32 {
 }
 
 impl Stream {
+    /// A plain stream: synchronous, on each task's own region, not durable, the cache left alone, unique payload.
+    #[must_use]
+    pub const fn new(op: Op, geometry: Geometry) -> Self {
+        Self {
+            op,
+            read_percent: None,
+            geometry,
+            source: Source::Own,
+            queue_depth: 1,
+            durability: Durability::None,
+            cache: CachePolicy::Keep,
+            preallocate: false,
+            payload: PayloadKind::Unique,
+            verify: false,
+        }
+    }
+
+    /// Whether any operation reads: what it reads must be there.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.op == Op::Read || self.read_percent.is_some()
+    }
+
+    /// Whether any operation writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.op == Op::Write || self.read_percent.is_some()
+    }
+
+    /// The task whose region `task` of `tasks` works on: file and block.
+    #[must_use]
+    pub fn source_task(&self, task: u32, tasks: u32) -> u32 {
+        self.source.task(task, tasks)
+    }
+
+    /// The file that `task` of `tasks` works on.
+    #[must_use]
+    pub fn file(&self, task: u32, tasks: u32) -> u32 {
+        self.geometry.file(self.source_task(task, tasks))
+    }
+
+    /// The offsets that `task` of `tasks` visits, in order, endlessly.
+    #[must_use]
+    pub fn offsets(&self, task: u32, tasks: u32, seed: u64) -> Offsets {
+        self.geometry.offsets(self.source_task(task, tasks), tasks, seed)
+    }
+
+    /// What the operations of `task` do, in order, endlessly.
+    #[must_use]
+    pub fn ops(&self, task: u32, seed: u64) -> Ops {
+        let random = SplitMix64::new(mix64(seed ^ mix64(u64::from(task) ^ 0x6d69_7865_6421)));
+        Ops { op: self.op, read_percent: self.read_percent, random }
+    }
+
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {
         let geometry = &self.geometry;
         for (name, size) in [
@@ -57,9 +122,84 @@ impl Stream {
         if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
             return Err(SpecError::TooLarge);
         }
+        if let Some(percent) = self.read_percent.filter(|percent| !(1..100).contains(percent)) {
+            return Err(SpecError::Percent(percent));
+        }
         if self.verify && self.payload == PayloadKind::Constant {
             return Err(SpecError::VerifyConstant);
         }
         Ok(())
+    }
+}
+
+/// What one task's operations do, one after the other.
+#[derive(Debug, Clone)]
+pub struct Ops {
+    op: Op,
+    read_percent: Option<u8>,
+    random: SplitMix64,
+}
+
+impl Ops {
+    /// What the next operation does.
+    #[inline]
+    pub fn next_op(&mut self) -> Op {
+        match self.read_percent {
+            None => self.op,
+            // The high bits as a fraction of 100: no division, and no bias that a phase could show.
+            Some(percent) if (self.random.next_u64() >> 32) * 100 < u64::from(percent) << 32 => Op::Read,
+            Some(_) => Op::Write,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Access;
+
+    fn stream() -> Stream {
+        let (layout, access) = (Layout::FilePerTask, Access::Sequential);
+        Stream::new(Op::Write, Geometry { transfer_size: 1, block_size: 1, segments: 1, layout, access })
+    }
+
+    #[test]
+    fn a_mix_has_the_share_of_reads_that_was_asked_and_is_the_same_again() {
+        for percent in [1, 30, 70, 99] {
+            let mixed = Stream { read_percent: Some(percent), ..stream() };
+            let draw = |task, seed| {
+                let mut ops = mixed.ops(task, seed);
+                (0..100_000).map(|_| ops.next_op()).collect::<Vec<Op>>()
+            };
+            let reads = draw(0, 5).iter().filter(|&&op| op == Op::Read).count() as f64 / 1000.0;
+            assert!((reads - f64::from(percent)).abs() < 0.6, "{reads} % for {percent}");
+            assert_eq!(draw(0, 5), draw(0, 5));
+            assert_ne!(draw(0, 5), draw(1, 5));
+            assert_ne!(draw(0, 5), draw(0, 6));
+        }
+    }
+
+    #[test]
+    fn without_a_share_every_operation_is_the_one_named() {
+        let mut ops = stream().ops(0, 1);
+        assert!((0..1000).all(|_| ops.next_op() == Op::Write));
+    }
+
+    #[test]
+    fn a_share_that_mixes_nothing_is_refused() {
+        let tasks = TaskRange { first: 0, here: 1, total: 1 };
+        for percent in [0, 100, 255] {
+            assert_eq!(Stream { read_percent: Some(percent), ..stream() }.check(tasks), Err(SpecError::Percent(percent)));
+        }
+    }
+
+    #[test]
+    fn fields_that_came_later_may_be_left_out() {
+        let text = r#"{"op": "read", "geometry": {"transfer_size": 1, "block_size": 1, "layout": "shared", "access": "random"},
+            "durability": "none", "cache": "keep"}"#;
+        let old: Stream = serde_json::from_str(text).expect("an old stream");
+        assert_eq!((old.source, old.read_percent, old.preallocate), (Source::Own, None, false));
+        let shifted = text.replacen('{', r#"{"source": {"kind": "shift", "tasks": 3}, "#, 1);
+        assert_eq!(serde_json::from_str::<Stream>(&shifted).expect("a shift").source, Source::Shift { tasks: 3 });
     }
 }

@@ -84,6 +84,7 @@ pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
         file_bytes: geometry.file_bytes(1),
         transfer_size: geometry.transfer_size as usize,
         queue_depth: depth,
+        preallocate: false,
     }
 }
 
