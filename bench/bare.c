@@ -1,7 +1,7 @@
 /* The bare calls in a loop: what the kernel allows when nothing is recorded. The limit bench/run.py compares with.
  *
  *   bare read|write FILE --transfer N --file-bytes N --threads N --milliseconds N [--random] [--create] [--no-wrap]
- *                   [--uring DEPTH]
+ *                   [--uring DEPTH] [--reads PERCENT]
  *
  * Thread t works on FILE.t. Sequential threads walk their file again and again; random ones draw offsets from a
  * multiply-with-carry step, as cheap as an offset can be. The clock is read once every CHECK_EVERY operations, so that
@@ -30,7 +30,7 @@ enum { CHECK_BYTES = 4 << 20, MAX_THREADS = 1024, MAX_DEPTH = 4096 };
 static struct {
     bool write, random, create, wrap;
     const char *path;
-    uint64_t transfer, file_bytes;
+    uint64_t transfer, file_bytes, reads; /* reads: of 100 random operations; 0: `write` decides */
     unsigned threads, depth;
     uint64_t limit_ns;
 } want = {.wrap = true, .transfer = 4096, .file_bytes = 256 << 20, .threads = 1, .limit_ns = 1000000000};
@@ -70,6 +70,11 @@ static inline off_t next_offset(struct task *task) {
     return (off_t)(index * want.transfer);
 }
 
+/* Whether the operation at the offset just drawn reads. A mix takes the low half of the number that drew the offset. */
+static inline bool reads_next(const struct task *task) {
+    return want.reads ? (task->random & 0xffffffffu) * 100 >> 32 < want.reads : !want.write;
+}
+
 /* How many operations may pass between two looks at the clock. */
 static uint64_t check_every(void) {
     uint64_t every = CHECK_BYTES / want.transfer;
@@ -84,13 +89,12 @@ static void run_sync(struct task *task) {
     const uint64_t every = check_every(), allowed = operations_allowed(task);
     const uint64_t deadline = task->start_ns + want.limit_ns;
     const size_t size = want.transfer;
-    const long call = want.write ? SYS_pwrite64 : SYS_pread64;
     while (task->operations < allowed) {
         uint64_t chunk = every < allowed - task->operations ? every : allowed - task->operations;
         for (uint64_t i = 0; i < chunk; i++) {
             off_t offset = next_offset(task);
             /* Not pread: glibc's is a cancellation point, which costs a threaded program two atomic operations. */
-            long moved = syscall(call, task->fd, task->memory, size, offset);
+            long moved = syscall(reads_next(task) ? SYS_pread64 : SYS_pwrite64, task->fd, task->memory, size, offset);
             if (moved != (long)size)
                 die(want.write ? "pwrite was short" : "pread was short");
         }
@@ -222,7 +226,8 @@ static uint64_t number(const char *text, uint64_t low, uint64_t high, const char
 static void parse(int argc, char **argv) {
     static const struct option options[] = {
         {"transfer", 1, 0, 't'}, {"file-bytes", 1, 0, 'f'}, {"threads", 1, 0, 'n'}, {"milliseconds", 1, 0, 'm'},
-        {"random", 0, 0, 'r'},   {"create", 0, 0, 'c'},     {"no-wrap", 0, 0, 'w'}, {"uring", 1, 0, 'u'}, {0}};
+        {"random", 0, 0, 'r'},   {"create", 0, 0, 'c'},     {"no-wrap", 0, 0, 'w'}, {"uring", 1, 0, 'u'},
+        {"reads", 1, 0, 'p'},    {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -233,6 +238,7 @@ static void parse(int argc, char **argv) {
         case 'r': want.random = true; break;
         case 'c': want.create = true; want.wrap = false; break;
         case 'w': want.wrap = false; break;
+        case 'p': want.reads = number(optarg, 1, 99, "--reads"); break;
         case 'u': want.depth = (unsigned)number(optarg, 1, MAX_DEPTH, "--uring"); break;
         default: exit(2);
         }

@@ -12,11 +12,15 @@ CONSTANT, VERIFIED = "Tonnage, constant payload", "Tonnage, verified"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """``of`` must reach ``at_least`` times ``against``; or, where ``against`` is None, operations per second a task."""
+    """``of`` must reach ``at_least`` times ``against``; or, where ``against`` is None, operations per second a task.
+
+    With ``cpu``, what is compared is operations per CPU second.
+    """
 
     at_least: float
     against: str | None = BARE
     of: str = TONNAGE
+    cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,24 @@ def cells(seconds: float) -> list[Cell]:
     stream = Load("read", MIB, 256 * MIB, seconds=seconds)
     rewrite = replace(stream, op="write")
     fresh = Load("write", MIB, 512 * MIB, fresh=True, seconds=seconds)
-    write_goals = (Goal(0.97), Goal(0.97, against=CONSTANT))
-    read_goals = (Goal(0.97), Goal(0.90, against=TONNAGE, of=VERIFIED))
+    mixed = replace(random, op="write", read_percent=70)
+    beats = tuple(Goal(1.0, against=peer, cpu=cpu) for peer in peers for cpu in (False, True))
+    write_goals = (Goal(0.97), Goal(0.97, against=CONSTANT), *beats)
+    rewrite_goals = (*write_goals, Goal(1.3, against="elbencho"))
+    read_goals = (
+        Goal(0.97),
+        Goal(0.90, against=TONNAGE, of=VERIFIED),
+        Goal(1.3, against="IOR -R", of=VERIFIED),
+        *beats,
+    )
     found = []
     for tasks in (1, 2):
         for title, load, goals, others in (
-            ("4 KiB random read", random, (Goal(0.95),), peers),
-            ("1 MiB sequential read", stream, read_goals, (*peers, "IOR -R")),
-            ("1 MiB sequential rewrite", rewrite, write_goals, peers),
+            ("4 KiB random read", random, (Goal(0.97), *beats), peers),
+            ("1 MiB sequential read", stream, read_goals, peers),
+            ("1 MiB sequential rewrite", rewrite, rewrite_goals, peers),
             ("1 MiB sequential write of new files", fresh, write_goals, peers),
+            ("4 KiB random, 70 % reads", mixed, (Goal(0.97), Goal(1.0, FIO), Goal(1.0, FIO, cpu=True)), ()),
         ):
             many = f"{tasks} task" + "s" * (tasks > 1)
             found.append(Cell(f"{title}, tmpfs, {many}", replace(load, tasks=tasks), "tmpfs", goals, others))

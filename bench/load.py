@@ -22,6 +22,8 @@ class Load:
     """Operations in flight; above 1 it is io_uring with fixed buffers and registered files."""
     fresh: bool = False
     """Write a new file once. Otherwise the file is there, in the page cache, and is gone over until the time is up."""
+    read_percent: int | None = None
+    """Reads and writes mixed: this share of the operations reads."""
     null: bool = False
     """No storage at all: what the generator itself costs."""
     seconds: float = 1.0

@@ -75,6 +75,7 @@ class Bare(Process):
         options += ["--random"] if load.random else []
         options += ["--create"] if load.fresh else ["--no-wrap"] if load.once else []
         options += ["--uring", load.depth] if load.depth > 1 else []
+        options += ["--reads", load.read_percent] if load.read_percent is not None else []
         return [str(self.program), *map(str, options), load.op, "data"]
 
     def parse(self, _load: Load, output: str) -> tuple[int, int]:
@@ -92,14 +93,17 @@ class Fio(Process):
 
     def command(self, load: Load) -> list[str]:
         engine = "null" if load.null else "io_uring" if load.depth > 1 else "psync"
+        op = load.op if load.read_percent is None else "rw"
         options = {
-            "name": "cell", "thread": 1, "ioengine": engine, "rw": ("rand" if load.random else "") + load.op,
+            "name": "cell", "thread": 1, "ioengine": engine, "rw": ("rand" if load.random else "") + op,
             "bs": load.transfer, "size": load.file_bytes, "numjobs": load.tasks, "filename_format": "data.$jobnum",
             "invalidate": 0, "norandommap": 1, "randrepeat": 0, "fallocate": "none", "group_reporting": 1,
             "output-format": "json",
         }  # fmt: skip
         if load.op == "write" and not load.fresh:
             options["overwrite"] = 1
+        if load.read_percent is not None:
+            options["rwmixread"] = load.read_percent
         if load.depth > 1:
             options |= {"iodepth": load.depth, "fixedbufs": 1, "registerfiles": 1}
         if not load.once:
@@ -107,7 +111,11 @@ class Fio(Process):
         return [str(self.program), *(f"--{key}={value}" for key, value in options.items())]
 
     def parse(self, load: Load, output: str) -> tuple[int, int]:
-        job = json.loads(output[output.index("{") :])["jobs"][0][load.op]
+        found = json.loads(output[output.index("{") :])["jobs"][0]
+        if load.read_percent is not None:
+            total, iops = (sum(found[op][key] for op in ("read", "write")) for key in ("total_ios", "iops"))
+            return total, max(1, round(total / iops * 1e9))
+        job = found[load.op]
         # `runtime` is in whole milliseconds; `iops` comes from finer clocks where the run is short.
         return job["total_ios"], max(1, round(job["total_ios"] / job["iops"] * 1e9)) if job["iops"] else 1
 

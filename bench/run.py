@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cells import CONSTANT, VERIFIED, Cell, cells
+from cells import CONSTANT, VERIFIED, Cell, Goal, cells
 from contender import Contender
 from ground import Ground
 from load import Sample
@@ -127,14 +127,22 @@ def judge(cell: Cell, outcome: dict[str, Any]) -> dict[str, Any]:
     for goal in cell.goals:
         if goal.of not in samples or (goal.against and goal.against not in samples):
             continue
-        rates = [run.operations_per_s for run in samples[goal.of]]
+        rates = [figure(goal, goal.of, run, outcome) for run in samples[goal.of]]
         if goal.against:
-            rates = [rate / run.operations_per_s for rate, run in zip(rates, samples[goal.against], strict=True)]
+            theirs = (figure(goal, goal.against, run, outcome) for run in samples[goal.against])
+            rates = [rate / other for rate, other in zip(rates, theirs, strict=True)]
         else:
             rates = [rate / cell.load.tasks for rate in rates]
         goals.append({**asdict(goal), "found": asdict(spread(rates))})
     return {"title": cell.title, "transfer": cell.load.transfer, "load": asdict(cell.load), "place": cell.place,
             "contenders": contenders, "goals": goals}  # fmt: skip
+
+
+def figure(goal: Goal, name: str, run: Sample, outcome: dict[str, Any]) -> float:
+    """What a goal compares of one run: operations per second, or per CPU second without what starting up takes."""
+    if not goal.cpu:
+        return run.operations_per_s
+    return run.operations * 1e9 / max(run.cpu_ns - outcome["idle_cpu_ns"][name], 1)
 
 
 def host_facts() -> dict[str, Any]:

@@ -27,7 +27,8 @@ def goal_rows(results: dict[str, Any]) -> list[str]:
         for goal in cell["goals"]:
             found = Spread(**goal["found"])
             if goal["against"]:
-                asked = f"{goal['of']} ≥ {goal['at_least']:g} × {goal['against']}"
+                per_cpu = ", a CPU second" if goal["cpu"] else ""
+                asked = f"{goal['of']} ≥ {goal['at_least']:g} × {goal['against']}{per_cpu}"
                 said = f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
             else:
                 asked = f"{goal['of']} ≥ {goal['at_least'] / 1e6:g} M operations/s a task"

@@ -64,6 +64,7 @@ class Tonnage:
             "work": {
                 "kind": "stream",
                 "op": load.op,
+                **({} if load.read_percent is None else {"read_percent": load.read_percent}),
                 "geometry": {
                     "transfer_size": load.transfer,
                     "block_size": load.file_bytes,

@@ -23,10 +23,12 @@ else:
 _LARGEST_FILE = 1 << 20
 
 
-def load_campaign(path: str | os.PathLike[str], scale: float | None = None) -> tuple[Campaign, str]:
+def load_campaign(
+    path: str | os.PathLike[str], *, scale: float | None = None, target: str | None = None
+) -> tuple[Campaign, str]:
     """The campaign in a TOML file, and its text. RequestError names the file and, where known, the line.
 
-    ``scale`` replaces the file's own.
+    ``scale`` and ``target`` replace the file's own.
     """
     try:
         with Path(path).open("rb") as file:
@@ -39,8 +41,8 @@ def load_campaign(path: str | os.PathLike[str], scale: float | None = None) -> t
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise RequestError(f"{path} is not UTF-8 text; hint: give the path of a campaign file") from None
-    campaign = parse_campaign(text, str(path))
-    return (campaign if scale is None else campaign.model_copy(update={"scale": scale})), text
+    given = {key: value for key, value in (("scale", scale), ("target", target)) if value is not None}
+    return parse_campaign(text, str(path)).model_copy(update=given), text
 
 
 def parse_campaign(text: str, name: str) -> Campaign:

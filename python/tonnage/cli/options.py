@@ -173,6 +173,13 @@ RUN_COMMAND = Command(
         Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
         Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
         Option(
+            ("--target",),
+            "measure this directory (or null:, memory:, sim:…) instead of the file's",
+            "DIR",
+            "the file's",
+            completes="directory",
+        ),
+        Option(
             ("--scale",),
             "multiply the work of every workload (block sizes, files, copies), never its tasks",
             "FACTOR",
@@ -187,7 +194,7 @@ RUN_COMMAND = Command(
     (
         ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
         ("tonnage run examples/first-light.toml", "do it"),
-        ("tonnage run --scale 0.01 examples/first-light.toml", "with a hundredth of the data"),
+        ("tonnage run --scale 0.01 --target /scratch/me examples/first-light.toml", "elsewhere, a hundredth of it"),
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
     ),
 )

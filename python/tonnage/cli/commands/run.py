@@ -16,7 +16,12 @@ def run(arguments: Namespace) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.resume is not None:
-        given = (("--dry-run", arguments.dry_run), ("--out", arguments.out), ("--scale", arguments.scale))
+        given = (
+            ("--dry-run", arguments.dry_run),
+            ("--out", arguments.out),
+            ("--scale", arguments.scale),
+            ("--target", arguments.target),
+        )
         for name, value in given:
             if value:
                 raise RequestError(f"{name} does not go with --resume; hint: leave it out")
@@ -24,7 +29,7 @@ def run(arguments: Namespace) -> int:
     else:
         from tonnage.campaign.load import load_campaign
 
-        campaign, text = load_campaign(arguments.file, arguments.scale)
+        campaign, text = load_campaign(arguments.file, scale=arguments.scale, target=arguments.target)
         if arguments.dry_run:
             return dry_run(campaign)
         outcome = run_campaign(
