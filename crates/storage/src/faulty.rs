@@ -11,7 +11,7 @@ use std::time::Duration;
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage};
+use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage, Watch};
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,10 @@ impl Storage for Faulty {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.inner.settle(files, cache)
+    }
+
+    fn watch(&self, file: u32) -> Option<Watch> {
+        self.inner.watch(file)
     }
 
     fn clear(&self) -> Result<()> {

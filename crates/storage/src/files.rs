@@ -15,7 +15,7 @@ use crate::error::{Result, StorageError};
 use crate::holes::hole_bytes;
 use crate::place::Place;
 use crate::residency::cached_bytes;
-use crate::{DirectMode, Facts, OpenRequest, Residency, TargetSpec};
+use crate::{DirectMode, Facts, OpenRequest, Residency, TargetSpec, Watch};
 
 /// The files of a target.
 #[derive(Debug)]
@@ -204,6 +204,11 @@ impl Files {
 
     pub(crate) fn length(&self, file: u32) -> Result<u64> {
         self.place.length(file)
+    }
+
+    /// Watches a file that is there.
+    pub(crate) fn watch(&self, file: u32) -> Option<Watch> {
+        Watch::new(self.place.open(file, OFlags::PATH).ok()?).ok()
     }
 
     pub(crate) fn clear(&self) -> Result<()> {

@@ -26,6 +26,7 @@ mod serial;
 mod target;
 mod throttled;
 mod uring;
+mod watch;
 
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};
@@ -34,6 +35,7 @@ pub use kinds::open;
 pub use scratch::{Leftover, Scratch};
 pub use target::{DirectMode, Existing, StorageKind, TargetSpec};
 pub use throttled::Throttled;
+pub use watch::Watch;
 
 use tonnage_workload::{CachePolicy, Op};
 
@@ -93,6 +95,11 @@ pub trait Storage: Send + Sync {
 
     /// Applies the cache policy to `files` before a read phase and says what is cached then.
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency>;
+
+    /// A watch on a file that is there. `None` where this storage cannot tell when one is written to.
+    fn watch(&self, _file: u32) -> Option<Watch> {
+        None
+    }
 
     /// Removes every file that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;

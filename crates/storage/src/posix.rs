@@ -10,7 +10,7 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::files::Files;
-use crate::{Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec};
+use crate::{Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
@@ -41,6 +41,10 @@ impl Storage for Posix {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
+    }
+
+    fn watch(&self, file: u32) -> Option<Watch> {
+        self.files.watch(file)
     }
 
     fn clear(&self) -> Result<()> {

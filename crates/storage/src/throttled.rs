@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage};
+use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage, Watch};
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
 const CREDIT_NS: u64 = 10_000_000;
@@ -57,6 +57,10 @@ impl Storage for Throttled {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.inner.settle(files, cache)
+    }
+
+    fn watch(&self, file: u32) -> Option<Watch> {
+        self.inner.watch(file)
     }
 
     fn clear(&self) -> Result<()> {

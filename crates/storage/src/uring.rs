@@ -17,7 +17,7 @@ use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{PosixFile, close};
 use crate::serial::Serial;
-use crate::{Buffer, Completion, Facts, Lane, OpenRequest, Queue, Request, Residency, Storage, TargetSpec};
+use crate::{Buffer, Completion, Facts, Lane, OpenRequest, Queue, Request, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through `io_uring`.
 #[derive(Debug)]
@@ -68,6 +68,10 @@ impl Storage for Uring {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
+    }
+
+    fn watch(&self, file: u32) -> Option<Watch> {
+        self.files.watch(file)
     }
 
     fn clear(&self) -> Result<()> {
