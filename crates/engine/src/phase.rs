@@ -65,8 +65,8 @@ pub struct Live {
 }
 
 impl Live {
-    fn with_quantiles(mut self, boards: &[Arc<Board>]) -> Self {
-        let heat = total_heat(boards.iter().map(|board| board.read().heat));
+    fn with_quantiles<'a>(mut self, boards: impl Iterator<Item = &'a Arc<Board>>) -> Self {
+        let heat = total_heat(boards.map(|board| board.read().heat));
         self.p50_ns = quantile_of(&heat, 0.5);
         self.p99_ns = quantile_of(&heat, 0.99);
         self
@@ -215,13 +215,18 @@ impl Phase {
             running_tasks: self.shared.running.load(Ordering::Relaxed),
             ..Live::default()
         };
-        for board in self.boards.iter() {
+        for board in self.working() {
             live.bytes += board.bytes();
             live.operations += board.operations();
         }
         let recent = *self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         Live { bandwidth_bytes_per_s: recent.bandwidth_bytes_per_s, recent_p99_ns: recent.p99_ns, ..live }
-            .with_quantiles(&self.boards)
+            .with_quantiles(self.working())
+    }
+
+    /// Boards of the tasks whose operations are the trial's.
+    fn working(&self) -> impl Iterator<Item = &Arc<Board>> {
+        self.boards.iter().zip(self.shared.works()).filter_map(|(board, works)| works.then_some(board))
     }
 
     /// The result, once, after [`Phase::wait`] was true; `None` before that and after the first time.
@@ -234,7 +239,7 @@ impl Phase {
 impl Drop for Phase {
     /// A phase that is dropped before its end stops its tasks and waits for them: no thread outlives it.
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.stop();
         if let Some(supervisor) = self.waiting.take() {
             self.line.open(false);
             supervisor.send_home();

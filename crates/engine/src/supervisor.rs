@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, PhaseFiles, PhaseResult, SeriesRow, StopReason, VerifyResult,
+    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, PhaseFiles, PhaseResult, Role, SeriesRow, StopReason, Tagged,
+    TaskResult, VerifyResult,
 };
 use tonnage_storage::{Facts, Residency};
 
@@ -52,6 +53,7 @@ impl Supervisor {
         while self.shared.running.load(Ordering::Acquire) > 0 {
             std::thread::park_timeout(interval);
             sampler.sample(&self.recent);
+            self.shared.crew.tick(&self.shared);
         }
         let outcomes: Vec<_> = std::mem::take(&mut self.handles).into_iter().map(std::thread::JoinHandle::join).collect();
         let usage = Usage::now().since(&usage);
@@ -75,14 +77,16 @@ impl Supervisor {
     }
 
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
-        let events = sampler.finish(&outcomes)?;
+        let events = sampler.finish(&outcomes, &self.shared.crew.histograms())?;
         let mut total = LatencyRecorder::new();
         let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
         let timed_out = outcomes.iter().any(|outcome| outcome.timed_out);
         let mut tasks = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
-            total.add(&outcome.recorder);
+            if outcome.result.role == Role::Work {
+                total.add(&outcome.recorder);
+            }
             if let Some(verify) = &mut verify {
                 verify.checked_bytes += outcome.checked_bytes;
                 verify.damaged_operations += outcome.result.damaged_operations;
@@ -134,6 +138,8 @@ struct Watched {
 
 struct Sampler {
     boards: Arc<[Arc<Board>]>,
+    /// Whether a task's operations are the trial's.
+    works: Vec<bool>,
     first_task: u32,
     files: Option<PhaseFiles>,
     failed: Option<FileError>,
@@ -149,6 +155,7 @@ impl Sampler {
     fn new(shared: &Shared, boards: &Arc<[Arc<Board>]>, files: Option<PhaseFiles>, now: u64) -> Self {
         Self {
             boards: Arc::clone(boards),
+            works: shared.works().collect(),
             first_task: shared.spec.tasks.first,
             files,
             failed: None,
@@ -177,10 +184,12 @@ impl Sampler {
                 operations: reading.operations - before.operations,
                 latency_sum_ns: reading.latency_sum_ns.wrapping_sub(before.latency_sum_ns),
             };
-            for (sum, (new, old)) in heat.iter_mut().zip(reading.heat.iter().zip(before.heat)) {
-                *sum += u64::from(new.wrapping_sub(old));
+            if self.works[index] {
+                for (sum, (new, old)) in heat.iter_mut().zip(reading.heat.iter().zip(before.heat)) {
+                    *sum += u64::from(new.wrapping_sub(old));
+                }
+                bytes += row.bytes;
             }
-            bytes += row.bytes;
             self.watch(index, &reading, now);
             self.watched[index].last = reading;
             self.keep(|files| files.series(row));
@@ -231,13 +240,17 @@ impl Sampler {
             Recent { bandwidth_bytes_per_s: rate as u64, p99_ns: quantile_of(&total, 0.99) };
     }
 
-    fn finish(mut self, outcomes: &[Outcome]) -> Result<Vec<Event>, FileError> {
+    fn finish(mut self, outcomes: &[Outcome], more: &[(Tagged, LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         if let Some(files) = self.files.take() {
-            let recorders: Vec<(u32, &LatencyRecorder)> =
-                outcomes.iter().map(|outcome| (outcome.result.task, &outcome.recorder)).collect();
+            let tag = |result: &TaskResult| match result.role {
+                Role::Work => Tagged::Task(result.task),
+                Role::Follow => Tagged::Follow(result.task),
+            };
+            let of_tasks = outcomes.iter().map(|outcome| (tag(&outcome.result), &outcome.recorder));
+            let recorders: Vec<_> = of_tasks.chain(more.iter().map(|(tag, recorder)| (*tag, recorder))).collect();
             files.finish(&recorders)?;
         }
         Ok(self.events)

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, PhaseResult, Role, TaskResult};
+use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
 use tonnage_storage::{Residency, Storage, StorageError};
-use tonnage_workload::{Op, PhaseSpec, Verifier, Work};
+use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 
 use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
@@ -63,17 +63,25 @@ pub trait Crew: Send + Sync {
     /// Gives a task its part, ready to start: memory touched, lane prepared.
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError>;
 
+    /// What a task is in the trial. A follower is in no total, rate or live figure of it.
+    fn role(&self, _task: u32) -> Role {
+        Role::Work
+    }
+
+    /// Called by the supervisor about ten times a second: for what no worker can do while it waits for something else.
+    fn tick(&self, _shared: &Shared) {}
+
+    /// Histograms that it keeps beside those of the tasks' latencies.
+    fn histograms(&self) -> Vec<(Tagged, LatencyRecorder)> {
+        Vec::new()
+    }
+
     /// Adds what only this kind knows to the result.
     fn after(&self, _result: &mut PhaseResult) {}
 }
 
 /// One task's part of a phase, in the four steps that its record tells apart. All are inside the clock.
 pub trait Worker: Send {
-    /// What it is in the trial.
-    fn role(&self) -> Role {
-        Role::Work
-    }
-
     /// Whether there is something to transfer; a failure is told to the tally.
     fn open(&mut self, _desk: &mut Desk) -> bool {
         true
@@ -141,11 +149,11 @@ impl Task {
             worker.close(&mut desk);
         }
         let end_ns = monotonic_ns();
-        let Desk { board, number, tally, .. } = desk;
+        let Desk { shared, board, number, tally } = desk;
         let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out } = tally;
         let result = TaskResult {
             task: number,
-            role: worker.role(),
+            role: shared.crew.role(number),
             start_ns,
             end_ns,
             open_ns: open_end_ns - start_ns,
@@ -160,8 +168,18 @@ impl Task {
             stonewall_operations: None,
             stonewall_bytes: None,
             latency: recorder.summary(),
+            max_lag_ns: None,
+            max_lag_bytes: None,
         };
         Outcome { result, recorder, error, damage, checked_bytes, timed_out }
+    }
+}
+
+impl Shared {
+    /// Whether each task here is one whose operations are the trial's, in their order.
+    pub fn works(&self) -> impl Iterator<Item = bool> {
+        let TaskRange { first, here, .. } = self.spec.tasks;
+        (first..first + here).map(|task| self.crew.role(task) == Role::Work)
     }
 }
 

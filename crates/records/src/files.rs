@@ -1,5 +1,6 @@
 //! The three files of a record: series, heat and latency. Their formats are in `docs/record-format.md`.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,33 @@ pub struct SeriesRow {
     pub latency_sum_ns: u64,
 }
 
+/// Whose histogram it is: its tag in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tagged {
+    /// Latencies of a task that works: `task-<n>`. All of these together are the phase's.
+    Task(u32),
+    /// Latencies of a task that follows: `follow-<n>`.
+    Follow(u32),
+    /// How far a follower was behind: `lag-<n>`.
+    Lag(u32),
+}
+
+impl From<u32> for Tagged {
+    fn from(task: u32) -> Self {
+        Self::Task(task)
+    }
+}
+
+impl fmt::Display for Tagged {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(task) => write!(out, "task-{task}"),
+            Self::Follow(task) => write!(out, "follow-{task}"),
+            Self::Lag(task) => write!(out, "lag-{task}"),
+        }
+    }
+}
+
 /// The files of one record while its phase runs. An engine takes an `Option<PhaseFiles>`: `None` keeps no files.
 ///
 /// Dropped without [`PhaseFiles::finish`], the files stay without footer or histograms, and readers call them unfinished.
@@ -113,12 +141,12 @@ impl PhaseFiles {
         self.heat.push([start_ns, end_ns, low, high, count])
     }
 
-    /// Writes the footers and one histogram a task, and makes everything durable.
-    pub fn finish(self, tasks: &[(u32, &LatencyRecorder)]) -> Result<(), FileError> {
+    /// Writes the footers and the histograms, and makes everything durable.
+    pub fn finish<T: Copy + Into<Tagged>>(self, histograms: &[(T, &LatencyRecorder)]) -> Result<(), FileError> {
         self.series.finish()?;
         self.heat.finish()?;
         let path = &self.latency_path;
-        write_histograms(&self.latency, tasks, Duration::from_nanos(self.end_ns))
+        write_histograms(&self.latency, histograms, Duration::from_nanos(self.end_ns))
             .and_then(|()| self.latency.sync_all())
             .map_err(|error| FileError::io(path, error))
     }
@@ -127,15 +155,19 @@ impl PhaseFiles {
 /// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.
 pub(crate) const COUNT_HEADER: &str = "[Histograms: ";
 
-fn write_histograms(file: &File, tasks: &[(u32, &LatencyRecorder)], length: Duration) -> io::Result<()> {
+fn write_histograms<T: Copy + Into<Tagged>>(
+    file: &File,
+    histograms: &[(T, &LatencyRecorder)],
+    length: Duration,
+) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
-        .add_comment(&format!("{COUNT_HEADER}{}]", tasks.len()))
+        .add_comment(&format!("{COUNT_HEADER}{}]", histograms.len()))
         .begin_log_with(&mut out, &mut serializer)?;
-    for (task, recorder) in tasks {
-        let tag = format!("task-{task}");
+    for (whose, recorder) in histograms {
+        let tag = (*whose).into().to_string();
         log.write_histogram(recorder.histogram(), Duration::ZERO, length, Tag::new(&tag)).map_err(|error| match error {
             IntervalLogWriterError::IoError(error) => error,
             IntervalLogWriterError::SerializeError(error) => io::Error::other(error),

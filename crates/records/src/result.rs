@@ -135,6 +135,9 @@ pub struct FollowResult {
     pub max_lag_bytes: u64,
     /// How often readers found nothing to read.
     pub waits: u64,
+    /// Bytes the kernel fetched from a device for this process meanwhile; `None` if it does not say. Where this is far
+    /// below `bytes`, the readers were served by the cache of the host that wrote.
+    pub device_bytes: Option<u64>,
 }
 
 /// One copy of a command.
@@ -182,6 +185,10 @@ pub struct TaskResult {
     pub stonewall_operations: Option<u64>,
     pub stonewall_bytes: Option<u64>,
     pub latency: LatencySummary,
+    /// Of a follower only: the longest from the end of a transfer's write to the end of its read here…
+    pub max_lag_ns: Option<u64>,
+    /// …and the most that was written and not yet read here.
+    pub max_lag_bytes: Option<u64>,
 }
 
 /// Everything a phase leaves behind but its series and histograms, which are in files by then.
@@ -190,7 +197,7 @@ pub struct TaskResult {
 pub struct PhaseResult {
     pub stop_reason: StopReason,
     pub tasks: Vec<TaskResult>,
-    /// Over all tasks here.
+    /// Over the tasks here that work ([`Role::Work`]).
     pub latency: LatencySummary,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,

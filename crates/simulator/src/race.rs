@@ -330,6 +330,8 @@ impl<'a> Race<'a> {
                 wrapped: runner.operations > self.stream.geometry.operations(),
                 stonewall_operations: None,
                 stonewall_bytes: None,
+                max_lag_ns: None,
+                max_lag_bytes: None,
                 latency: runner.recorder.summary(),
             });
         }

@@ -91,12 +91,21 @@ class Run:
         return tags
 
     def histogram(self, record: str) -> list[tuple[int, int]] | None:
-        """As :meth:`histograms`, all tasks together."""
-        tasks = self.histograms(record)
-        if tasks is None:
+        """As :meth:`histograms`, all tasks that work together; followers and their lag have tags of their own."""
+        tags = self.histograms(record)
+        if tags is None:
             return None
+        return self._merged(tags, "task-")
+
+    def lag(self, record: str) -> list[tuple[int, int]] | None:
+        """As :meth:`histogram`, how far all followers of a ``tail`` phase were behind, in nanoseconds."""
+        tags = self.histograms(record)
+        return None if tags is None else self._merged(tags, "lag-")
+
+    @staticmethod
+    def _merged(tags: dict[str, list[tuple[int, int]]], prefix: str) -> list[tuple[int, int]]:
         merged: dict[int, int] = {}
-        for pairs in tasks.values():
+        for pairs in (pairs for tag, pairs in tags.items() if tag.startswith(prefix)):
             for value, count in pairs:
                 merged[value] = merged.get(value, 0) + count
         return sorted(merged.items())

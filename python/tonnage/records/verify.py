@@ -76,8 +76,11 @@ def _latency(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Ite
         yield "latency file is missing"
         return
     yield from _differences("latency", line["latency"], summarise(merged))
+    if follow := line.get("follow"):
+        yield from _differences("follow.lag", follow["lag"], summarise(run.lag(line["record"]) or []))
     for task in tasks:
-        pairs = histograms.get(f"task-{task['task']}", [])
+        tag = "follow" if task.get("role") == "follow" else "task"
+        pairs = histograms.get(f"{tag}-{task['task']}", [])
         yield from _differences(f"latency of task {task['task']}", task["latency"], summarise(pairs))
 
 
