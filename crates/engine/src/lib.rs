@@ -13,6 +13,7 @@ mod queued;
 mod stream;
 mod supervisor;
 mod sync;
+mod tail;
 mod task;
 mod usage;
 

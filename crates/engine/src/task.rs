@@ -10,6 +10,7 @@ use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
 use crate::stream::StreamCrew;
+use crate::tail::TailCrew;
 
 /// Damaged places a task remembers; more are counted only.
 pub const DAMAGE_KEPT: usize = 16;
@@ -224,9 +225,8 @@ pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
             Err(StorageError::Unsupported("this build does not mix reads and writes, or count operations".to_owned()))
         }
         Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
-        Work::Files(_) | Work::Tail(_) | Work::Command(_) => {
-            Err(StorageError::Unsupported("this build does only streams".to_owned()))
-        }
+        Work::Tail(tail) => Ok(Box::new(TailCrew::new(tail.clone(), spec.seed))),
+        Work::Files(_) | Work::Command(_) => Err(StorageError::Unsupported("this build does only streams and tails".to_owned())),
     }
 }
 

@@ -165,6 +165,9 @@ pub enum SpecError {
     /// A tail phase is one process.
     #[error("the writer of a tail and its readers run in one process; use the local launcher")]
     TailApart,
+    /// A file that is followed only grows.
+    #[error("the writer of a tail never begins again; leave limit.wrap out")]
+    TailWraps,
     /// Verification needs to know what was written.
     #[error("verify needs the unique payload; a constant one cannot tell one place from another")]
     VerifyConstant,
@@ -201,6 +204,7 @@ impl PhaseSpec {
         match &self.work {
             Work::Stream(stream) => stream.check(self.tasks),
             Work::Files(files) => files.check(self.tasks),
+            Work::Tail(_) if self.limit.wrap => Err(SpecError::TailWraps),
             Work::Tail(tail) => tail.check(self.tasks),
             Work::Command(command) => command.check(),
         }

@@ -39,6 +39,9 @@ pub struct Tail {
     pub waiting: Waiting,
     /// Pause of a polling reader.
     pub poll_ns: u64,
+    /// How long after the writer's end the readers may still read what it wrote; then they have failed.
+    #[serde(default = "a_minute")]
+    pub grace_ns: u64,
     /// fsync policy of the writer.
     pub durability: Durability,
     /// Readers check every byte.
@@ -46,7 +49,17 @@ pub struct Tail {
     pub verify: bool,
 }
 
+const fn a_minute() -> u64 {
+    60_000_000_000
+}
+
 impl Tail {
+    /// Operations that write the whole file.
+    #[must_use]
+    pub const fn transfers(&self) -> u64 {
+        self.file_bytes / self.transfer_size
+    }
+
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {
         for (name, size) in [("transfer_size", self.transfer_size), ("file_bytes", self.file_bytes), ("poll_ns", self.poll_ns)] {
             if size == 0 {
@@ -58,6 +71,9 @@ impl Tail {
         }
         if !self.file_bytes.is_multiple_of(self.transfer_size) {
             return Err(SpecError::NotMultiple { block_size: self.file_bytes, transfer_size: self.transfer_size });
+        }
+        if self.file_bytes > i64::MAX as u64 {
+            return Err(SpecError::TooLarge);
         }
         if tasks.first != 0 || tasks.here != tasks.total {
             return Err(SpecError::TailApart);

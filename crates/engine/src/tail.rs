@@ -1,0 +1,167 @@
+//! `tail`: task 0 writes a file, the others follow it while it grows.
+
+mod port;
+mod progress;
+mod reader;
+mod writer;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Tagged};
+use tonnage_storage::{Buffer, OpenRequest, Residency, Storage, StorageError};
+use tonnage_workload::{Arena, Follow, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
+
+use crate::task::{Crew, Shared, Worker};
+use port::Port;
+use progress::Progress;
+use reader::{Part, Reader};
+use writer::Writer;
+
+/// The file of the writer.
+const FILE: u32 = 0;
+/// The storage cannot say when a file is written to.
+const NO_NOTIFY: &str = "no-notify";
+
+/// What the writer and its readers share.
+pub struct TailCrew {
+    tail: Tail,
+    seed: u64,
+    progress: Arc<Progress>,
+    verifier: Option<Arc<Verifier>>,
+    followed: Arc<Mutex<Vec<Followed>>>,
+}
+
+/// What one reader leaves behind.
+pub struct Followed {
+    pub task: u32,
+    pub bytes: u64,
+    pub lag: LatencyRecorder,
+    pub max_lag_bytes: u64,
+    pub waits: u64,
+    /// It was to be notified, and looked again and again instead.
+    pub polled_instead: bool,
+}
+
+impl TailCrew {
+    pub fn new(tail: Tail, seed: u64) -> Self {
+        let progress = Arc::new(Progress::new(tail.transfers()));
+        let verifier = tail.verify.then(|| Arc::new(Verifier::new(Payload::new(PayloadKind::Unique, seed))));
+        Self { tail, seed, progress, verifier, followed: Arc::default() }
+    }
+
+    fn request(&self, op: Op) -> OpenRequest {
+        OpenRequest {
+            file: FILE,
+            op,
+            // A reader comes while there is nothing yet.
+            file_bytes: if op == Op::Write { self.tail.file_bytes } else { 0 },
+            transfer_size: self.tail.transfer_size as usize,
+            queue_depth: 1,
+            // A reserved file would have its length from the beginning.
+            preallocate: false,
+        }
+    }
+
+    fn writer(&self, shared: &Shared) -> Result<Writer, StorageError> {
+        let transfer_size = self.tail.transfer_size as usize;
+        let lane = shared.storage.lane(&self.request(Op::Write))?;
+        let mut memory = Buffer::new(Payload::arena_bytes(PayloadKind::Unique, transfer_size, 1))?;
+        let arena = Arena::fill(Payload::new(PayloadKind::Unique, self.seed), 0, transfer_size, 1, &mut memory);
+        Ok(Writer {
+            tail: self.tail.clone(),
+            port: Port::new(lane, memory)?,
+            arena,
+            progress: Arc::clone(&self.progress),
+            clock: shared.clock,
+        })
+    }
+
+    fn reader(&self, shared: &Shared, task: u32) -> Result<Reader, StorageError> {
+        let lane = shared.storage.lane(&self.request(Op::Read))?;
+        let mut memory = Buffer::new(self.tail.transfer_size as usize)?;
+        memory.fill(1);
+        let readers = u64::from(shared.spec.tasks.total - 1);
+        let part = match self.tail.follow {
+            Follow::Whole => Part { first: 0, stride: 1 },
+            Follow::Share => Part { first: u64::from(task - 1), stride: readers },
+        };
+        Ok(Reader {
+            part,
+            port: Port::new(lane, memory)?,
+            progress: Arc::clone(&self.progress),
+            verifier: self.verifier.clone(),
+            followed: Some(Followed {
+                task,
+                bytes: 0,
+                lag: LatencyRecorder::new(),
+                max_lag_bytes: 0,
+                waits: 0,
+                polled_instead: false,
+            }),
+            crew: Arc::clone(&self.followed),
+            watch: None,
+            tail: self.tail.clone(),
+        })
+    }
+
+    fn followed(&self) -> std::sync::MutexGuard<'_, Vec<Followed>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Crew for TailCrew {
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        if spec.tasks.total == 1 {
+            return Ok(None);
+        }
+        match storage.length(FILE) {
+            Ok(bytes) if bytes > 0 => Err(StorageError::Unsupported(format!(
+                "readers would find {bytes} bytes before the first is written; a tail starts on a fresh file, and on a \
+                 storage that keeps what it is given"
+            ))),
+            // What came from a device during the phase is what the readers fetched.
+            _ => Ok(Some(Residency::default())),
+        }
+    }
+
+    fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        Ok(if task == 0 { Box::new(self.writer(shared)?) } else { Box::new(self.reader(shared, task)?) })
+    }
+
+    fn role(&self, task: u32) -> Role {
+        if task == 0 { Role::Work } else { Role::Follow }
+    }
+
+    fn histograms(&self) -> Vec<(Tagged, LatencyRecorder)> {
+        self.followed().iter().map(|followed| (Tagged::Lag(followed.task), followed.lag.clone())).collect()
+    }
+
+    fn after(&self, result: &mut PhaseResult) {
+        let followed = self.followed();
+        let Some(cache) = result.cache.take() else { return };
+        let mut lag = LatencyRecorder::new();
+        let mut follow = FollowResult { readers: followed.len() as u32, device_bytes: cache.device_bytes, ..Default::default() };
+        for reader in followed.iter() {
+            lag.add(&reader.lag);
+            follow.bytes += reader.bytes;
+            follow.waits += reader.waits;
+            follow.max_lag_bytes = follow.max_lag_bytes.max(reader.max_lag_bytes);
+            if let Some(task) = result.tasks.iter_mut().find(|task| task.task == reader.task) {
+                task.max_lag_ns = Some(reader.lag.summary().max_ns);
+                task.max_lag_bytes = Some(reader.max_lag_bytes);
+            }
+        }
+        follow.lag = lag.summary();
+        result.follow = Some(follow);
+        result.facts.insert("readers_past_cache".to_owned(), result.direct);
+        if followed.iter().any(|reader| reader.polled_instead) && self.tail.waiting == Waiting::Notify {
+            result.notes.push(Note {
+                code: NO_NOTIFY.to_owned(),
+                message: format!(
+                    "this storage does not tell when a file grows; readers looked every {} ms instead",
+                    self.tail.poll_ns / 1_000_000
+                ),
+            });
+        }
+    }
+}

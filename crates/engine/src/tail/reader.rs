@@ -1,0 +1,185 @@
+//! A task that follows the growing file through a descriptor of its own.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tonnage_storage::Watch;
+use tonnage_workload::{Op, Tail, Verifier, Waiting};
+
+use super::port::Port;
+use super::progress::Progress;
+use super::{FILE, Followed};
+use crate::board::Step;
+use crate::task::{Desk, Worker, describe};
+
+/// How long a reader that waits stays deaf to a stop.
+const SLICE: Duration = Duration::from_millis(100);
+/// A notified reader looks all the same this often: network file systems send no events for what others write.
+const LOOK: Duration = Duration::from_secs(1);
+/// What was read of a transfer is kept in whole pieces of this size, so that a direct read can go on behind it.
+const PIECE: usize = 4096;
+
+/// Which transfers a reader reads: `first`, and each `stride`th after it.
+#[derive(Clone, Copy)]
+pub struct Part {
+    pub first: u64,
+    pub stride: u64,
+}
+
+impl Part {
+    /// How many of the file's first `transfers` are its own.
+    const fn among(self, transfers: u64) -> u64 {
+        transfers.saturating_sub(self.first).div_ceil(self.stride)
+    }
+}
+
+pub struct Reader {
+    pub part: Part,
+    pub port: Port,
+    pub progress: Arc<Progress>,
+    pub verifier: Option<Arc<Verifier>>,
+    /// Handed to the crew at the end.
+    pub followed: Option<Followed>,
+    pub crew: Arc<Mutex<Vec<Followed>>>,
+    pub watch: Option<Watch>,
+    pub tail: Tail,
+}
+
+impl Worker for Reader {
+    fn open(&mut self, desk: &mut Desk) -> bool {
+        while !self.progress.is_open() {
+            if desk.shared.stop.load(Ordering::Relaxed) || self.progress.ended().is_some() {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        if let Err(error) = self.port.lane().open() {
+            let errno = error.io().and_then(io::Error::raw_os_error).unwrap_or(0);
+            desk.fail(FILE, 0, errno, error.to_string());
+            return false;
+        }
+        if self.tail.waiting == Waiting::Notify {
+            self.watch = desk.shared.storage.watch(FILE);
+        }
+        true
+    }
+
+    fn transfer(&mut self, desk: &mut Desk) {
+        let Some(mut followed) = self.followed.take() else { return };
+        followed.polled_instead = self.tail.waiting == Waiting::Notify && self.watch.is_none();
+        self.follow(desk, &mut followed);
+        followed.bytes = desk.board.bytes();
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner).push(followed);
+    }
+
+    fn close(&mut self, desk: &mut Desk) {
+        if let Err(error) = self.port.lane().close() {
+            desk.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("close failed: {error}"));
+        }
+    }
+}
+
+impl Reader {
+    fn follow(&mut self, desk: &mut Desk, followed: &mut Followed) {
+        let shared = Arc::clone(&desk.shared);
+        let clock = shared.clock;
+        let size = self.tail.transfer_size;
+        let grace = clock.ticks_of(self.tail.grace_ns);
+        let mine = self.part.among(self.tail.transfers());
+        let mut done = 0;
+        // Of the transfer in hand: bytes that are there, and time spent in calls that gave some.
+        let (mut have, mut spent_ns) = (0, 0);
+        while done < mine && !shared.stop.load(Ordering::Relaxed) {
+            // Asked before the file is: what it has after the writer's end, it had at that end.
+            let ended = self.progress.ended();
+            let behind = self.part.among(self.progress.written()).saturating_sub(done);
+            if ended.is_some() && behind == 0 {
+                return;
+            }
+            followed.max_lag_bytes = followed.max_lag_bytes.max(behind * size);
+            let number = self.part.first + done * self.part.stride;
+            if ended.is_some_and(|ended| clock.ticks().saturating_sub(ended) > grace) {
+                return self.give_up(desk, number * size, behind * size);
+            }
+            desk.board.set_step(Step::Transferring);
+            let begun = clock.ticks();
+            let moved = match self.port.read(number * size + have as u64, have..size as usize) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    return desk.fail(FILE, number * size, errno, describe(Op::Read, &error));
+                }
+                Ok(moved) => moved,
+            };
+            let now = clock.ticks();
+            if moved > 0 {
+                spent_ns += clock.ns_between(begun, now);
+            }
+            if have + moved == size as usize {
+                desk.tally.record(&desk.board, spent_ns, size);
+                followed.lag.record(self.progress.written_at(number).map_or(0, |written| clock.ns_between(written, now)));
+                self.verify(desk, number * size);
+                done += 1;
+                (have, spent_ns) = (0, 0);
+                continue;
+            }
+            let whole = (have + moved) / PIECE * PIECE;
+            let grew = whole > have;
+            have = whole;
+            if !grew {
+                followed.waits += 1;
+                desk.board.set_step(Step::Waiting);
+                self.wait(&shared.stop);
+            }
+        }
+    }
+
+    fn verify(&mut self, desk: &mut Desk, offset: u64) {
+        if let Some(verifier) = &self.verifier {
+            desk.tally.verify(verifier, self.port.memory(), desk.number, FILE, offset);
+        }
+    }
+
+    #[cold]
+    fn give_up(&self, desk: &mut Desk, offset: u64, behind_bytes: u64) {
+        let (reader, grace_s) = (desk.number, self.tail.grace_ns as f64 / 1e9);
+        let message = format!("reader {reader} is still {behind_bytes} bytes behind {grace_s} s after the writer's end");
+        desk.fail(FILE, offset, 0, message);
+    }
+
+    /// At the end of the file: until it may have grown.
+    fn wait(&self, stop: &std::sync::atomic::AtomicBool) {
+        let begun = Instant::now();
+        let limit = if self.watch.is_some() { LOOK } else { Duration::from_nanos(self.tail.poll_ns) };
+        while !stop.load(Ordering::Relaxed) {
+            let left = limit.saturating_sub(begun.elapsed()).min(SLICE);
+            if left.is_zero() {
+                return;
+            }
+            match &self.watch {
+                Some(watch) if watch.wait(left).unwrap_or(false) => return,
+                Some(_) => {}
+                None => thread::sleep(left),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_disjoint_and_make_up_the_file() {
+        for readers in [1, 3, 8] {
+            let parts: Vec<Part> = (0..readers).map(|first| Part { first, stride: readers }).collect();
+            for transfers in 0..30 {
+                assert_eq!(parts.iter().map(|part| part.among(transfers)).sum::<u64>(), transfers);
+            }
+        }
+        assert_eq!(Part { first: 0, stride: 1 }.among(17), 17);
+    }
+}

@@ -1,0 +1,134 @@
+//! The task whose file the others follow.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use tonnage_workload::{Arena, Durability, Op, Tail};
+
+use super::FILE;
+use super::port::Port;
+use super::progress::Progress;
+use crate::board::Step;
+use crate::clock::Clock;
+use crate::task::{Desk, Worker, describe};
+
+/// What the system may take to wake a task that sleeps.
+const WAKING: Duration = Duration::from_micros(80);
+/// How long a writer that waits stays deaf to a stop.
+const SLICE: Duration = Duration::from_millis(100);
+
+pub struct Writer {
+    pub tail: Tail,
+    pub port: Port,
+    pub arena: Arena,
+    pub progress: Arc<Progress>,
+    pub clock: Clock,
+}
+
+impl Worker for Writer {
+    fn open(&mut self, desk: &mut Desk) -> bool {
+        if let Err(error) = self.port.lane().open() {
+            let errno = error.io().and_then(io::Error::raw_os_error).unwrap_or(0);
+            desk.fail(FILE, 0, errno, error.to_string());
+            return false;
+        }
+        if desk.shared.spec.tasks.total > 1 && desk.shared.storage.length(FILE).is_ok_and(|bytes| bytes > 0) {
+            let why = "this storage gives a file its length before it is written, so no reader can see it grow".to_owned();
+            desk.fail(FILE, 0, 0, format!("{why}; use posix or uring"));
+            return false;
+        }
+        self.progress.open();
+        true
+    }
+
+    fn transfer(&mut self, desk: &mut Desk) {
+        let shared = Arc::clone(&desk.shared);
+        let clock = self.clock;
+        let size = self.tail.transfer_size;
+        let sync_each = self.tail.durability == Durability::FsyncEach;
+        let pace = shared.spec.pace;
+        let schedule = pace.schedule(size, 0, 1);
+        let mut last = clock.ticks();
+        let opened = last;
+        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
+        for number in 0..self.tail.transfers() {
+            if let Some(schedule) = &schedule {
+                // Latency counts from the intended start, also where the write before ended too late for it.
+                last = opened.saturating_add(clock.ticks_of(schedule.due_ns(number)));
+                self.wait_until(desk, last.min(deadline));
+                desk.tally.timed_out = last >= deadline;
+            }
+            if desk.tally.timed_out || shared.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let offset = number * size;
+            let range = self.arena.next(self.port.memory(), 0, FILE, offset);
+            let mut moved = self.port.write(offset, range);
+            if sync_each && moved.is_ok() {
+                moved = self.port.lane().sync();
+            }
+            let now = clock.ticks();
+            if let Err(error) = moved {
+                let errno = error.raw_os_error().unwrap_or(0);
+                return desk.fail(FILE, offset, errno, describe(Op::Write, &error));
+            }
+            self.progress.publish(number, now);
+            desk.tally.record(&desk.board, clock.ns_between(last, now), size);
+            last = now;
+            if now >= deadline {
+                desk.tally.timed_out = true;
+                return;
+            }
+            if pace.think_ns > 0 {
+                self.wait_until(desk, last.saturating_add(clock.ticks_of(pace.think_ns)).min(deadline));
+                last = clock.ticks();
+            }
+        }
+    }
+
+    fn sync(&mut self, desk: &mut Desk) {
+        if self.tail.durability != Durability::None {
+            let synced = self.port.lane().sync();
+            finish_step(desk, "fsync", synced);
+        }
+    }
+
+    fn close(&mut self, desk: &mut Desk) {
+        let closed = self.port.lane().close();
+        finish_step(desk, "close", closed);
+    }
+}
+
+impl Writer {
+    /// Until an instant, or a stop. A writer that waits for its pace has not stalled.
+    fn wait_until(&self, desk: &mut Desk, due: u64) {
+        desk.board.set_step(Step::Waiting);
+        while !desk.shared.stop.load(Ordering::Relaxed) {
+            let left = Duration::from_nanos(self.clock.ns_between(self.clock.ticks(), due));
+            if left.is_zero() {
+                break;
+            } else if left > WAKING {
+                thread::sleep(left.saturating_sub(WAKING).min(SLICE));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        desk.board.set_step(Step::Transferring);
+    }
+}
+
+impl Drop for Writer {
+    /// Whatever became of it: readers must not wait for more.
+    fn drop(&mut self) {
+        self.progress.end(self.clock.ticks());
+    }
+}
+
+fn finish_step(desk: &mut Desk, step: &str, result: io::Result<()>) {
+    if let Err(error) = result {
+        desk.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("{step} failed: {error}"));
+    }
+}
