@@ -50,9 +50,9 @@ class Target:
         """
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
-    def finish(self) -> None:
+    def finish(self) -> list[tuple[str, str]]:
         """The run ends: named files that are ours are removed, or stay where the spec says ``keep``. Another's
-        always stays, with a note.
+        always stay. Notes on that: code and sentence.
         """
     def length(self, file: int) -> int:
         """Bytes of a data file; FileNotFoundError if there is none."""

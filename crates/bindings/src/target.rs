@@ -68,10 +68,10 @@ impl Target {
         }
     }
 
-    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         match &self.backend {
             Backend::Real(storage) => py.detach(|| storage.finish()).map_err(|error| errors::storage(&error)),
-            Backend::Simulated(_) => Ok(()),
+            Backend::Simulated(_) => Ok(Vec::new()),
         }
     }
 

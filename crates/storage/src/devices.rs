@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::Note;
 use crate::direct::{self, Support};
 use crate::directory::{Directory, failed};
 use crate::error::{Result, StorageError};
@@ -74,11 +75,11 @@ impl Place for Devices {
     }
 
     /// The scratch directories are removed by those who made them.
-    fn finish(&self) -> Result<()> {
-        Ok(())
+    fn finish(&self) -> Result<Vec<Note>> {
+        Ok(Vec::new())
     }
 
-    fn notes(&self) -> Vec<(&'static str, String)> {
+    fn notes(&self) -> Vec<Note> {
         Vec::new()
     }
 }

@@ -1,6 +1,6 @@
 //! Whether operations can go past the page cache: asked of the file system once, by a file that goes at once.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{self, Errno};
@@ -39,18 +39,27 @@ pub(crate) fn obstacle(support: &Support, request: &OpenRequest) -> Option<(&'st
 
 /// Asks the file system that holds `directory`, before the clock.
 pub(crate) fn probe(directory: &Directory) -> Support {
+    ask(directory, || named(directory))
+}
+
+/// The same where no file may be named, not even for a moment.
+pub(crate) fn probe_without_a_name(directory: &OwnedFd) -> Support {
+    ask(directory, || Err(Errno::OPNOTSUPP))
+}
+
+fn ask(directory: impl AsFd + Copy, named: impl FnOnce() -> io::Result<OwnedFd>) -> Support {
     if fs::fstatfs(directory).is_ok_and(|facts| MEMORY_FILE_SYSTEMS.contains(&{ facts.f_type })) {
         return Support::Refused("this file system is memory and has nothing past the page cache".to_owned());
     }
-    match nameless(directory).or_else(|_| named(directory)) {
+    match nameless(directory).or_else(|_| named()) {
         Ok(file) => alignment(&file),
         Err(Errno::INVAL) => Support::Refused("this file system refuses O_DIRECT".to_owned()),
-        // A full disk, say: assume the largest block in use, and let the open of the file decide.
+        // A full disk or no way to ask: assume the largest block in use, and let the open of the file decide.
         Err(_) => Support::Aligned(4096),
     }
 }
 
-fn nameless(directory: &Directory) -> io::Result<OwnedFd> {
+fn nameless(directory: impl AsFd) -> io::Result<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     fs::openat(directory, c".", flags, Mode::RUSR | Mode::WUSR)
 }

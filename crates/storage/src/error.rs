@@ -37,6 +37,14 @@ pub enum StorageError {
         /// What was missing or different.
         why: String,
     },
+    /// A named file may not be used or removed.
+    #[error("{path} {why}")]
+    Name {
+        /// Which.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// A read needs more than there is.
     #[error("file {file} has {actual} bytes and the read needs {needed}; write it first")]
     TooShort {
@@ -58,7 +66,7 @@ impl StorageError {
     pub const fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Path { source, .. } | Self::Memory { source, .. } => Some(source),
-            Self::NotOurs { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
+            Self::NotOurs { .. } | Self::Name { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
         }
     }
 }

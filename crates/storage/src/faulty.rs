@@ -11,7 +11,7 @@ use std::time::Duration;
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage, Watch};
+use crate::{Buffer, Completion, Facts, File, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, Watch};
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Storage for Faulty {
         self.inner.clear()
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<Vec<Note>> {
         self.inner.finish()
     }
 

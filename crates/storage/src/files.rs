@@ -13,9 +13,10 @@ use crate::direct::{self, Support};
 use crate::directory::{failed, is_regular};
 use crate::error::{Result, StorageError};
 use crate::holes::hole_bytes;
+use crate::named::Named;
 use crate::place::Place;
 use crate::residency::cached_bytes;
-use crate::{DirectMode, Facts, OpenRequest, Residency, TargetSpec, Watch};
+use crate::{DirectMode, Facts, Note, OpenRequest, Residency, TargetSpec, Watch};
 
 /// The files of a target.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ struct Site {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Passage {
     direct: bool,
-    note: Option<(&'static str, String)>,
+    note: Option<Note>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,11 +48,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Files {
     /// Holds what `spec` names: scratch directories, which must be marked ones, or files of the user.
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        if spec.directories.is_empty() {
-            let text = format!("a storage of kind {:?} needs a scratch directory", spec.kind).to_lowercase();
-            return Err(StorageError::Unsupported(text));
-        }
-        let place: Box<dyn Place> = Box::new(Devices::open(&spec.directories, &spec.assign)?);
+        let place: Box<dyn Place> = match (spec.directories.is_empty(), spec.names.is_empty()) {
+            (false, true) => Box::new(Devices::open(&spec.directories, &spec.assign)?),
+            (true, false) => Box::new(Named::open(spec)?),
+            (false, false) => {
+                let text = "a target has directories or names, not both; give one of them".to_owned();
+                return Err(StorageError::Unsupported(text));
+            }
+            (true, true) => {
+                let text = format!("a storage of kind {:?} needs a scratch directory", spec.kind).to_lowercase();
+                return Err(StorageError::Unsupported(text));
+            }
+        };
         let sites = (0..place.sites()).map(|_| Site::default()).collect();
         Ok(Self { place, direct: spec.direct, sites, facts: Mutex::default() })
     }
@@ -84,7 +92,7 @@ impl Files {
     }
 
     /// Records how the latest lane to the site of `file` goes.
-    pub(crate) fn set_direct(&self, file: u32, direct: bool, note: Option<(&'static str, String)>) {
+    pub(crate) fn set_direct(&self, file: u32, direct: bool, note: Option<Note>) {
         *lock(&self.sites[self.place.site(file)].passage) = Some(Passage { direct, note });
     }
 
@@ -215,7 +223,7 @@ impl Files {
         self.place.clear()
     }
 
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<Vec<Note>> {
         self.place.finish()
     }
 }

@@ -14,9 +14,11 @@ mod faulty;
 mod files;
 mod holes;
 mod kinds;
+mod mark;
 mod marker;
 mod memory;
 mod mmap;
+mod named;
 mod null;
 mod place;
 mod posix;
@@ -69,6 +71,9 @@ pub struct Residency {
     pub hole_bytes: Option<u64>,
 }
 
+/// What is to be told of a run: a stable code and one sentence.
+pub type Note = (&'static str, String);
+
 /// What the storage did of what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -76,8 +81,8 @@ pub struct Facts {
     pub direct: bool,
     /// Named facts, such as `fixed_buffers`.
     pub flags: Vec<(&'static str, bool)>,
-    /// Fallbacks taken: a stable code and one sentence.
-    pub notes: Vec<(&'static str, String)>,
+    /// Fallbacks taken.
+    pub notes: Vec<Note>,
 }
 
 /// A place under test. Shared by all tasks of a process.
@@ -104,8 +109,9 @@ pub trait Storage: Send + Sync {
     /// Removes every file that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;
 
-    /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`.
-    fn finish(&self) -> Result<()>;
+    /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`. What is to
+    /// be told of them.
+    fn finish(&self) -> Result<Vec<Note>>;
 
     /// What became of the requests so far (direct or not, fixed buffers or not, and why).
     fn facts(&self) -> Facts;

@@ -12,7 +12,7 @@ use tonnage_workload::{CachePolicy, Op};
 use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::serial::Serial;
-use crate::{Buffer, Facts, File, Lane, OpenRequest, Residency, Storage};
+use crate::{Buffer, Facts, File, Lane, Note, OpenRequest, Residency, Storage};
 
 /// Bytes under one lock. Tasks work on different blocks nearly always, so a lock is one uncontended exchange.
 const BLOCK_BYTES: u64 = 2 << 20;
@@ -74,8 +74,8 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn finish(&self) -> Result<()> {
-        Ok(())
+    fn finish(&self) -> Result<Vec<Note>> {
+        Ok(Vec::new())
     }
 
     fn facts(&self) -> Facts {

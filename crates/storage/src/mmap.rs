@@ -15,7 +15,7 @@ use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{close, note_depth};
-use crate::{DirectMode, Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec};
+use crate::{DirectMode, Facts, File, Lane, Note, OpenRequest, Residency, Storage, TargetSpec};
 
 /// Files of a directory, mapped.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Storage for Mapped {
         self.files.clear()
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<Vec<Note>> {
         self.files.finish()
     }
 

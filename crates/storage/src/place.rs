@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::Note;
 use crate::direct::Support;
 use crate::error::Result;
 
@@ -39,8 +40,8 @@ pub(crate) trait Place: Debug + Send + Sync {
     fn clear(&self) -> Result<()>;
 
     /// See [`Storage::finish`](crate::Storage::finish).
-    fn finish(&self) -> Result<()>;
+    fn finish(&self) -> Result<Vec<Note>>;
 
-    /// What is to be told of the files: a stable code and one sentence.
-    fn notes(&self) -> Vec<(&'static str, String)>;
+    /// What is to be told of the files so far.
+    fn notes(&self) -> Vec<Note>;
 }

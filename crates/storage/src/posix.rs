@@ -10,7 +10,7 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::files::Files;
-use crate::{Facts, File, Lane, OpenRequest, Residency, Storage, TargetSpec, Watch};
+use crate::{Facts, File, Lane, Note, OpenRequest, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Storage for Posix {
         self.files.clear()
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<Vec<Note>> {
         self.files.finish()
     }
 

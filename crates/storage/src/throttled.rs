@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, OpenRequest, Queue, Request, Residency, Storage, Watch};
+use crate::{Buffer, Completion, Facts, File, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, Watch};
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
 const CREDIT_NS: u64 = 10_000_000;
@@ -67,7 +67,7 @@ impl Storage for Throttled {
         self.inner.clear()
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<Vec<Note>> {
         self.inner.finish()
     }
 

@@ -17,7 +17,7 @@ use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{PosixFile, close};
 use crate::serial::Serial;
-use crate::{Buffer, Completion, Facts, Lane, OpenRequest, Queue, Request, Residency, Storage, TargetSpec, Watch};
+use crate::{Buffer, Completion, Facts, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through `io_uring`.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Storage for Uring {
         self.files.clear()
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<Vec<Note>> {
         self.files.finish()
     }
 

@@ -7,7 +7,7 @@ use tonnage_storage::{Buffer, DirectMode, Lane, Request, StorageKind};
 use tonnage_workload::{Access, Op};
 
 fn uring() -> Kind {
-    Kind { storage: StorageKind::Uring, direct: DirectMode::No, wrap: |inner| inner }
+    Kind::new(StorageKind::Uring, DirectMode::No)
 }
 
 fn flag(rig: &Rig, name: &str) -> Option<bool> {
@@ -105,6 +105,6 @@ fn a_queue_dropped_with_operations_in_flight_waits_for_them() {
         }
     }
     drop(queue);
-    let written = std::fs::read(rig.file_path(0)).unwrap();
+    let written = std::fs::read(&rig.file).unwrap();
     assert!(written.len() == 8 << 20 && written.iter().all(|&byte| byte == 7), "{} bytes", written.len());
 }

@@ -12,7 +12,7 @@ use tonnage_workload::{Access, Op};
 const SIZE: usize = 4096;
 
 fn posix() -> Kind {
-    Kind { storage: StorageKind::Posix, direct: DirectMode::No, wrap: |inner| inner }
+    Kind::new(StorageKind::Posix, DirectMode::No)
 }
 
 fn uring() -> Kind {

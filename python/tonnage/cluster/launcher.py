@@ -41,8 +41,8 @@ class Ensemble(Protocol):
     def clear(self) -> None:
         """Removes all data files of the target."""
 
-    def finish(self) -> None:
-        """The run ends: named files of the target go, or stay where it says ``keep``."""
+    def finish(self) -> list[tuple[str, str]]:
+        """The run ends: named files of the target go, or stay where it says ``keep``; notes (code, sentence)."""
 
     def now_ns(self) -> int:
         """The run's clock."""

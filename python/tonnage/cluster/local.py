@@ -46,8 +46,8 @@ class LocalEnsemble:
     def clear(self) -> None:
         self._target.clear()
 
-    def finish(self) -> None:
-        self._target.finish()
+    def finish(self) -> list[tuple[str, str]]:
+        return self._target.finish()
 
     def now_ns(self) -> int:
         return self._target.now_ns()

@@ -17,43 +17,73 @@ pub static VERIFIER: LazyLock<Verifier> = LazyLock::new(|| Verifier::new(Payload
 /// Puts a wrapper, or nothing, around a storage.
 pub type Wrap = fn(Arc<dyn Storage>) -> Arc<dyn Storage>;
 
+/// Where the files of a [`Rig`] are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// In one scratch directory.
+    One,
+    /// In two; file 0 is in the second.
+    Two,
+    /// Under a name of the user.
+    Named,
+}
+
 /// A kind of storage as the suite sees it.
 #[derive(Clone, Copy)]
 pub struct Kind {
     pub storage: StorageKind,
     pub direct: DirectMode,
+    pub ground: Ground,
     pub wrap: Wrap,
 }
 
 impl Kind {
+    pub const fn new(storage: StorageKind, direct: DirectMode) -> Self {
+        Self { storage, direct, ground: Ground::One, wrap: |inner| inner }
+    }
+
     pub fn has_files(&self) -> bool {
         self.storage != StorageKind::Memory
     }
-
-    pub fn open(&self, directory: &Path) -> tonnage_storage::Result<Arc<dyn Storage>> {
-        let directories = vec![directory.to_owned()];
-        let spec = TargetSpec { directories, direct: self.direct, ..TargetSpec::new(self.storage) };
-        Ok((self.wrap)(open(&spec)?))
-    }
 }
 
-/// A storage in a scratch directory of its own.
+/// A storage with a place of its own.
 pub struct Rig {
     pub home: TempDir,
-    pub scratch: Scratch,
+    pub scratches: Vec<Scratch>,
     pub storage: Arc<dyn Storage>,
+    /// Path of file 0.
+    pub file: PathBuf,
 }
 
 impl Rig {
     pub fn new(kind: &Kind, place: &Path) -> Self {
-        let home = tempfile::tempdir_in(place).unwrap();
-        let scratch = Scratch::create(home.path(), "test").unwrap();
-        let storage = kind.open(scratch.path()).unwrap();
-        Self { home, scratch, storage }
+        Self::try_new(kind, place).unwrap()
     }
 
-    pub fn file_path(&self, file: u32) -> PathBuf {
-        self.scratch.path().join(format!("data.{file:08}"))
+    pub fn try_new(kind: &Kind, place: &Path) -> tonnage_storage::Result<Self> {
+        let home = tempfile::tempdir_in(place).unwrap();
+        let runs: &[&str] = match kind.ground {
+            Ground::One => &["test"],
+            Ground::Two => &["first", "second"],
+            Ground::Named => &[],
+        };
+        let scratches: Vec<_> = runs.iter().map(|run| Scratch::create(home.path(), run).unwrap()).collect();
+        let mut spec = TargetSpec { direct: kind.direct, ..TargetSpec::new(kind.storage) };
+        spec.directories = scratches.iter().map(|scratch| scratch.path().to_owned()).collect();
+        let file = match kind.ground {
+            Ground::One => spec.directories[0].join("data.00000000"),
+            Ground::Two => {
+                spec.assign = vec![1, 0];
+                spec.directories[1].join("data.00000000")
+            }
+            Ground::Named => {
+                spec.names = vec![home.path().join("testFile.00000000"), home.path().join("testFile.00000001")];
+                spec.names[0].clone()
+            }
+        };
+        let storage = (kind.wrap)(open(&spec)?);
+        Ok(Self { home, scratches, storage, file })
     }
 
     /// Writes `count` transfers of `size` to file 0.

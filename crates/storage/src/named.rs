@@ -1,0 +1,348 @@
+//! Files of the user, by name: the one place outside scratch directories where anything is written or removed.
+//!
+//! A file is **ours** if this process created it with `O_EXCL`, or if it carries the mark of a run (`mark.rs`).
+//! - Reading needs nothing but a regular file of that name.
+//! - Writing a name that leads nowhere creates the file, relative to the held parent directory, and marks it.
+//! - Writing a file of this run uses it as it is. One of an earlier run is removed and made anew (`existing = ours`),
+//!   overwritten in place (`overwrite`), or an error (`refuse`).
+//! - Writing another's file overwrites its contents in place, without cutting it (`overwrite`), or is an error. All
+//!   names are looked at before the first is touched.
+//! - Removed are only files that are ours: those of this run and, unless `existing = refuse`, of an earlier one. What
+//!   is checked is an open file, and the name must still lead to it at the unlink. Another's stays, with a note.
+//! - A symbolic link, a directory, a device or a FIFO in the place of a file is always an error.
+//!
+//! A process that dies leaves its files with their marks: a later run replaces them. Where the file system keeps no
+//! attributes only the process itself knows what is its own, and a note says so.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::direct::{self, Support};
+use crate::directory::failed;
+use crate::error::{Result, StorageError};
+use crate::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
+use crate::place::Place;
+use crate::{Existing, Note, TargetSpec};
+
+/// As IOR makes its files; the umask takes away.
+const MODE: Mode = Mode::from_raw_mode(0o664);
+
+/// The named files of a target.
+#[derive(Debug)]
+pub(crate) struct Named {
+    files: Vec<NamedFile>,
+    parents: Vec<Parent>,
+    marks: Marks,
+    existing: Existing,
+    keep: bool,
+    notes: Mutex<Vec<Note>>,
+}
+
+/// One name.
+#[derive(Debug)]
+struct NamedFile {
+    path: PathBuf,
+    leaf: OsString,
+    parent: usize,
+    /// The file that this storage writes under it. Held while it is opened: the first task of several creates it.
+    writes: Mutex<Option<Identity>>,
+}
+
+/// A directory that holds named files.
+#[derive(Debug)]
+struct Parent {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// A regular file that a name leads to.
+struct Found {
+    handle: OwnedFd,
+    identity: Identity,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Named {
+    /// Holds the parent directories of the `names` of `spec`. No file is touched.
+    pub(crate) fn open(spec: &TargetSpec) -> Result<Self> {
+        let mut parents: Vec<Parent> = Vec::new();
+        let mut files = Vec::with_capacity(spec.names.len());
+        for path in &spec.names {
+            let (Some(above), Some(leaf), true) = (path.parent(), path.file_name(), path.is_absolute()) else {
+                return Err(refused(path, "does not name a file; give an absolute path that ends in a file's name"));
+            };
+            let known = parents.iter().position(|parent| parent.path == above);
+            let parent = known.map_or_else(|| open_parent(above, &mut parents), Ok)?;
+            files.push(NamedFile { path: path.clone(), leaf: leaf.to_owned(), parent, writes: Mutex::default() });
+        }
+        let marks = Marks { run_id: spec.run_id.clone(), attribute: ATTRIBUTE };
+        Ok(Self { files, parents, marks, existing: spec.existing, keep: spec.keep, notes: Mutex::default() })
+    }
+
+    fn file(&self, file: u32) -> Result<&NamedFile> {
+        self.files.get(file as usize).ok_or_else(|| {
+            let count = self.files.len();
+            StorageError::Unsupported(format!("the target names {count} files and a task needs another; name one for each task"))
+        })
+    }
+
+    fn parent(&self, file: &NamedFile) -> &OwnedFd {
+        &self.parents[file.parent].handle
+    }
+
+    /// What the name leads to now; an error if that is no regular file. FIFOs and devices are not opened: that alone
+    /// would do something.
+    fn look(&self, file: &NamedFile) -> Result<Option<Look>> {
+        match Look::at_name(self.parent(file), &file.leaf) {
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(failed("look at", &file.path, errno)),
+            Ok(look) if look.kind == FileType::RegularFile => Ok(Some(look)),
+            Ok(look) => Err(not_regular(&file.path, look.kind)),
+        }
+    }
+
+    /// Opens the regular file of that name; `None` if there is none.
+    fn find(&self, file: &NamedFile, flags: OFlags) -> Result<Option<Found>> {
+        if self.look(file)?.is_none() {
+            return Ok(None);
+        }
+        let plain = flags - OFlags::CREATE;
+        // Not to wait for ever should a FIFO take its place just now.
+        let handle = match fs::openat(
+            self.parent(file),
+            &file.leaf,
+            plain | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other.map_err(|errno| failed("open", &file.path, errno))?,
+        };
+        let look = Look::at(&handle).map_err(|errno| failed("measure", &file.path, errno))?;
+        if look.kind != FileType::RegularFile {
+            return Err(not_regular(&file.path, look.kind));
+        }
+        if !plain.contains(OFlags::PATH) {
+            fs::fcntl_setfl(&handle, plain & OFlags::DIRECT).map_err(|errno| failed("open", &file.path, errno))?;
+        }
+        Ok(Some(Found { handle, identity: look.identity }))
+    }
+
+    fn owner(&self, file: &NamedFile, found: &Found) -> Result<Owner> {
+        self.marks.owner(&found.handle).map_err(|errno| failed("measure", &file.path, errno))
+    }
+
+    /// Whether a write may use the existing file as it is; an error if it may not have it at all.
+    fn may_use(&self, file: &NamedFile, owner: &Owner) -> Result<bool> {
+        match (owner, self.existing) {
+            (Owner::ThisRun, _) | (_, Existing::Overwrite) => Ok(true),
+            (Owner::EarlierRun, Existing::Ours) => Ok(false),
+            (Owner::EarlierRun, Existing::Refuse) => {
+                let why = "exists, from an earlier run; remove it yourself, or let it be replaced (existing = \"ours\")";
+                Err(refused(&file.path, why))
+            }
+            (Owner::Another(why), _) => {
+                let hint = "remove it yourself, or give -E to overwrite its contents (existing = \"overwrite\")";
+                Err(refused(&file.path, &format!("exists and {why}; {hint}")))
+            }
+        }
+    }
+
+    /// Removes the file of that name if it still is the one that was `checked`.
+    fn unlink(&self, file: &NamedFile, checked: Identity) -> Result<()> {
+        match self.look(file)? {
+            None => return Ok(()),
+            Some(now) if now.identity == checked => {}
+            Some(_) => return Err(refused(&file.path, "was exchanged for another file just now; nothing was removed")),
+        }
+        match fs::unlinkat(self.parent(file), &file.leaf, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Marks::forget(checked),
+            Err(errno) => return Err(failed("remove", &file.path, errno)),
+        }
+        *lock(&file.writes) = None;
+        Ok(())
+    }
+
+    fn open_to_write(&self, file: &NamedFile, flags: OFlags) -> Result<OwnedFd> {
+        let mut writes = lock(&file.writes);
+        loop {
+            if let Some(found) = self.find(file, flags)? {
+                if *writes != Some(found.identity) {
+                    self.claim(file, &found)?;
+                    *writes = Some(found.identity);
+                }
+                return Ok(found.handle);
+            }
+            let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match fs::openat(self.parent(file), &file.leaf, exclusive, MODE) {
+                // Another process made it since.
+                Err(Errno::EXIST) => {}
+                Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
+                Err(errno) => return Err(failed("create", &file.path, errno)),
+                Ok(handle) => {
+                    *writes = Some(self.adopt(file, &handle)?);
+                    // Only now: an open that refuses O_DIRECT may have made the file all the same.
+                    if flags.contains(OFlags::DIRECT) {
+                        fs::fcntl_setfl(&handle, OFlags::DIRECT).map_err(|errno| failed("open", &file.path, errno))?;
+                    }
+                    return Ok(handle);
+                }
+            }
+        }
+    }
+
+    /// Takes an existing file to write to; one of an earlier run becomes this run's.
+    fn claim(&self, file: &NamedFile, found: &Found) -> Result<()> {
+        let owner = self.owner(file, found)?;
+        if !self.may_use(file, &owner)? {
+            return Err(refused(&file.path, "appeared just now, from another run; run again when that has ended"));
+        }
+        if owner == Owner::EarlierRun {
+            self.adopt(file, &found.handle)?;
+        }
+        Ok(())
+    }
+
+    fn adopt(&self, file: &NamedFile, handle: &OwnedFd) -> Result<Identity> {
+        let (identity, marked) = self.marks.adopt(handle).map_err(|errno| failed("measure", &file.path, errno))?;
+        if !marked {
+            let why = "cannot be marked (the file system keeps no user attributes): should this run be killed, or keep it,";
+            self.note("no-file-mark", format!("{} {why} a later run will not replace it", file.path.display()));
+        }
+        Ok(identity)
+    }
+
+    /// Each code once: the first file stands for the others.
+    fn note(&self, code: &'static str, text: String) {
+        let mut notes = lock(&self.notes);
+        if notes.iter().all(|(known, _)| *known != code) {
+            notes.push((code, text));
+        }
+    }
+
+    /// Does `act` on each file that is ours and there.
+    fn each_of_ours(&self, act: impl Fn(&NamedFile, Found) -> Result<()>) -> Result<()> {
+        for file in &self.files {
+            let keep = |why: &str| self.note("kept-foreign", format!("{} stays: {why}", file.path.display()));
+            let found = match self.find(file, OFlags::RDONLY) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                // Ours can be opened.
+                Err(error) => {
+                    keep(&error.to_string());
+                    continue;
+                }
+            };
+            match self.owner(file, &found)? {
+                Owner::EarlierRun if self.existing == Existing::Refuse => keep("an earlier run made it"),
+                Owner::Another(why) => keep(&why),
+                Owner::ThisRun | Owner::EarlierRun => act(file, found)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place for Named {
+    fn sites(&self) -> usize {
+        self.parents.len()
+    }
+
+    fn site(&self, file: u32) -> usize {
+        self.files.get(file as usize).map_or(0, |file| file.parent)
+    }
+
+    fn site_path(&self, site: usize) -> &Path {
+        &self.parents[site].path
+    }
+
+    fn probe(&self, site: usize) -> Support {
+        direct::probe_without_a_name(&self.parents[site].handle)
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.files.get(file as usize).map_or_else(PathBuf::new, |file| file.path.clone())
+    }
+
+    fn open(&self, file: u32, flags: OFlags) -> Result<OwnedFd> {
+        let file = self.file(file)?;
+        if flags.contains(OFlags::CREATE) {
+            return self.open_to_write(file, flags);
+        }
+        let found = self.find(file, flags)?;
+        found.map(|found| found.handle).ok_or_else(|| failed("open", &file.path, Errno::NOENT))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        let file = self.file(file)?;
+        self.look(file)?.map(|look| look.bytes).ok_or_else(|| failed("measure", &file.path, Errno::NOENT))
+    }
+
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        let mut old = Vec::new();
+        for &file in files {
+            let file = self.file(file)?;
+            if let Some(found) = self.find(file, OFlags::RDONLY)?
+                && !self.may_use(file, &self.owner(file, &found)?)?
+            {
+                old.push((file, found.identity));
+            }
+        }
+        old.into_iter().try_for_each(|(file, identity)| self.unlink(file, identity))
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.each_of_ours(|file, found| self.unlink(file, found.identity))
+    }
+
+    fn finish(&self) -> Result<Vec<Note>> {
+        if self.keep {
+            // A file that cannot be marked was noted when it was made.
+            self.each_of_ours(|_, found| {
+                let _ = self.marks.seal(&found.handle);
+                Ok(())
+            })?;
+        } else {
+            self.clear()?;
+        }
+        Ok(self.notes())
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        lock(&self.notes).clone()
+    }
+}
+
+fn open_parent(path: &Path, parents: &mut Vec<Parent>) -> Result<usize> {
+    // The user chose the directory, so links on the way to it are meant.
+    let handle = fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| failed("open the directory", path, errno))?;
+    parents.push(Parent { path: path.to_owned(), handle });
+    Ok(parents.len() - 1)
+}
+
+fn refused(path: &Path, why: &str) -> StorageError {
+    StorageError::Name { path: path.to_owned(), why: why.to_owned() }
+}
+
+fn not_regular(path: &Path, kind: FileType) -> StorageError {
+    let what = match kind {
+        FileType::Symlink => "a symbolic link",
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        _ => "a device",
+    };
+    refused(path, &format!("is {what}, which is never written to, read or removed; give the name of a regular file"))
+}
+
+#[cfg(test)]
+#[path = "named_tests.rs"]
+mod tests;

@@ -1,0 +1,124 @@
+#![expect(clippy::disallowed_methods, reason = "these tests play the user, who may do anything to files")]
+
+use super::*;
+
+use std::fs::{File, hard_link, rename};
+use std::io::{Read, Write};
+
+use tempfile::TempDir;
+
+use crate::StorageKind;
+
+const PRECIOUS: &[u8] = b"the user's own results";
+
+/// A run of its own on `name`.
+fn named(run_id: &str, name: &Path) -> Named {
+    let names = vec![name.to_owned()];
+    let spec = TargetSpec { names, existing: Existing::Ours, run_id: run_id.to_owned(), ..TargetSpec::new(StorageKind::Posix) };
+    Named::open(&spec).unwrap()
+}
+
+fn make(place: &Named) {
+    place.prepare_write(&[0]).unwrap();
+    place.open(0, OFlags::RDWR | OFlags::CREATE).unwrap();
+}
+
+fn home() -> (TempDir, PathBuf) {
+    let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let name = home.path().join("testFile");
+    (home, name)
+}
+
+#[test]
+fn a_file_that_is_exchanged_between_the_check_and_the_unlink_stays() {
+    let (home, name) = home();
+    let other = home.path().join("other");
+    for exchange in [
+        (|name, other| rename(other, name)) as fn(&Path, &Path) -> std::io::Result<()>,
+        |name, other| rename(name, name.with_file_name("aside")).and_then(|()| rename(other, name)),
+        |name, other| std::fs::remove_file(name).and_then(|()| hard_link(other, name)),
+    ] {
+        let place = named("a1", &name);
+        make(&place);
+        File::create_new(&other).unwrap().write_all(PRECIOUS).unwrap();
+        let error = place
+            .each_of_ours(|file, found| {
+                exchange(&name, &other).unwrap();
+                place.unlink(file, found.identity)
+            })
+            .unwrap_err()
+            .to_string();
+        assert!(error.ends_with("was exchanged for another file just now; nothing was removed"), "{error}");
+        assert_eq!(std::fs::read(&name).unwrap(), PRECIOUS);
+        std::fs::remove_file(&name).unwrap();
+        let _ = std::fs::remove_file(&other);
+    }
+}
+
+#[test]
+fn without_attributes_this_process_knows_its_own_and_no_later_run_does() {
+    let (_home, name) = home();
+    // No file system takes an attribute outside the kernel's name spaces.
+    let unmarked =
+        |run_id| Named { marks: Marks { run_id: String::from(run_id), attribute: c"nobody.takes.this" }, ..named("", &name) };
+    let place = unmarked("a1");
+    make(&place);
+    assert_eq!(place.notes()[0].0, "no-file-mark");
+    make(&place);
+    place.clear().unwrap();
+    assert!(!name.exists());
+
+    make(&place);
+    assert!(matches!(File::open(&name).unwrap().read(&mut [0; 8]), Ok(0)), "it is there");
+    // What this process remembers is what another one would not.
+    Marks::forget(Look::at_name(fs::CWD, &name).unwrap().identity);
+    let later = unmarked("b2");
+    assert!(later.prepare_write(&[0]).unwrap_err().to_string().contains("exists and Tonnage did not make it"));
+    later.clear().unwrap();
+    assert!(name.exists());
+}
+
+#[test]
+fn the_file_of_a_run_that_still_works_on_it_is_refused_until_that_ends() {
+    let (_home, name) = home();
+    make(&named("busy", &name));
+    // The mark as another process, one that lives, would have set it.
+    let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut text = [0; 1024];
+    let file = File::options().write(true).open(&name).unwrap();
+    let length = fs::fgetxattr(&file, ATTRIBUTE, &mut text).unwrap();
+    let mut mark: serde_json::Value = serde_json::from_slice(&text[..length]).unwrap();
+    mark["pid"] = owner.id().into();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", owner.id())).unwrap();
+    let ticks: u64 = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().parse().unwrap();
+    mark["pid_start_ticks"] = ticks.into();
+    fs::fsetxattr(&file, ATTRIBUTE, mark.to_string().as_bytes(), fs::XattrFlags::REPLACE).unwrap();
+    Marks::forget(Look::at(&file).unwrap().identity);
+
+    let later = named("b2", &name);
+    let refused = later.prepare_write(&[0]);
+    later.clear().unwrap();
+    let still_there = name.exists();
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains(&format!("process {} of run busy still works on it", owner.id())), "{refused}");
+    assert!(still_there);
+    make(&later);
+    later.clear().unwrap();
+    assert!(!name.exists());
+}
+
+#[test]
+fn tasks_that_open_a_shared_file_at_once_make_it_once() {
+    let (_home, name) = home();
+    let place = named("a1", &name);
+    place.prepare_write(&[0]).unwrap();
+    let inodes: Vec<_> = std::thread::scope(|scope| {
+        let tasks: Vec<_> = (0..8).map(|_| scope.spawn(|| place.open(0, OFlags::RDWR | OFlags::CREATE).unwrap())).collect();
+        tasks.into_iter().map(|task| fs::fstat(task.join().unwrap()).unwrap().st_ino).collect()
+    });
+    assert!(inodes.iter().all(|&inode| inode == inodes[0]), "{inodes:?}");
+    place.clear().unwrap();
+    assert!(!name.exists());
+}
