@@ -122,3 +122,13 @@ fn tasks_that_open_a_shared_file_at_once_make_it_once() {
     place.clear().unwrap();
     assert!(!name.exists());
 }
+
+#[test]
+fn a_file_whose_mark_was_taken_away_is_no_longer_ours() {
+    let (_home, name) = home();
+    let place = named("a1", &name);
+    make(&place);
+    fs::removexattr(&name, ATTRIBUTE).unwrap();
+    place.clear().unwrap();
+    assert!(name.exists() && place.notes()[0].0 == "kept-foreign");
+}
