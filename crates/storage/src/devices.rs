@@ -61,6 +61,10 @@ impl Place for Devices {
         self.of(file).open_data(file, flags).map_err(|errno| failed("open", &self.path(file), errno))
     }
 
+    fn scratch(&self, file: u32) -> Option<&Directory> {
+        Some(self.of(file))
+    }
+
     fn length(&self, file: u32) -> Result<u64> {
         self.of(file).length(file)
     }

@@ -5,11 +5,13 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+use crate::clearing::remove_tree;
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_NAME, Marker};
+use crate::names::is_tree_name;
 
 /// A held directory whose marker was read.
 #[derive(Debug)]
@@ -63,14 +65,15 @@ impl Directory {
             .map_err(|errno| failed("measure", &self.data_path(file), errno))
     }
 
-    /// Removes the data files, which are the regular files named like one. Gives the first entry that is neither one
-    /// of them nor the marker; it stays.
+    /// Removes the data files, which are the regular files named like one, and the trees. Gives the first thing that
+    /// is neither one of them nor the marker; it stays.
     pub(crate) fn remove_data(&self) -> Result<Option<PathBuf>> {
         let marker = Marker::read(&self.handle, &self.path)?;
         if marker.run_id != self.run_id {
             let why = format!("its marker now names run {}", marker.run_id);
             return Err(StorageError::NotOurs { path: self.path.clone(), why });
         }
+        let device = fs::fstat(&self.handle).map_err(|errno| failed("measure", &self.path, errno))?.st_dev;
         let mut foreign = None;
         for entry in Dir::read_from(&self.handle).map_err(|errno| failed("list", &self.path, errno))? {
             let entry = entry.map_err(|errno| failed("list", &self.path, errno))?;
@@ -78,7 +81,9 @@ impl Directory {
             if matches!(name.to_bytes(), b"." | b"..") || name.to_bytes() == MARKER_NAME.as_bytes() {
                 continue;
             }
-            if !self.remove_if_data(name)? {
+            if is_tree_name(name.to_bytes()) {
+                foreign = foreign.or(remove_tree(&self.handle, name, &self.path, device)?);
+            } else if !self.remove_if_data(name)? {
                 foreign.get_or_insert_with(|| self.entry_path(name));
             }
         }
@@ -121,6 +126,32 @@ pub(crate) fn open_directory<P: rustix::path::Arg>(at: impl AsFd, path: P) -> ru
     fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
+/// Opens the directory at a relative `path` below `at`, through no symbolic link and no mount point.
+pub(crate) fn open_below<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    match fs::openat2(&at, path, flags, Mode::empty(), resolve) {
+        // Linux before 5.6, and sandboxes that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_steps(at, path),
+        other => other,
+    }
+}
+
+/// The same, one directory after the other. It tells mounts of other file systems only.
+fn open_by_steps<P: rustix::path::Arg>(at: impl AsFd, path: P) -> rustix::io::Result<OwnedFd> {
+    let path = path.into_c_str()?;
+    let device = fs::fstat(&at)?.st_dev;
+    let mut held: Option<OwnedFd> = None;
+    for step in path.to_bytes().split(|&byte| byte == b'/') {
+        let next = open_directory(held.as_ref().map_or(at.as_fd(), AsFd::as_fd), step)?;
+        if fs::fstat(&next)?.st_dev != device {
+            return Err(Errno::XDEV);
+        }
+        held = Some(next);
+    }
+    held.ok_or(Errno::NOENT)
+}
+
 /// An error of the system about a path.
 pub(crate) fn failed(action: &'static str, path: &Path, errno: Errno) -> StorageError {
     StorageError::Path { action, path: path.to_owned(), source: errno.into() }
@@ -143,6 +174,21 @@ fn is_data_name(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_lead_where_one_call_does_and_through_no_link() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("d.1/d.4/d.9")).unwrap();
+        std::os::unix::fs::symlink("d.1", home.path().join("d.2")).unwrap();
+        let root = open_directory(fs::CWD, home.path()).unwrap();
+        let inode = |handle: &OwnedFd| fs::fstat(handle).unwrap().st_ino;
+        let (one, steps) = (open_below(&root, "d.1/d.4/d.9").unwrap(), open_by_steps(&root, "d.1/d.4/d.9").unwrap());
+        assert_eq!(inode(&one), inode(&steps));
+        for path in ["d.2/d.4", "d.2"] {
+            assert!(matches!(open_below(&root, path), Err(Errno::LOOP | Errno::NOTDIR)), "{path}");
+            assert!(matches!(open_by_steps(&root, path), Err(Errno::LOOP | Errno::NOTDIR)), "{path}");
+        }
+    }
 
     #[test]
     fn only_the_exact_spelling_of_a_file_number_is_a_data_name() {

@@ -11,7 +11,10 @@ use std::time::Duration;
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, Watch};
+use crate::{
+    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
+    Storage, Watch,
+};
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum Fault {
     FlipEvery { nth: u64 },
     /// Each nth operation takes so much longer.
     DelayEvery { op: Op, nth: u64, delay: Duration },
+    /// Each nth act on a name (make, stat, rename, remove, list, open) fails; they are counted together.
+    FailNameEvery { nth: u64, errno: i32 },
     /// Sync fails; nothing is synced.
     FailSync { errno: i32 },
     /// Close fails; the file is closed all the same.
@@ -56,7 +61,7 @@ impl Faulty {
 
 impl Storage for Faulty {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        let rules = Rules { shared: Arc::clone(&self.shared), reads: 0, writes: 0 };
+        let rules = Rules::new(&self.shared);
         Ok(match self.inner.lane(request)? {
             Lane::Sync(inner) => Lane::Sync(Box::new(FaultyFile { inner, rules })),
             Lane::Queued(inner) => {
@@ -65,6 +70,10 @@ impl Storage for Faulty {
                 Lane::Queued(Box::new(FaultyQueue { inner, rules, flips, failed }))
             }
         })
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(FaultyNames { inner: self.inner.names(request)?, rules: Rules::new(&self.shared) }))
     }
 
     fn length(&self, file: u32) -> Result<u64> {
@@ -101,6 +110,7 @@ struct Rules {
     shared: Arc<Shared>,
     reads: u64,
     writes: u64,
+    names: u64,
 }
 
 /// What an operation may do.
@@ -111,6 +121,20 @@ struct Verdict {
 }
 
 impl Rules {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), reads: 0, writes: 0, names: 0 }
+    }
+
+    /// Judges the next act on a name.
+    fn name(&mut self) -> io::Result<()> {
+        self.names += 1;
+        let names = self.names;
+        self.first(|fault| match *fault {
+            Fault::FailNameEvery { nth, errno } if names.is_multiple_of(nth) => Some(errno),
+            _ => None,
+        })
+    }
+
     /// Judges the next operation; sleeps where a rule says so.
     fn judge(&mut self, op: Op, offset: u64, length: usize) -> Verdict {
         let count = match op {
@@ -170,6 +194,22 @@ fn flip(bytes: &mut [u8]) {
     }
 }
 
+/// A read as the rules let it go.
+fn read_at(
+    rules: &mut Rules,
+    offset: u64,
+    buffer: &mut [u8],
+    read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let verdict = rules.judge(Op::Read, offset, buffer.len());
+    let length = verdict.length.map_err(io::Error::from_raw_os_error)?;
+    let count = read(&mut buffer[..length])?;
+    if verdict.flip {
+        flip(&mut buffer[..count]);
+    }
+    Ok(count)
+}
+
 struct FaultyFile {
     inner: Box<dyn File>,
     rules: Rules,
@@ -181,13 +221,7 @@ impl File for FaultyFile {
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let verdict = self.rules.judge(Op::Read, offset, buffer.len());
-        let length = verdict.length.map_err(io::Error::from_raw_os_error)?;
-        let count = self.inner.read_at(offset, &mut buffer[..length])?;
-        if verdict.flip {
-            flip(&mut buffer[..count]);
-        }
-        Ok(count)
+        read_at(&mut self.rules, offset, buffer, |buffer| self.inner.read_at(offset, buffer))
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
@@ -255,6 +289,81 @@ impl Queue for FaultyQueue {
             flip(&mut self.inner.memory()[range.start..range.start + count]);
         }
         Some(completion)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.rules.sync()?;
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()?;
+        self.rules.close()
+    }
+}
+
+struct FaultyNames {
+    inner: Box<dyn Names>,
+    rules: Rules,
+}
+
+impl Names for FaultyNames {
+    fn make_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.make_tree(directory)
+    }
+
+    fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.remove_tree(directory)
+    }
+
+    fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.make(kind, number)
+    }
+
+    fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.stat(kind, number)
+    }
+
+    fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.rename(kind, number)
+    }
+
+    fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.remove(kind, number)
+    }
+
+    fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
+        self.rules.name()?;
+        self.inner.open(kind, number, how)
+    }
+
+    fn list(&mut self, directory: u64) -> io::Result<u64> {
+        self.rules.name()?;
+        self.inner.list(directory)
+    }
+
+    fn enter(&mut self, directory: u64) -> io::Result<()> {
+        self.inner.enter(directory)
+    }
+
+    fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.inner.forget(kind, number)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        read_at(&mut self.rules, offset, buffer, |buffer| self.inner.read_at(offset, buffer))
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let verdict = self.rules.judge(Op::Write, offset, buffer.len());
+        let length = verdict.length.map_err(io::Error::from_raw_os_error)?;
+        self.inner.write_at(offset, &buffer[..length])
     }
 
     fn sync(&mut self) -> io::Result<()> {

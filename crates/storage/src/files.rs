@@ -16,7 +16,8 @@ use crate::holes::hole_bytes;
 use crate::named::Named;
 use crate::place::Place;
 use crate::residency::cached_bytes;
-use crate::{DirectMode, Facts, Note, OpenRequest, Residency, TargetSpec, Watch};
+use crate::tree::TreeNames;
+use crate::{DirectMode, Facts, Names, NamesRequest, Note, OpenRequest, Residency, TargetSpec, Watch};
 
 /// The files of a target.
 #[derive(Debug)]
@@ -67,6 +68,15 @@ impl Files {
     /// Where a file is, for messages.
     pub(crate) fn path(&self, file: u32) -> PathBuf {
         self.place.path(file)
+    }
+
+    /// One task's way to the names of a tree, which lives where the file of its number would.
+    pub(crate) fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        let Some(scratch) = self.place.scratch(request.number) else {
+            let text = "trees are made in a scratch directory only; give a directory instead of names of files";
+            return Err(StorageError::Unsupported(text.to_owned()));
+        };
+        Ok(Box::new(TreeNames::new(scratch, *request)?))
     }
 
     /// Whether `request` will go past the page cache; an error if it must and cannot.

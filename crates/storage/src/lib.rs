@@ -1,11 +1,13 @@
 //! How bytes are touched.
 //!
 //! A [`Storage`] is a place under test. Each task asks it for a [`Lane`], its own way to one file: either a [`File`],
-//! which does one operation at a time, or a [`Queue`], which keeps several in flight. A new kind of storage is one
+//! which does one operation at a time, or a [`Queue`], which keeps several in flight; or for [`Names`], its way to a
+//! tree of directories. A new kind of storage is one
 //! file of this crate that passes the conformance suite (`tests/conformance.rs`); a wrapper (faulty, throttled) is a
 //! storage that holds another.
 
 mod buffer;
+mod clearing;
 mod devices;
 mod direct;
 mod directory;
@@ -17,8 +19,10 @@ mod kinds;
 mod mark;
 mod marker;
 mod memory;
+mod memory_names;
 mod mmap;
 mod named;
+mod names;
 mod null;
 mod place;
 mod posix;
@@ -27,6 +31,7 @@ mod scratch;
 mod serial;
 mod target;
 mod throttled;
+mod tree;
 mod uring;
 mod watch;
 
@@ -34,6 +39,7 @@ pub use buffer::Buffer;
 pub use error::{Result, StorageError};
 pub use faulty::{Fault, Faulty};
 pub use kinds::open;
+pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use scratch::{Leftover, Scratch};
 pub use target::{DirectMode, Existing, StorageKind, TargetSpec};
 pub use throttled::Throttled;
@@ -91,6 +97,9 @@ pub trait Storage: Send + Sync {
     /// by [`Lane::open`], inside the clock.
     fn lane(&self, request: &OpenRequest) -> Result<Lane>;
 
+    /// Prepares one task's way to the names of a tree. Nothing is looked at or made before the first call on it.
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>>;
+
     /// Length of a file in bytes; an error of kind `NotFound` where it is missing.
     fn length(&self, file: u32) -> Result<u64>;
 
@@ -106,7 +115,7 @@ pub trait Storage: Send + Sync {
         None
     }
 
-    /// Removes every file that this storage created and gives the space back. Nothing else is ever removed.
+    /// Removes every file and tree that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;
 
     /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`. What is to

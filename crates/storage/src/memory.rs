@@ -11,8 +11,9 @@ use tonnage_workload::{CachePolicy, Op};
 
 use crate::directory::failed;
 use crate::error::{Result, StorageError};
+use crate::memory_names::{MemoryNames, Trees};
 use crate::serial::Serial;
-use crate::{Buffer, Facts, File, Lane, Note, OpenRequest, Residency, Storage};
+use crate::{Buffer, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage};
 
 /// Bytes under one lock. Tasks work on different blocks nearly always, so a lock is one uncontended exchange.
 const BLOCK_BYTES: u64 = 2 << 20;
@@ -21,6 +22,7 @@ const BLOCK_BYTES: u64 = 2 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     files: Shared,
+    trees: Arc<Mutex<Trees>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -55,6 +57,10 @@ impl Storage for Memory {
         Ok(Serial::lane(Box::new(file), request.queue_depth))
     }
 
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(MemoryNames::new(Arc::clone(&self.trees), *request)))
+    }
+
     fn length(&self, file: u32) -> Result<u64> {
         let files = lock(&self.files);
         let stored = files.get(&file).filter(|stored| stored.exists).ok_or_else(|| missing(file))?;
@@ -71,6 +77,7 @@ impl Storage for Memory {
 
     fn clear(&self) -> Result<()> {
         lock(&self.files).clear();
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(())
     }
 

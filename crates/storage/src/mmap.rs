@@ -15,7 +15,7 @@ use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{close, note_depth};
-use crate::{DirectMode, Facts, File, Lane, Note, OpenRequest, Residency, Storage, TargetSpec};
+use crate::{DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec};
 
 /// Files of a directory, mapped.
 #[derive(Debug)]
@@ -42,6 +42,10 @@ impl Storage for Mapped {
         self.files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
         let files = Arc::clone(&self.files);
         Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, opened: None })))
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        self.files.names(request)
     }
 
     fn length(&self, file: u32) -> Result<u64> {

@@ -8,6 +8,7 @@ use rustix::fs::OFlags;
 
 use crate::Note;
 use crate::direct::Support;
+use crate::directory::Directory;
 use crate::error::Result;
 
 /// Numbered files in one or several directories (`site`s), which may lie on different devices.
@@ -29,6 +30,11 @@ pub(crate) trait Place: Debug + Send + Sync {
 
     /// Opens a file; never through a symbolic link.
     fn open(&self, file: u32, flags: OFlags) -> Result<OwnedFd>;
+
+    /// The scratch directory of a file, and of a tree of that number; `None` for names of the user.
+    fn scratch(&self, _file: u32) -> Option<&Directory> {
+        None
+    }
 
     /// Bytes of a file.
     fn length(&self, file: u32) -> Result<u64>;

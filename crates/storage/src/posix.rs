@@ -10,7 +10,7 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::files::Files;
-use crate::{Facts, File, Lane, Note, OpenRequest, Residency, Storage, TargetSpec, Watch};
+use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
@@ -29,6 +29,10 @@ impl Storage for Posix {
         let direct = self.files.decide_direct(request)?;
         note_depth(&self.files, request, "posix");
         Ok(Lane::Sync(Box::new(PosixFile::new(Arc::clone(&self.files), *request, direct))))
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        self.files.names(request)
     }
 
     fn length(&self, file: u32) -> Result<u64> {

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
-use crate::{Buffer, Completion, Facts, File, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, Watch};
+use crate::{
+    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
+    Storage, Watch,
+};
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
 const CREDIT_NS: u64 = 10_000_000;
@@ -45,6 +48,10 @@ impl Storage for Throttled {
                 Lane::Queued(Box::new(ThrottledQueue { inner, meter, due_ns, held }))
             }
         })
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(ThrottledNames { inner: self.inner.names(request)?, meter: Arc::clone(&self.meter) }))
     }
 
     fn length(&self, file: u32) -> Result<u64> {
@@ -92,9 +99,13 @@ impl Meter {
 
     /// Takes tokens for one operation; when it may complete.
     fn take(&self, bytes: usize) -> u64 {
-        let now = self.now_ns();
-        let by_bytes = spend(&self.bytes_until_ns, now, bytes as f64 * self.ns_per_byte);
-        by_bytes.max(spend(&self.operations_until_ns, now, self.ns_per_operation))
+        let by_bytes = self.take_bytes(bytes);
+        by_bytes.max(spend(&self.operations_until_ns, self.now_ns(), self.ns_per_operation))
+    }
+
+    /// Takes tokens for bytes alone.
+    fn take_bytes(&self, bytes: usize) -> u64 {
+        spend(&self.bytes_until_ns, self.now_ns(), bytes as f64 * self.ns_per_byte)
     }
 
     fn sleep_until(&self, due_ns: u64) {
@@ -188,6 +199,85 @@ impl Queue for ThrottledQueue {
     fn next_completion(&mut self) -> Option<Completion> {
         let (due, _) = *self.held.last()?;
         if due > self.meter.now_ns() { None } else { self.held.pop().map(|(_, completion)| completion) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()
+    }
+}
+
+/// Each act on a name counts as an operation; reads and writes of the open file only as their bytes.
+struct ThrottledNames {
+    inner: Box<dyn Names>,
+    meter: Arc<Meter>,
+}
+
+impl ThrottledNames {
+    fn paced<T>(&mut self, act: impl FnOnce(&mut dyn Names) -> io::Result<T>) -> io::Result<T> {
+        let due = self.meter.take(0);
+        let done = act(self.inner.as_mut());
+        self.meter.sleep_until(due);
+        done
+    }
+}
+
+impl Names for ThrottledNames {
+    fn make_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.paced(|inner| inner.make_tree(directory))
+    }
+
+    fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.paced(|inner| inner.remove_tree(directory))
+    }
+
+    fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.paced(|inner| inner.make(kind, number))
+    }
+
+    fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.paced(|inner| inner.stat(kind, number))
+    }
+
+    fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.paced(|inner| inner.rename(kind, number))
+    }
+
+    fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.paced(|inner| inner.remove(kind, number))
+    }
+
+    fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
+        self.paced(|inner| inner.open(kind, number, how))
+    }
+
+    fn list(&mut self, directory: u64) -> io::Result<u64> {
+        self.paced(|inner| inner.list(directory))
+    }
+
+    fn enter(&mut self, directory: u64) -> io::Result<()> {
+        self.inner.enter(directory)
+    }
+
+    fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.inner.forget(kind, number)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let due = self.meter.take_bytes(buffer.len());
+        let count = self.inner.read_at(offset, buffer);
+        self.meter.sleep_until(due);
+        count
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let due = self.meter.take_bytes(buffer.len());
+        let count = self.inner.write_at(offset, buffer);
+        self.meter.sleep_until(due);
+        count
     }
 
     fn sync(&mut self) -> io::Result<()> {

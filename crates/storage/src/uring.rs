@@ -17,7 +17,10 @@ use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{PosixFile, close};
 use crate::serial::Serial;
-use crate::{Buffer, Completion, Facts, Lane, Note, OpenRequest, Queue, Request, Residency, Storage, TargetSpec, Watch};
+use crate::{
+    Buffer, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Storage, TargetSpec,
+    Watch,
+};
 
 /// Files of a directory, through `io_uring`.
 #[derive(Debug)]
@@ -56,6 +59,10 @@ impl Storage for Uring {
         };
         self.files.set_flag("io_uring", true);
         Ok(Lane::Queued(Box::new(UringQueue::new(files, *request, direct, ring))))
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        self.files.names(request)
     }
 
     fn length(&self, file: u32) -> Result<u64> {

@@ -291,7 +291,13 @@ impl Iterator for Walk {
             Order::Same(place) => *place,
         })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
 }
+
+impl ExactSizeIterator for Walk {}
 
 #[cfg(test)]
 mod tests {

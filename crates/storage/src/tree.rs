@@ -1,0 +1,179 @@
+//! A task's way to the names of a tree on a file system: `*at` calls on short names, relative to a directory that is
+//! held open. A create, a stat or a remove is then one bare system call (and a close), as in the best loop in C.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{self, Advice, AtFlags, Mode, OFlags, RawDir};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+
+use crate::directory::{Directory, open_below};
+use crate::error::{Result, StorageError};
+use crate::names::{ItemKind, Names, NamesRequest, Opening, Spelling, directory_name, parent_of, tree_name};
+use crate::posix::close;
+
+/// Bytes of names that one getdents64 may bring.
+const LISTING_BYTES: usize = 32 << 10;
+
+/// One task's way to its tree.
+pub(crate) struct TreeNames {
+    /// The scratch directory.
+    scratch: OwnedFd,
+    request: NamesRequest,
+    spelling: Spelling,
+    other_spelling: Spelling,
+    /// Directories that are held open, each where its number modulo the length says.
+    held: Vec<Option<(u64, OwnedFd)>>,
+    /// Which of them is entered.
+    here: usize,
+    open: Option<OwnedFd>,
+    listing: Box<[MaybeUninit<u8>]>,
+}
+
+impl TreeNames {
+    pub(crate) fn new(scratch: &Directory, request: NamesRequest) -> Result<Self> {
+        let cannot = |source| StorageError::Path { action: "hold", path: scratch.path().to_owned(), source };
+        Ok(Self {
+            scratch: scratch.as_fd().try_clone_to_owned().map_err(cannot)?,
+            request,
+            spelling: Spelling::new(request.owner),
+            other_spelling: Spelling::new(request.owner),
+            held: (0..request.handles.max(1)).map(|_| None).collect(),
+            here: 0,
+            open: None,
+            listing: Box::new_uninit_slice(LISTING_BYTES),
+        })
+    }
+
+    #[inline]
+    fn open_file(&self) -> io::Result<&OwnedFd> {
+        self.open.as_ref().ok_or_else(|| Errno::BADF.into())
+    }
+
+    fn open_directory(&self, directory: u64) -> rustix::io::Result<OwnedFd> {
+        open_below(&self.scratch, self.request.directory_path(directory).as_str())
+    }
+}
+
+/// The directory that was entered. No method, for the names are borrowed mutably beside it.
+#[inline]
+fn entered(held: &[Option<(u64, OwnedFd)>], here: usize) -> rustix::io::Result<BorrowedFd<'_>> {
+    held[here].as_ref().map(|(_, handle)| handle.as_fd()).ok_or(Errno::BADF)
+}
+
+impl Names for TreeNames {
+    fn make_tree(&mut self, directory: u64) -> io::Result<()> {
+        if directory == 0 {
+            return Ok(fs::mkdirat(&self.scratch, tree_name(self.request.number), Mode::RWXU)?);
+        }
+        self.enter(parent_of(&self.request.tree, directory))?;
+        Ok(fs::mkdirat(entered(&self.held, self.here)?, directory_name(directory), Mode::RWXU)?)
+    }
+
+    fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
+        if directory == 0 {
+            return Ok(fs::unlinkat(&self.scratch, tree_name(self.request.number), AtFlags::REMOVEDIR)?);
+        }
+        self.enter(parent_of(&self.request.tree, directory))?;
+        Ok(fs::unlinkat(entered(&self.held, self.here)?, directory_name(directory), AtFlags::REMOVEDIR)?)
+    }
+
+    fn list(&mut self, directory: u64) -> io::Result<u64> {
+        let handle = self.open_directory(directory)?;
+        let mut names = 0;
+        let mut entries = RawDir::new(&handle, &mut self.listing);
+        while let Some(entry) = entries.next() {
+            names += u64::from(!matches!(entry?.file_name().to_bytes(), b"." | b".."));
+        }
+        close(handle)?;
+        Ok(names)
+    }
+
+    #[inline]
+    fn enter(&mut self, directory: u64) -> io::Result<()> {
+        let slot = (directory % self.held.len() as u64) as usize;
+        if self.held[slot].as_ref().is_none_or(|(held, _)| *held != directory) {
+            // The one before is closed first: a task holds no more than it was given.
+            self.held[slot] = None;
+            self.held[slot] = Some((directory, self.open_directory(directory)?));
+        }
+        self.here = slot;
+        Ok(())
+    }
+
+    #[inline]
+    fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        let name = self.spelling.of(kind, number);
+        let here = entered(&self.held, self.here)?;
+        Ok(fs::mkdirat(here, name, Mode::RWXU)?)
+    }
+
+    #[inline]
+    fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        let name = self.spelling.of(kind, number);
+        let here = entered(&self.held, self.here)?;
+        fs::statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        let from = self.spelling.of(kind, number);
+        let to = self.other_spelling.of(kind.other(), number);
+        let here = entered(&self.held, self.here)?;
+        Ok(fs::renameat(here, from, here, to)?)
+    }
+
+    #[inline]
+    fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        let flags = if kind.is_directory() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let name = self.spelling.of(kind, number);
+        let here = entered(&self.held, self.here)?;
+        Ok(fs::unlinkat(here, name, flags)?)
+    }
+
+    fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.open(kind, number, Opening::Read)?;
+        // Dirty pages cannot be dropped.
+        fs::fdatasync(self.open_file()?)?;
+        fs::fadvise(self.open_file()?, 0, None, Advice::DontNeed)?;
+        self.close()
+    }
+
+    #[inline]
+    fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
+        let flags = match how {
+            Opening::Create => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            Opening::Write => OFlags::WRONLY,
+            Opening::WriteOrCreate => OFlags::WRONLY | OFlags::CREATE,
+            Opening::Read => OFlags::RDONLY,
+        };
+        let name = self.spelling.of(kind, number);
+        let here = entered(&self.held, self.here)?;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.open = Some(fs::openat(here, name, flags, Mode::RUSR | Mode::WUSR)?);
+        Ok(())
+    }
+
+    #[inline]
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let file = self.open_file()?;
+        Ok(retry_on_intr(|| pread(file, &mut *buffer, offset))?)
+    }
+
+    #[inline]
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let file = self.open_file()?;
+        Ok(retry_on_intr(|| pwrite(file, buffer, offset))?)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(fs::fsync(self.open_file()?)?)
+    }
+
+    #[inline]
+    fn close(&mut self) -> io::Result<()> {
+        self.open.take().map_or(Ok(()), close)
+    }
+}
