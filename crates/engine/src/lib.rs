@@ -8,6 +8,7 @@
 mod board;
 mod ceiling;
 mod clock;
+mod files;
 mod phase;
 mod queued;
 mod stream;
@@ -15,6 +16,7 @@ mod supervisor;
 mod sync;
 mod tail;
 mod task;
+mod transfers;
 mod usage;
 
 pub use ceiling::memory_copy_bytes_per_s;

@@ -1,13 +1,13 @@
 //! The loop of a task that does one operation at a time.
 
-use std::io;
 use std::sync::atomic::Ordering;
 
-use tonnage_storage::{File, Lane};
+use tonnage_storage::Lane;
 use tonnage_workload::{Durability, Op, Verifier};
 
 use crate::stream::StreamWorker;
 use crate::task::{Desk, describe};
+use crate::transfers::{read_all, write_all};
 
 /// Moves transfers until the block is done, the time is up, or someone says stop.
 ///
@@ -37,9 +37,9 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
         let offset = offsets.next_offset();
         let mut moved = if WRITE {
             let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
-            write_all(storage.as_mut(), offset, &memory[range])
+            write_all(offset, &memory[range], |offset, bytes| storage.write_at(offset, bytes))
         } else {
-            read_all(storage.as_mut(), offset, &mut memory[..*transfer_size])
+            read_all(offset, &mut memory[..*transfer_size], |offset, bytes| storage.read_at(offset, bytes))
         };
         if sync_each && moved.is_ok() {
             moved = storage.sync();
@@ -69,57 +69,5 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
 fn verify(tally: &mut crate::task::Tally, verifier: Option<&Verifier>, bytes: &[u8], task: u32, file: u32, offset: u64) {
     if let Some(verifier) = verifier {
         tally.verify(verifier, bytes, task, file, offset);
-    }
-}
-
-/// Writes all of `bytes`: one call, and more only where the system took fewer.
-#[inline]
-fn write_all(file: &mut dyn File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    match file.write_at(offset, bytes) {
-        Ok(moved) if moved == bytes.len() => Ok(()),
-        other => finish_write(file, offset, bytes, other),
-    }
-}
-
-#[cold]
-fn finish_write(file: &mut dyn File, offset: u64, bytes: &[u8], mut result: io::Result<usize>) -> io::Result<()> {
-    let mut moved = 0;
-    loop {
-        match result {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes")),
-            Ok(more) => moved += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if moved == bytes.len() {
-            return Ok(());
-        }
-        result = file.write_at(offset + moved as u64, &bytes[moved..]);
-    }
-}
-
-/// Fills all of `bytes`: one call, and more only where the system gave fewer.
-#[inline]
-fn read_all(file: &mut dyn File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-    match file.read_at(offset, bytes) {
-        Ok(moved) if moved == bytes.len() => Ok(()),
-        other => finish_read(file, offset, bytes, other),
-    }
-}
-
-#[cold]
-fn finish_read(file: &mut dyn File, offset: u64, bytes: &mut [u8], mut result: io::Result<usize>) -> io::Result<()> {
-    let mut moved = 0;
-    loop {
-        match result {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends here; write it first")),
-            Ok(more) => moved += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if moved == bytes.len() {
-            return Ok(());
-        }
-        result = file.read_at(offset + moved as u64, &mut bytes[moved..]);
     }
 }

@@ -9,6 +9,7 @@ use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 
 use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
+use crate::files::FilesCrew;
 use crate::stream::StreamCrew;
 use crate::tail::TailCrew;
 
@@ -225,8 +226,9 @@ pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
             Err(StorageError::Unsupported("this build does not mix reads and writes, or count operations".to_owned()))
         }
         Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
+        Work::Files(files) => Ok(Box::new(FilesCrew::new(files.clone(), spec.seed))),
         Work::Tail(tail) => Ok(Box::new(TailCrew::new(tail.clone(), spec.seed))),
-        Work::Files(_) | Work::Command(_) => Err(StorageError::Unsupported("this build does only streams and tails".to_owned())),
+        Work::Command(_) => Err(StorageError::Unsupported("this build runs no commands".to_owned())),
     }
 }
 

@@ -1,0 +1,317 @@
+//! `files`: names of trees, made, looked at and removed; an operation is all that is done to one name.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::process::{Resource, getrlimit};
+use tonnage_records::DamageAt;
+use tonnage_storage::{Buffer, ItemKind, Names, NamesRequest, Opening, Residency, Storage, StorageError};
+use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, PayloadKind, PhaseSpec, Place, Verifier, Walk};
+
+use crate::clock::Clock;
+use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
+use crate::transfers::{read_all, write_all};
+
+/// Files larger than this are moved in parts of it.
+const PART_BYTES: u64 = 1 << 20;
+/// Directories that a task holds open at most while it visits them at random.
+const HANDLES_MOST: u64 = 1024;
+/// Descriptors of the process that are not the tasks'.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// What the tasks of a `files` phase share.
+pub struct FilesCrew {
+    files: Files,
+    seed: u64,
+    verifier: Option<Arc<Verifier>>,
+}
+
+/// One task of a `files` phase.
+struct FilesWorker {
+    walk: Walk,
+    hands: Hands,
+}
+
+/// What a task does its operations with.
+struct Hands {
+    files: Files,
+    task: u32,
+    names: Box<dyn Names>,
+    request: NamesRequest,
+    kind: ItemKind,
+    /// The directory that was entered.
+    here: Option<u64>,
+    memory: Buffer,
+    arena: Option<Arena>,
+    verifier: Option<Arc<Verifier>>,
+    /// The first item of these names has this number among all tasks'.
+    first_identity: u64,
+    clock: Clock,
+    /// Ticks of the operation in hand that went into checking what was read.
+    checking: u64,
+}
+
+impl FilesCrew {
+    pub fn new(files: Files, seed: u64) -> Self {
+        let verifier = files.verify.then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
+        Self { files, seed, verifier }
+    }
+
+    /// Directories that a task may hold open.
+    fn handles(&self, tasks: u32) -> usize {
+        if !self.files.random || self.files.op.is_on_tree() {
+            return 1;
+        }
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        // The other half is for the files themselves, and whatever else runs here.
+        let share = limit.saturating_sub(OTHER_DESCRIPTORS) / (2 * u64::from(tasks));
+        share.min(self.files.tree.directories().unwrap_or(1)).clamp(1, HANDLES_MOST) as usize
+    }
+}
+
+impl Crew for FilesCrew {
+    /// Nothing is looked for: the first operation tells what is missing, inside the record.
+    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        Ok((self.files.op == FileOp::Read).then(Residency::default))
+    }
+
+    fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        let (files, tasks) = (self.files.clone(), shared.spec.tasks);
+        let owner = files.owner(task, tasks.total);
+        let request = NamesRequest {
+            tree: files.tree,
+            number: if files.tree.shared { 0 } else { owner },
+            owner,
+            handles: self.handles(tasks.here),
+        };
+        let part = files.file_bytes.min(PART_BYTES) as usize;
+        let writes = files.op.writes() && part > 0;
+        let payload = if writes { files.payload } else { PayloadKind::Constant };
+        let mut memory = Buffer::new(Payload::arena_bytes(payload, part.max(1), 1))?;
+        let arena = writes.then(|| Arena::fill(Payload::new(payload, self.seed), task, part, 1, &mut memory));
+        let walk = files.walk(task, tasks.total, self.seed);
+        let mut hands = Hands {
+            kind: item_kind(&files),
+            first_identity: u64::from(owner) * files.tree.items().unwrap_or(0),
+            task,
+            names: shared.storage.names(&request)?,
+            request,
+            here: None,
+            memory,
+            arena,
+            verifier: self.verifier.clone(),
+            clock: shared.clock,
+            checking: 0,
+            files,
+        };
+        if hands.files.op == FileOp::Read && hands.files.cache == CachePolicy::Drop {
+            hands.forget(walk.clone())?;
+        }
+        Ok(Box::new(FilesWorker { walk, hands }))
+    }
+}
+
+const fn item_kind(files: &Files) -> ItemKind {
+    match (files.op.is_on_directories(), files.renamed) {
+        (false, false) => ItemKind::File,
+        (false, true) => ItemKind::OtherFile,
+        (true, false) => ItemKind::Directory,
+        (true, true) => ItemKind::OtherDirectory,
+    }
+}
+
+impl Worker for FilesWorker {
+    /// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
+    /// nanoseconds of taking the next number and spelling its name, and the entering of a directory. Checking what was
+    /// read is outside the latency (but inside the phase).
+    fn transfer(&mut self, desk: &mut Desk) {
+        let Self { walk, hands } = self;
+        let shared = Arc::clone(&desk.shared);
+        let clock = shared.clock;
+        let mut last = clock.ticks();
+        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
+        while !shared.stop.load(Ordering::Relaxed) {
+            let Some(place) = walk.next() else { break };
+            let done = hands.act(place, &mut desk.tally);
+            let now = clock.ticks();
+            match done {
+                Ok(bytes) => {
+                    let began = last + std::mem::take(&mut hands.checking);
+                    desk.tally.record(&desk.board, clock.ns_between(began, now), bytes);
+                }
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    let (file, text) = (hands.identity(place.number), hands.explain(place, &error));
+                    desk.fail(file, 0, errno, text);
+                    break;
+                }
+            }
+            last = now;
+            if now >= deadline && walk.len() > 0 {
+                desk.tally.timed_out = true;
+                break;
+            }
+        }
+    }
+}
+
+impl Hands {
+    /// One operation; the bytes that it moved.
+    #[inline]
+    fn act(&mut self, place: Place, tally: &mut Tally) -> io::Result<u64> {
+        let Place { directory, number } = place;
+        match self.files.op {
+            FileOp::MakeTree => return self.names.make_tree(directory).map(|()| 0),
+            FileOp::RemoveTree => return self.names.remove_tree(directory).map(|()| 0),
+            FileOp::ReadDirectory => return self.names.list(directory).map(|_| 0),
+            _ if self.here != Some(directory) => self.enter(directory)?,
+            _ => {}
+        }
+        match self.files.op {
+            FileOp::Stat | FileOp::StatDirectory => self.names.stat(self.kind, number)?,
+            FileOp::Remove | FileOp::RemoveDirectory => self.names.remove(self.kind, number)?,
+            FileOp::Rename | FileOp::RenameDirectory => self.names.rename(self.kind, number)?,
+            FileOp::MakeDirectory => self.names.make(self.kind, number)?,
+            FileOp::Create => return self.write(number, Opening::Create),
+            FileOp::Write => return self.write(number, Opening::Write),
+            FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate),
+            FileOp::Read => return self.read(number, tally),
+            FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => {}
+        }
+        Ok(0)
+    }
+
+    #[cold]
+    fn enter(&mut self, directory: u64) -> io::Result<()> {
+        self.here = None;
+        self.names.enter(directory)?;
+        self.here = Some(directory);
+        Ok(())
+    }
+
+    /// Opens, writes all bytes, makes them durable where that is asked for, closes. A file that failed is closed too.
+    #[inline]
+    fn write(&mut self, number: u64, how: Opening) -> io::Result<u64> {
+        self.names.open(self.kind, number, how)?;
+        let written = self.write_parts(number);
+        let closed = self.names.close();
+        written.and(closed)?;
+        Ok(self.files.file_bytes)
+    }
+
+    #[inline]
+    fn write_parts(&mut self, number: u64) -> io::Result<()> {
+        let (file, bytes) = (self.identity(number), self.files.file_bytes);
+        if let Some(arena) = &mut self.arena {
+            for (offset, length) in parts(bytes) {
+                let range = arena.next_part(&mut self.memory, 0, file, offset, length);
+                write_all(offset, &self.memory[range], |offset, part| self.names.write_at(offset, part))?;
+            }
+        }
+        if self.files.fsync { self.names.sync() } else { Ok(()) }
+    }
+
+    #[inline]
+    fn read(&mut self, number: u64, tally: &mut Tally) -> io::Result<u64> {
+        self.names.open(self.kind, number, Opening::Read)?;
+        let read = self.read_parts(number, tally);
+        let closed = self.names.close();
+        read.and(closed)?;
+        Ok(self.files.file_bytes)
+    }
+
+    #[inline]
+    fn read_parts(&mut self, number: u64, tally: &mut Tally) -> io::Result<()> {
+        let mut damaged = false;
+        for (offset, length) in parts(self.files.file_bytes) {
+            read_all(offset, &mut self.memory[..length], |offset, part| self.names.read_at(offset, part))?;
+            if self.verifier.is_some() {
+                let began = self.clock.ticks();
+                damaged |= !self.is_sound(number, offset, length, tally);
+                self.checking += self.clock.ticks().saturating_sub(began);
+            }
+        }
+        tally.damaged_operations += u64::from(damaged);
+        Ok(())
+    }
+
+    /// Checks a part that was read; damage is counted, never fatal, so that all of it is found.
+    fn is_sound(&self, number: u64, offset: u64, length: usize, tally: &mut Tally) -> bool {
+        let Some(verifier) = &self.verifier else { return true };
+        tally.checked_bytes += length as u64;
+        let file = self.identity(number);
+        let Err(Damage { offset, what }) = verifier.check(&self.memory[..length], file, offset) else { return true };
+        if tally.damage.len() < DAMAGE_KEPT {
+            let place = Place { directory: self.here.unwrap_or(0), number };
+            let what = format!("{}: {what}", self.request.item_path(place, self.kind));
+            tally.damage.push(DamageAt { task: self.task, file, offset, what });
+        }
+        false
+    }
+
+    /// Drops the pages of all files of `walk`. What is missing, the phase itself tells.
+    fn forget(&mut self, walk: Walk) -> Result<(), StorageError> {
+        for place in walk {
+            let forgotten = self.enter(place.directory).and_then(|()| self.names.forget(self.kind, place.number));
+            match forgotten {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(source) => {
+                    let path = self.request.item_path(place, self.kind).into();
+                    return Err(StorageError::Path { action: "drop the cache of", path, source });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The file's number in the payload's stamps; files 2^32 apart have the same.
+    const fn identity(&self, number: u64) -> u32 {
+        self.first_identity.wrapping_add(number) as u32
+    }
+
+    /// What went wrong, where, and what to do.
+    #[cold]
+    fn explain(&self, place: Place, error: &io::Error) -> String {
+        let of_directory = self.files.op.is_on_tree() || self.here != Some(place.directory);
+        let path =
+            if of_directory { self.request.directory_path(place.directory) } else { self.request.item_path(place, self.kind) };
+        match error.kind() {
+            io::ErrorKind::NotFound if self.files.op != FileOp::MakeTree => {
+                format!("{path} is not there; create it first, with the same tree")
+            }
+            io::ErrorKind::AlreadyExists => format!("{path} is there already; remove it first"),
+            io::ErrorKind::DirectoryNotEmpty => format!("{path} is not empty; remove what is in it first"),
+            io::ErrorKind::UnexpectedEof => {
+                format!("{path} has fewer than {} bytes; create it with that size first", self.files.file_bytes)
+            }
+            _ => format!("cannot {} {path}: {error}", verb(self.files.op)),
+        }
+    }
+}
+
+/// Offset and bytes of each part of a file.
+#[inline]
+fn parts(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let length = (bytes - offset).min(PART_BYTES);
+        let part = (offset, length as usize);
+        offset += length;
+        (length > 0).then_some(part)
+    })
+}
+
+const fn verb(op: FileOp) -> &'static str {
+    match op {
+        FileOp::MakeTree | FileOp::MakeDirectory => "make",
+        FileOp::RemoveTree | FileOp::RemoveDirectory | FileOp::Remove => "remove",
+        FileOp::StatDirectory | FileOp::Stat => "stat",
+        FileOp::RenameDirectory | FileOp::Rename => "rename",
+        FileOp::Create => "create",
+        FileOp::Write | FileOp::OpenWriteClose => "write",
+        FileOp::Read => "read",
+        FileOp::ReadDirectory => "list",
+    }
+}

@@ -1,0 +1,243 @@
+//! Whole phases on names, as the front runs them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tonnage_engine::Phase;
+use tonnage_records::{PhaseResult, StopReason};
+use tonnage_storage::{Fault, Faulty, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Pace, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
+
+const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
+const ITEMS: u64 = 13 * 4;
+
+fn files(op: FileOp) -> Files {
+    Files {
+        op,
+        tree: TREE,
+        operations: 50,
+        counts: Vec::new(),
+        renamed: false,
+        file_bytes: 0,
+        fsync: false,
+        shift: 0,
+        random: false,
+        cache: CachePolicy::Keep,
+        payload: PayloadKind::Unique,
+        verify: false,
+    }
+}
+
+fn run(storage: &Arc<dyn Storage>, tasks: u32, files: Files) -> PhaseResult {
+    run_limited(storage, tasks, files, Limit::default())
+}
+
+fn run_limited(storage: &Arc<dyn Storage>, tasks: u32, files: Files, limit: Limit) -> PhaseResult {
+    let spec = PhaseSpec {
+        record: "0000-files".to_owned(),
+        tasks: TaskRange { first: 0, here: tasks, total: tasks },
+        limit,
+        pace: Pace::default(),
+        hog_bytes: 0,
+        seed: 5,
+        interval_ns: 10_000_000,
+        work: Work::Files(files),
+    };
+    let mut phase = Phase::prepare(Arc::clone(storage), spec, None).expect("prepared");
+    phase.go();
+    assert!(phase.wait(Duration::from_secs(60)), "the phase ends");
+    phase.take_result().expect("a result").expect("it ran")
+}
+
+/// Each kind, in a scratch directory where it needs one.
+fn each_kind(test: impl Fn(&Arc<dyn Storage>, Option<&Path>)) {
+    for kind in [StorageKind::Posix, StorageKind::Uring, StorageKind::Mmap] {
+        let (_home, scratch, storage) = on_disk(kind);
+        test(&storage, Some(scratch.path()));
+        scratch.remove().expect("nothing foreign");
+    }
+    test(&open(&TargetSpec::new(StorageKind::Memory)).expect("memory"), None);
+}
+
+fn on_disk(kind: StorageKind) -> (tempfile::TempDir, Scratch, Arc<dyn Storage>) {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let scratch = Scratch::create(home.path(), "files").expect("a scratch directory");
+    let spec = TargetSpec { directories: vec![scratch.path().to_owned()], ..TargetSpec::new(kind) };
+    let storage = open(&spec).expect("the storage opens");
+    (home, scratch, storage)
+}
+
+fn operations(result: &PhaseResult) -> Vec<u64> {
+    result.tasks.iter().map(|task| task.operations).collect()
+}
+
+fn message(result: &PhaseResult) -> &str {
+    assert_eq!(result.stop_reason, StopReason::Error);
+    &result.first_error.as_ref().expect("an error").message
+}
+
+#[test]
+fn every_phase_does_what_the_tree_says_and_leaves_nothing() {
+    each_kind(|storage, path| {
+        for shared in [false, true] {
+            let tree = Tree { shared, ..TREE };
+            let phase = |op, expected: [u64; 2], renamed| {
+                let result = run(storage, 2, Files { tree, file_bytes: 100, renamed, ..files(op) });
+                assert_eq!(result.first_error, None, "{op:?}");
+                assert_eq!(result.stop_reason, StopReason::Size);
+                assert_eq!(operations(&result), expected, "{op:?}");
+                assert_eq!(result.latency.count, expected.iter().sum::<u64>(), "every operation is timed");
+                let bytes = if op.writes() || op == FileOp::Read { 100 * ITEMS } else { 0 };
+                assert!(result.tasks.iter().all(|task| task.bytes == bytes), "{op:?}");
+            };
+            let (all, trees) = ([ITEMS; 2], if shared { [13, 0] } else { [13, 13] });
+            phase(FileOp::MakeTree, trees, false);
+            for op in [FileOp::MakeDirectory, FileOp::StatDirectory, FileOp::RenameDirectory] {
+                phase(op, all, false);
+            }
+            phase(FileOp::RemoveDirectory, all, true);
+            for op in [FileOp::Create, FileOp::Write, FileOp::Stat, FileOp::Read, FileOp::Rename] {
+                phase(op, all, false);
+            }
+            phase(FileOp::ReadDirectory, [13; 2], false);
+            phase(FileOp::Rename, all, true);
+            phase(FileOp::Remove, all, false);
+            phase(FileOp::RemoveTree, trees, false);
+            if let Some(path) = path {
+                assert_eq!(std::fs::read_dir(path).unwrap().count(), 1, "only the marker is left");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_not_there_fails_at_the_first_item() {
+    each_kind(|storage, _| {
+        for op in [FileOp::Stat, FileOp::Read, FileOp::Write, FileOp::Create, FileOp::Remove, FileOp::ReadDirectory] {
+            let result = run(storage, 1, files(op));
+            assert_eq!(message(&result), "tree.00000000 is not there; create it first, with the same tree", "{op:?}");
+            assert_eq!(operations(&result), [0]);
+        }
+        run(storage, 1, files(FileOp::MakeTree));
+        for op in [FileOp::Stat, FileOp::Read, FileOp::Write, FileOp::Rename, FileOp::Remove] {
+            let result = run(storage, 1, files(op));
+            assert_eq!(message(&result), "tree.00000000/f.0.0 is not there; create it first, with the same tree", "{op:?}");
+        }
+        let result = run(storage, 1, files(FileOp::RemoveDirectory));
+        assert_eq!(message(&result), "tree.00000000/i.0.0 is not there; create it first, with the same tree");
+        let deeper = Files { tree: Tree { depth: 3, ..TREE }, ..files(FileOp::Create) };
+        let result = run(storage, 1, deeper);
+        assert_eq!(message(&result), "tree.00000000/d.1/d.4/d.13 is not there; create it first, with the same tree");
+        assert_eq!(operations(&result), [ITEMS], "what was there is counted");
+    });
+}
+
+#[test]
+fn what_is_there_already_or_still_full_fails() {
+    each_kind(|storage, _| {
+        run(storage, 1, files(FileOp::MakeTree));
+        run(storage, 1, files(FileOp::Create));
+        let again = "is there already; remove it first";
+        assert_eq!(message(&run(storage, 1, files(FileOp::MakeTree))), format!("tree.00000000 {again}"));
+        assert_eq!(message(&run(storage, 1, files(FileOp::Create))), format!("tree.00000000/f.0.0 {again}"));
+        let full = run(storage, 1, files(FileOp::RemoveTree));
+        assert_eq!(message(&full), "tree.00000000/d.3/d.12 is not empty; remove what is in it first");
+    });
+}
+
+#[test]
+fn a_shorter_file_is_no_read() {
+    each_kind(|storage, _| {
+        run(storage, 1, files(FileOp::MakeTree));
+        run(storage, 1, Files { file_bytes: 99, ..files(FileOp::Create) });
+        let result = run(storage, 1, Files { file_bytes: 100, ..files(FileOp::Read) });
+        assert_eq!(message(&result), "tree.00000000/f.0.0 has fewer than 100 bytes; create it with that size first");
+    });
+}
+
+#[test]
+fn files_of_every_size_verify_and_damage_is_named() {
+    let tree = Tree { depth: 1, branch: 2, items_per_directory: 2, ..TREE };
+    for bytes in [1, 31, 4096, 4100, 70_000, (1 << 20) + 5, 3 << 20] {
+        each_kind(|storage, path| {
+            let with = |op| Files { tree, file_bytes: bytes, fsync: true, verify: op == FileOp::Read, ..files(op) };
+            run(storage, 2, with(FileOp::MakeTree));
+            run(storage, 2, with(FileOp::Create));
+            for (random, cache) in [(false, CachePolicy::Drop), (true, CachePolicy::Keep)] {
+                let result = run(storage, 2, Files { random, cache, shift: 1, ..with(FileOp::Read) });
+                let verify = result.verify.expect("verified");
+                assert_eq!((result.first_error, verify.damaged_operations), (None, 0), "{bytes}: {:?}", verify.first_damage);
+                assert_eq!(verify.checked_bytes, 2 * 6 * bytes);
+                assert!(result.cache.is_some());
+            }
+            let Some(path) = path else { return };
+            let victim = path.join("tree.00000001/d.2/f.1.5");
+            let mut content = std::fs::read(&victim).unwrap();
+            *content.last_mut().unwrap() ^= 1;
+            std::io::Write::write_all(&mut std::fs::File::create(&victim).unwrap(), &content).unwrap();
+            let verify = run(storage, 2, with(FileOp::Read)).verify.expect("verified");
+            assert_eq!(verify.damaged_operations, 1);
+            let damage = &verify.first_damage[0];
+            assert_eq!((damage.task, damage.offset), (1, (bytes - 1) / 4096 * 4096));
+            assert!(damage.what.starts_with("tree.00000001/d.2/f.1.5: "), "{}", damage.what);
+        });
+    }
+}
+
+#[test]
+fn one_file_is_opened_written_and_closed_by_each_task() {
+    each_kind(|storage, path| {
+        let with = |op| Files { file_bytes: 4096, tree: Tree { shared: true, ..TREE }, ..files(op) };
+        run(storage, 2, with(FileOp::MakeTree));
+        let result = run(storage, 2, with(FileOp::OpenWriteClose));
+        assert_eq!((operations(&result), result.tasks[0].bytes), (vec![50; 2], 50 * 4096));
+        if let Some(path) = path {
+            assert_eq!(std::fs::metadata(path.join("tree.00000000/f.1.0")).unwrap().len(), 4096);
+        }
+    });
+}
+
+#[test]
+fn the_time_limit_ends_a_phase_and_the_next_works_on_what_was_made() {
+    let (_home, scratch, storage) = on_disk(StorageKind::Posix);
+    let tree = Tree { depth: 0, items_per_directory: 1 << 40, ..TREE };
+    let with = |op| Files { tree, ..files(op) };
+    run(&storage, 2, with(FileOp::MakeTree));
+    let made = run_limited(&storage, 2, with(FileOp::Create), Limit { time_ns: Some(10_000_000), ..Limit::default() });
+    assert_eq!(made.stop_reason, StopReason::Time);
+    let counts = operations(&made);
+    assert!(counts.iter().all(|&count| count > 0));
+    for op in [FileOp::Stat, FileOp::Remove] {
+        let result = run(&storage, 2, Files { counts: counts.clone(), random: true, ..with(op) });
+        assert_eq!((result.first_error.clone(), operations(&result)), (None, counts.clone()));
+    }
+    let empty = run(&storage, 2, with(FileOp::RemoveTree));
+    assert_eq!(empty.first_error, None, "exactly what was made is gone");
+    scratch.remove().unwrap();
+}
+
+#[test]
+fn a_failing_storage_ends_the_phase_with_one_line_and_is_cleared() {
+    const EIO: i32 = 5;
+    const ENOSPC: i32 = 28;
+    let (_home, scratch, posix) = on_disk(StorageKind::Posix);
+    run(&posix, 1, files(FileOp::MakeTree));
+    let full: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FullAfter { bytes: 10_000 }]));
+    let result = run(&full, 1, Files { file_bytes: 4096, ..files(FileOp::Create) });
+    assert_eq!(message(&result), "cannot create tree.00000000/f.0.2: No space left on device (os error 28)");
+    assert_eq!((operations(&result), result.first_error.unwrap().errno), (vec![2], ENOSPC));
+    let broken: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FailNameEvery { nth: 2, errno: EIO }]));
+    let result = run(&broken, 1, files(FileOp::Stat));
+    assert_eq!(message(&result), "cannot stat tree.00000000/f.0.1: Input/output error (os error 5)");
+    posix.clear().unwrap();
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1, "only the marker is left");
+}
+
+#[test]
+fn the_generator_alone_asks_nothing_of_a_system() {
+    let null = open(&TargetSpec::new(StorageKind::Null)).expect("null");
+    for op in [FileOp::Create, FileOp::Stat, FileOp::Remove] {
+        assert_eq!(operations(&run(&null, 2, Files { file_bytes: 10, ..files(op) })), [ITEMS; 2]);
+    }
+}
