@@ -13,7 +13,12 @@ from .tree import ROOT, name, python_files, read, read_toml, rust_files, texts
 SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 REMOVERS = {"shutil.rmtree", "os.removedirs"}
 EVALUATORS = {"eval", "exec"}
-UNLINKING_ROOMS = ("crates/storage/src/scratch.rs", "crates/storage/src/directory.rs")
+UNLINKING_ROOMS = (
+    "crates/storage/src/scratch.rs",
+    "crates/storage/src/directory.rs",
+    "crates/storage/src/clearing.rs",
+    "crates/storage/src/tree.rs",
+)
 """The only Rust files that take names out of a directory, relative to a handle, and only names this project made."""
 
 _RUST_REMOVAL = re.compile(r"\b(?:remove_file|remove_dir|remove_dir_all|unlink|unlinkat|rmdir)\s*\(")
