@@ -23,12 +23,22 @@ class Scratch:
     def reopen(path: str) -> Scratch:
         """Takes over the scratch directory of a run that died; ValueError if it carries no marker of ours."""
     @staticmethod
+    def create_named(parent: str, name: str, run_id: str) -> Scratch:
+        """Makes ``parent/name``, marked, which a later run may find again; one component, no dot at its beginning."""
+    @staticmethod
+    def reopen_named(parent: str, name: str) -> Scratch:
+        """Takes over what ``create_named`` made, from a run that died or kept it; ValueError if it is not ours or
+        still in use.
+        """
+    @staticmethod
     def leftovers(parent: str) -> list[dict[str, Any]]:
         """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``alive`` (owner
         still runs here; None if another host).
         """
     @property
     def path(self) -> str: ...
+    def keep(self) -> None:
+        """Leaves it and all in it to a later run, instead of ``remove``."""
     def remove(self) -> None:
         """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and
         is an OSError.

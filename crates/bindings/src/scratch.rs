@@ -35,6 +35,16 @@ impl Scratch {
     }
 
     #[staticmethod]
+    fn create_named(parent: PathBuf, name: &str, run_id: &str) -> PyResult<Self> {
+        tonnage_storage::Scratch::create_named(&parent, name, run_id).map(Self::from).map_err(|error| errors::storage(&error))
+    }
+
+    #[staticmethod]
+    fn reopen_named(parent: PathBuf, name: &str) -> PyResult<Self> {
+        tonnage_storage::Scratch::reopen_named(&parent, name).map(Self::from).map_err(|error| errors::storage(&error))
+    }
+
+    #[staticmethod]
     fn leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let found = tonnage_storage::Scratch::leftovers(&parent).map_err(|error| errors::storage(&error))?;
         found
@@ -56,9 +66,20 @@ impl Scratch {
         self.path.clone().into_os_string()
     }
 
+    fn keep(&self) -> PyResult<()> {
+        let Some(scratch) = self.take() else { return Ok(()) };
+        scratch.keep().map_err(|error| errors::storage(&error))
+    }
+
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
-        // A second call finds nothing left to remove.
-        let Some(scratch) = self.held.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let Some(scratch) = self.take() else { return Ok(()) };
         py.detach(|| scratch.remove()).map_err(|error| errors::storage(&error))
+    }
+}
+
+impl Scratch {
+    /// Once: a second call finds nothing left to keep or remove.
+    fn take(&self) -> Option<tonnage_storage::Scratch> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -23,13 +23,17 @@ pub(crate) struct Marker {
     /// When that process started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`): a pid comes again.
     pub(crate) pid_start_ticks: u64,
     pub(crate) host: String,
+    /// Its run has ended and left it for a later one, on purpose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) kept: bool,
 }
 
 impl Marker {
     /// A marker that names this process.
     pub(crate) fn of_this_process(run_id: &str) -> Self {
         let pid = std::process::id();
-        Self { run_id: run_id.to_owned(), pid, pid_start_ticks: start_ticks(pid).unwrap_or(0), host: host_name() }
+        let pid_start_ticks = start_ticks(pid).unwrap_or(0);
+        Self { run_id: run_id.to_owned(), pid, pid_start_ticks, host: host_name(), kept: false }
     }
 
     /// Writes the marker of a new directory; it must not be there yet.
@@ -66,6 +70,14 @@ impl Marker {
         let mut text = [0; MARKER_BYTES];
         let length = io::pread(&file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
         serde_json::from_slice(&text[..length]).map_err(|error| not_ours(format!("its marker is damaged: {error}")))
+    }
+
+    /// An error if another process still works in what it marks. `path` is where that is.
+    pub(crate) fn require_free(&self, path: &Path) -> Result<()> {
+        if self.kept || self.pid == std::process::id() || self.owner_alive() != Some(true) {
+            return Ok(());
+        }
+        Err(StorageError::NotOurs { path: path.to_owned(), why: format!("process {} still works in it", self.pid) })
     }
 
     /// Whether the process that it names still runs; `None` if that is another host's.

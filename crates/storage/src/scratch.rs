@@ -44,7 +44,16 @@ impl Scratch {
             let text = format!("run id {run_id:?} cannot name a directory; use 1 to 200 characters without a slash");
             return Err(StorageError::Unsupported(text));
         }
-        let name = format!("{PREFIX}{run_id}");
+        Self::make(parent, format!("{PREFIX}{run_id}"), run_id)
+    }
+
+    /// Makes `parent/name`, which a later run may find again. `name` is one component and does not begin with a dot.
+    pub fn create_named(parent: &Path, name: &str, run_id: &str) -> Result<Self> {
+        check_name(name)?;
+        Self::make(parent, name.to_owned(), run_id)
+    }
+
+    fn make(parent: &Path, name: String, run_id: &str) -> Result<Self> {
         let handle = open_parent(parent)?;
         let path = parent.join(&name);
         fs::mkdirat(&handle, &name, Mode::RWXU).map_err(|errno| failed("create the directory", &path, errno))?;
@@ -72,15 +81,33 @@ impl Scratch {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let parent = open_parent(parent)?;
         let directory = Directory::open_at(&parent, &name, path)?;
-        let marker = Marker::read(&directory, path)?;
         if name.strip_prefix(PREFIX) != Some(directory.run_id()) {
             return Err(not_ours("its marker names another run"));
         }
-        if marker.pid != std::process::id() && marker.owner_alive() == Some(true) {
-            return Err(not_ours(&format!("process {} still works in it", marker.pid)));
-        }
-        Marker::of_this_process(&marker.run_id).replace(&directory, path)?;
+        Self::take_over(parent, name, directory)
+    }
+
+    /// Takes over `parent/name`, which [`create_named`](Self::create_named) made, from a run that died or that
+    /// [kept](Self::keep) it.
+    pub fn reopen_named(parent: &Path, name: &str) -> Result<Self> {
+        check_name(name)?;
+        let handle = open_parent(parent)?;
+        let directory = Directory::open_at(&handle, name, &parent.join(name))?;
+        Self::take_over(handle, name.to_owned(), directory)
+    }
+
+    fn take_over(parent: OwnedFd, name: String, directory: Directory) -> Result<Self> {
+        let marker = Marker::read(&directory, directory.path())?;
+        marker.require_free(directory.path())?;
+        Marker::of_this_process(&marker.run_id).replace(&directory, directory.path())?;
         Ok(Self { parent, name, directory })
+    }
+
+    /// Leaves it, with all that is in it, to a later run.
+    pub fn keep(self) -> Result<()> {
+        self.check_place()?;
+        let marker = Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) };
+        marker.replace(&self.directory, self.path())
     }
 
     /// The marked scratch directories in `parent`, by name. Others that are merely named alike are left out.
@@ -130,6 +157,15 @@ impl Scratch {
         }
         Err(StorageError::NotOurs { path: self.path().to_owned(), why: "another one took its place".to_owned() })
     }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let bad = name.is_empty() || name.len() > 255 || name.starts_with('.');
+    if bad || name.contains(|c: char| c == '/' || c.is_control()) {
+        let text = format!("{name:?} cannot name a scratch directory; use one name that does not begin with a dot");
+        return Err(StorageError::Unsupported(text));
+    }
+    Ok(())
 }
 
 fn open_parent(parent: &Path) -> Result<OwnedFd> {

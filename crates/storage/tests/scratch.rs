@@ -27,6 +27,17 @@ fn abandoned(parent: &Path, run_id: &str) -> std::path::PathBuf {
     path
 }
 
+/// Changes the marker as if the living process `pid` had made it.
+fn give_to(marker: &Path, pid: u32) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let ticks: u64 = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().parse().unwrap();
+    let mut fields: serde_json::Value = serde_json::from_str(&fs::read_to_string(marker).unwrap()).unwrap();
+    fields["pid"] = pid.into();
+    fields["pid_start_ticks"] = ticks.into();
+    let mut file = File::options().write(true).truncate(true).open(marker).unwrap();
+    file.write_all(fields.to_string().as_bytes()).unwrap();
+}
+
 #[test]
 fn it_is_private_marked_and_gone_after_remove() {
     let home = tempfile::tempdir().unwrap();
@@ -143,18 +154,58 @@ fn a_dead_run_is_taken_over_and_a_living_one_is_not() {
 
     let path = abandoned(home.path(), "busy");
     let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    let stat = fs::read_to_string(format!("/proc/{}/stat", owner.id())).unwrap();
-    let ticks = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().to_owned();
-    let marker = path.join("TONNAGE-SCRATCH");
-    let text = fs::read_to_string(&marker).unwrap();
-    let began = text.split("\"pid_start_ticks\":").nth(1).unwrap().split(',').next().unwrap();
-    let text = text.replace("999999999", &owner.id().to_string()).replace(&format!(":{began},"), &format!(":{ticks},"));
-    File::options().write(true).truncate(true).open(&marker).unwrap().write_all(text.as_bytes()).unwrap();
+    give_to(&path.join("TONNAGE-SCRATCH"), owner.id());
     let refused = Scratch::reopen(&path);
     owner.kill().unwrap();
     owner.wait().unwrap();
     assert!(refused.unwrap_err().to_string().contains("still works"));
     Scratch::reopen(&path).unwrap().remove().unwrap();
+}
+
+#[test]
+fn a_named_one_that_was_kept_is_taken_over_with_what_is_in_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("test-dir");
+    let first = Scratch::create_named(home.path(), "test-dir", "a1").unwrap();
+    assert_eq!(first.path(), path);
+    File::create_new(path.join("data.00000000")).unwrap();
+    first.keep().unwrap();
+    let text = fs::read_to_string(path.join("TONNAGE-SCRATCH")).unwrap();
+    assert!(text.contains("\"kept\":true"), "{text}");
+    assert!(Scratch::leftovers(home.path()).unwrap().is_empty(), "it was left on purpose");
+    let second = Scratch::reopen_named(home.path(), "test-dir").unwrap();
+    assert!(!fs::read_to_string(path.join("TONNAGE-SCRATCH")).unwrap().contains("kept"), "it is in use again");
+    assert!(path.join("data.00000000").exists());
+    second.remove().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_named_one_is_never_taken_from_the_user_or_from_a_living_run() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("results")).unwrap();
+    File::create_new(home.path().join("results/data.00000000")).unwrap();
+    assert!(matches!(Scratch::reopen_named(home.path(), "results"), Err(StorageError::NotOurs { .. })));
+    let taken = Scratch::create_named(home.path(), "results", "a1").unwrap_err();
+    assert_eq!(taken.io().map(std::io::Error::kind), Some(std::io::ErrorKind::AlreadyExists));
+    symlink(home.path().join("results"), home.path().join("link")).unwrap();
+    assert!(Scratch::reopen_named(home.path(), "link").is_err());
+    assert!(home.path().join("results/data.00000000").exists());
+
+    let scratch = Scratch::create_named(home.path(), "busy", "a1").unwrap();
+    let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    give_to(&scratch.path().join("TONNAGE-SCRATCH"), owner.id());
+    let refused = Scratch::reopen_named(home.path(), "busy");
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert!(refused.unwrap_err().to_string().contains("still works in it"));
+    Scratch::reopen_named(home.path(), "busy").unwrap().remove().unwrap();
+
+    for name in ["", "a/b", "..", ".hidden", "new\nline", &"x".repeat(256)] {
+        for result in [Scratch::create_named(home.path(), name, "a1"), Scratch::reopen_named(home.path(), name)] {
+            assert!(result.unwrap_err().to_string().contains("cannot name a scratch directory"), "{name}");
+        }
+    }
 }
 
 #[test]
