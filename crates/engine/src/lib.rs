@@ -8,6 +8,7 @@
 mod board;
 mod ceiling;
 mod clock;
+mod command;
 mod files;
 mod phase;
 mod queued;

@@ -9,6 +9,7 @@ use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 
 use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
+use crate::command::CommandCrew;
 use crate::files::FilesCrew;
 use crate::stream::StreamCrew;
 use crate::tail::TailCrew;
@@ -228,7 +229,7 @@ pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
         Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
         Work::Files(files) => Ok(Box::new(FilesCrew::new(files.clone(), spec.seed))),
         Work::Tail(tail) => Ok(Box::new(TailCrew::new(tail.clone(), spec.seed))),
-        Work::Command(_) => Err(StorageError::Unsupported("this build runs no commands".to_owned())),
+        Work::Command(command) => Ok(Box::new(CommandCrew::new(command.clone()))),
     }
 }
 

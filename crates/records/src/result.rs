@@ -155,7 +155,9 @@ pub struct CopyResult {
     pub error: Option<String>,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
-    pub max_resident_bytes: u64,
+    /// The most memory it had; `None` where that was less than what the process that started it had, which the kernel
+    /// counts as well.
+    pub max_resident_bytes: Option<u64>,
     /// Bytes through read and write calls, and bytes that went from and to devices, of it and the children it waited
     /// for (`/proc/<pid>/io`); `None` where the kernel does not say.
     pub read_call_bytes: Option<u64>,

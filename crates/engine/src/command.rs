@@ -1,0 +1,161 @@
+//! `command`: copies of any command line, so many at once as there are tasks.
+
+mod account;
+mod child;
+mod groups;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tonnage_records::{CopyResult, PhaseResult};
+use tonnage_storage::{Residency, Storage, StorageError};
+use tonnage_workload::{Command, PhaseSpec};
+
+use crate::board::Step;
+use crate::clock::monotonic_ns;
+use crate::task::{Crew, Desk, Shared, Worker};
+use groups::Groups;
+
+/// What the tasks share.
+pub struct CommandCrew(Arc<Copies>);
+
+struct Copies {
+    command: Command,
+    /// The next copy that nobody has taken.
+    next: AtomicU64,
+    groups: Groups,
+    done: Mutex<Vec<CopyResult>>,
+}
+
+/// One task: takes the next copy, runs it to its end, takes another.
+struct Runner(Arc<Copies>);
+
+impl CommandCrew {
+    pub fn new(command: Command) -> Self {
+        let done = Mutex::new(Vec::with_capacity(command.copies as usize));
+        Self(Arc::new(Copies { command, next: AtomicU64::new(0), groups: Groups::default(), done }))
+    }
+}
+
+impl Crew for CommandCrew {
+    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        let Command { directory, output, .. } = &self.0.command;
+        for directory in std::iter::once(directory).chain(output) {
+            let path = Path::new(directory);
+            let why = match path.metadata() {
+                Ok(facts) if facts.is_dir() => continue,
+                Ok(_) => std::io::Error::from_raw_os_error(libc::ENOTDIR),
+                Err(error) => error,
+            };
+            return Err(StorageError::Path { action: "run a command in", path: path.to_owned(), source: why });
+        }
+        Ok(None)
+    }
+
+    fn worker(&self, _shared: &Shared, _task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        Ok(Box::new(Runner(Arc::clone(&self.0))))
+    }
+
+    fn tick(&self, shared: &Shared) {
+        // A copy that failed lets the others come to their end; only who asks for a stop wants them gone.
+        if shared.interrupted.load(Ordering::Relaxed) {
+            self.0.groups.end();
+        }
+    }
+
+    fn after(&self, result: &mut PhaseResult) {
+        let mut copies = std::mem::take(&mut *self.0.done());
+        copies.sort_unstable_by_key(|copy| copy.copy);
+        // What this process used is not what the commands did.
+        result.cpu_user_ns = copies.iter().map(|copy| copy.cpu_user_ns).sum();
+        result.cpu_system_ns = copies.iter().map(|copy| copy.cpu_system_ns).sum();
+        result.copies = copies;
+    }
+}
+
+impl Worker for Runner {
+    fn transfer(&mut self, desk: &mut Desk) {
+        // A copy may take as long as it likes: that is no stall.
+        desk.board.set_step(Step::Waiting);
+        let shared = Arc::clone(&desk.shared);
+        let copies = u64::from(self.0.command.copies);
+        let begun = monotonic_ns();
+        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| begun.saturating_add(ns));
+        while self.0.next.load(Ordering::Relaxed) < copies && !shared.stop.load(Ordering::Relaxed) {
+            if monotonic_ns() >= deadline {
+                desk.tally.timed_out = true;
+                return;
+            }
+            let copy = self.0.next.fetch_add(1, Ordering::Relaxed);
+            if copy < copies {
+                self.0.run(copy as u32, desk);
+            }
+        }
+    }
+}
+
+impl Copies {
+    fn done(&self) -> MutexGuard<'_, Vec<CopyResult>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, copy: u32, desk: &mut Desk) {
+        let mut result = CopyResult { copy, task: desk.number, start_ns: monotonic_ns(), ..CopyResult::default() };
+        let errno = match child::start(&self.command, copy, desk.number) {
+            Ok(pid) => self.attend(pid, &mut result, &desk.shared),
+            Err(error) => {
+                result.end_ns = monotonic_ns();
+                result.error = Some(error.to_string());
+                error.raw_os_error().unwrap_or(0)
+            }
+        };
+        if result.exit_code == Some(0) {
+            let bytes = result.read_call_bytes.unwrap_or(0) + result.write_call_bytes.unwrap_or(0);
+            desk.tally.record(&desk.board, result.end_ns - result.start_ns, bytes);
+        } else if !desk.shared.interrupted.load(Ordering::Relaxed) {
+            desk.fail(0, u64::from(copy), errno, self.complaint(&result));
+        }
+        self.done().push(result);
+    }
+
+    /// Waits for the end of a copy and takes down what the kernel accounted to it.
+    fn attend(&self, pid: libc::pid_t, result: &mut CopyResult, shared: &Shared) -> i32 {
+        self.groups.add(pid);
+        let waited = child::wait(pid);
+        result.end_ns = monotonic_ns();
+        // Until it is reaped its number is taken, so what is asked or signalled by that number is still meant for it.
+        account::read_io(pid, result);
+        if shared.interrupted.load(Ordering::Relaxed) {
+            groups::outlive(pid);
+        }
+        self.groups.remove(pid);
+        let reaped = waited.and_then(|()| child::reap(pid, result));
+        reaped.map_or_else(
+            |error| {
+                result.error = Some(format!("its end could not be seen: {error}"));
+                error.raw_os_error().unwrap_or(0)
+            },
+            |()| 0,
+        )
+    }
+
+    /// What became of a copy that failed, in one sentence.
+    fn complaint(&self, result: &CopyResult) -> String {
+        let copy = result.copy;
+        if let Some(error) = &result.error {
+            return format!("copy {copy} of {} did not run: {error}", self.command.argv[0]);
+        }
+        let end = match (result.exit_code, result.signal) {
+            (_, Some(signal)) => format!("was ended by signal {signal}{}", child::signal_name(signal)),
+            (code, _) => format!("ended with exit code {}", code.unwrap_or(-1)),
+        };
+        match &self.command.output {
+            None => format!("copy {copy} {end}; what it said was not kept"),
+            Some(output) => match account::last_line(&child::error_file(output, copy)) {
+                Some(line) => format!("copy {copy} {end}: {line}"),
+                None => format!("copy {copy} {end} and said nothing"),
+            },
+        }
+    }
+}
