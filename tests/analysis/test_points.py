@@ -29,8 +29,8 @@ def test_fills_failures_and_interruptions_are_not_values(make_run: Make) -> None
 
 
 def test_a_swept_factor_makes_curves_of_its_own(make_run: Make) -> None:
-    make_run({1: [1e9], 2: [2e9]}, setting={"access": "random"})
-    run = make_run({1: [3e9], 2: [4e9]}, setting={"access": "sequential"})
+    make_run({1: [1e9], 2: [2e9], 4: [2e9]}, setting={"access": "random"})
+    run = make_run({1: [3e9], 2: [4e9], 4: [4e9]}, setting={"access": "sequential"})
     assert {point.group for point in points(run)} == {"access random", "access sequential"}
     assert len(analyse(run).load_lines) == 2
 

@@ -18,7 +18,7 @@ def test_the_slow_start_is_cut_and_nothing_else() -> None:
     window = steady_window(series([1e9] * 4 + [2e9] * 16))
     assert window is not None
     assert window.start_ns == 4 * 10**8
-    assert (window.bandwidth_bytes_per_s, window.whole_bytes_per_s) == (2 * 10**9, 18 * 10**8)
+    assert (window.inside_per_s, window.whole_per_s) == (2 * 10**9, 18 * 10**8)
 
 
 def test_a_trial_without_a_start_is_kept_whole() -> None:
@@ -30,7 +30,7 @@ def test_a_trial_without_a_start_is_kept_whole() -> None:
 def test_the_end_in_which_tasks_stop_is_not_steady() -> None:
     window = steady_window(series([2e9] * 19 + [5e8]))
     assert window is not None
-    assert (window.end_ns, window.bandwidth_bytes_per_s) == (19 * 10**8, 2 * 10**9)
+    assert (window.end_ns, window.inside_per_s) == (19 * 10**8, 2 * 10**9)
 
 
 def test_a_trial_that_never_settles_has_no_window() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
-from tonnage.records import Run
+from tonnage.records import Run, headline
 
 __all__ = ["Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "points"]
 
@@ -33,13 +33,13 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
 
-    trials, events = run.trials(), run.events()
+    trials, events, tasks = run.trials(), run.events(), _tasks(run)
     measured = points_of(run, trials)
-    curves = {key: curve for key, curve in _curves(measured).items() if len(curve) > 1}
+    curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
     estimates = {
-        (op, group): sustained(found, long[op]["bandwidth_bytes_per_s"]) if op in long else found
+        (op, group): sustained(found, headline(long[op])[0] or 0) if op in long else found
         for (op, group), found in searched.items()
     }
     objective = (run.manifest.get("search") or {}).get("p99_ns")
@@ -53,8 +53,8 @@ def analyse(run: Run) -> Analysis:
         estimates=estimates,
         searched=searched,
         long=long,
-        steady=_steady(run, measured),
-        tasks=_tasks(run),
+        steady=_steady(run, measured, tasks),
+        tasks=tasks,
     )
     findings = judge(evidence)
     return Analysis(
@@ -81,20 +81,32 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     return curves
 
 
-def _steady(run: Run, found: Sequence[Point]) -> dict[str, Any]:
-    from tonnage.analysis.steady import steady_window
+def _has_line(run: Run, curve: Sequence[Point]) -> bool:
+    """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
+    ``tail`` are a writer and readers, of which there is no load line."""
+    tried = len({point.tasks for point in curve})
+    return curve[0].kind != "tail" and tried > (1 if run.manifest.get("search") else 2)
+
+
+def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Steady windows by record. A command's copies are too few and too long for one."""
+    from tonnage.analysis.results import BANDWIDTH
+    from tonnage.analysis.steady import of_tasks, steady_window
 
     windows = {}
-    for record in (record for point in found for record in point.records):
-        series = run.series(record)
-        window = steady_window(series) if series else None
-        if window:
-            windows[record] = window
+    for point in (point for point in found if point.kind != "command"):
+        for record in point.records:
+            series = run.series(record)
+            if series and point.kind == "tail":
+                series = of_tasks(series, {task["task"] for task in tasks[record] if task.get("role") != "follow"})
+            window = steady_window(series, "bytes" if point.metric == BANDWIDTH else "operations") if series else None
+            if window:
+                windows[record] = window
     return windows
 
 
-def _tasks(run: Run) -> Mapping[str, list[dict[str, Any]]]:
-    tasks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+def _tasks(run: Run) -> defaultdict[str, list[dict[str, Any]]]:
+    tasks: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for task in run.tasks():
         tasks[task["record"]].append(task)
     return tasks

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 from tonnage.analysis.statistics import CONFIDENCE, student_t
-from tonnage.analysis.text import count, rate
+from tonnage.analysis.text import count, speed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ _BESIDE_PEAK = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Load line of one curve. Rates in bytes per second; ``knee`` None where there is no plateau within the points."""
+    """Load line of one curve. Rates in the metric of its points; ``knee`` None where they have no plateau."""
 
     reached: bool
     knee: int | None
@@ -331,6 +331,8 @@ def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99
     """The load line of one curve as a result. ``p99_ns``: a latency objective, read from the points' own p99."""
     top = max(point.tasks for point in points)
     reached = found.reached
+    moves = points[0].metric == BANDWIDTH
+    whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
     latency = {point.tasks: point.latency["p99_ns"] for point in points if point.latency.get("p99_ns") is not None}
     return LoadLine(
         op=op,
@@ -340,18 +342,21 @@ def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99
         tasks_low=found.knee_low if reached else None,
         tasks_high=found.knee_high if reached else None,
         confidence=CONFIDENCE if any(point.repetitions > 1 for point in points) else 0.0,
-        plateau_bytes_per_s=round(found.plateau) if reached else None,
-        plateau_low=round(found.plateau_low) if reached else None,
-        plateau_high=round(found.plateau_high) if reached else None,
+        plateau_bytes_per_s=round(found.plateau) if reached and moves else None,
+        plateau_operations_per_s=found.plateau if reached and not moves else None,
+        plateau_low=whole(found.plateau_low) if reached else None,
+        plateau_high=whole(found.plateau_high) if reached else None,
         max_tasks_tried=top,
-        why=_sentence(found) if reached else f"not reached within {count(top, 'task')}: {found.why}",
+        why=_sentence(found, points[0]) if reached else f"not reached within {count(top, 'task')}: {found.why}",
+        kind=points[0].kind,
+        metric=points[0].metric,
         p99_ns=p99_ns,
         p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
 
 
-def _sentence(found: Estimate) -> str:
+def _sentence(found: Estimate, of: Point) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
     tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
     beyond = "lose throughput" if found.declines else "only add latency"
-    return f"{tasks} {verb} 95 % of the {rate(found.plateau)} plateau; more {beyond}"
+    return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more {beyond}"

@@ -12,7 +12,7 @@ _BREAKS = 400
 
 
 def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float]) -> list[Model]:
-    """Both models through the medians ``rates`` (bytes per second) at ``tasks``; none for fewer than three points."""
+    """Both models through the medians ``rates`` (of any unit) at ``tasks``; none for fewer than three points."""
     if len(tasks) < 3 or min(rates) <= 0:
         return []
     found: list[tuple[str, dict[str, float], Callable[..., float]]] = [
@@ -27,7 +27,7 @@ def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float]) -> li
 
 
 def usl(tasks: float, one: float, contention: float, coherency: float) -> float:
-    """Universal Scalability Law (Gunther 1993): X = λN / (1 + σ(N − 1) + κN(N − 1)); λ in bytes per second."""
+    """Universal Scalability Law (Gunther 1993): X = λN / (1 + σ(N − 1) + κN(N − 1)); λ in the unit of the rates."""
     return one * tasks / (1 + contention * (tasks - 1) + coherency * tasks * (tasks - 1))
 
 

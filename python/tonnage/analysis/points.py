@@ -1,87 +1,131 @@
-"""Groups the trials of a run into points: all repetitions of one setting."""
+"""Groups the trials of a run into points: all repetitions of one phase of one setting."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from tonnage.analysis.results import Point
+from tonnage.analysis.kinds import follow_of, median_latency, parts_of
+from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
 from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
-from tonnage.records import Run
+from tonnage.records import Run, headline
 from tonnage.records.latency import summarise
 
-_NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns"})
+_NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload"})
 """Of a setting: what a point names itself, and what only says how long to look."""
 
 Line = Mapping[str, Any]
 
 
+class Key(NamedTuple):
+    """What the repetitions of a point have in common."""
+
+    op: str
+    group: str
+    tasks: int
+    transfer_size: int | None
+
+
 def measured(trials: Iterable[Line]) -> list[Line]:
-    """The trials that give a value: measured, ended well, and moved something in some time."""
+    """The trials that give a value: measured, ended well, and did something in some time."""
     return [
         line
         for line in trials
-        if line["purpose"] == "measure" and line["status"] == "ok" and (line.get("bandwidth_bytes_per_s") or 0) > 0
+        if line["purpose"] == "measure" and line["status"] == "ok" and (headline(line)[0] or 0) > 0
     ]
 
 
 def points_of(run: Run, trials: Iterable[Line]) -> list[Point]:
-    """Points of ``run``, ordered by operation, group and tasks."""
+    """Points of ``run``, ordered by workload, operation, group and tasks."""
     lines = measured(trials)
-    factors = swept_factors(lines)
-    together: dict[tuple[str, str, int, int], list[Line]] = defaultdict(list)
+    groups = Groups(lines)
+    together: dict[Key, list[Line]] = defaultdict(list)
     for line in lines:
         setting = line["setting"]
-        key = (line["phase"], group_of(setting, factors), setting["tasks"], setting["transfer_size"])
+        key = Key(line["phase"], groups.of(setting), setting["tasks"], setting.get("transfer_size"))
         together[key].append(line)
-    order = {line["phase"]: -index for index, line in reversed(list(enumerate(lines)))}
-    keys = sorted(together, key=lambda key: (-order[key[0]], *key[1:]))
-    curves: dict[tuple[str, str, int], list[list[int]]] = defaultdict(list)
-    for (op, group, _, transfer_size), members in together.items():
-        curves[op, group, transfer_size].append([line["bandwidth_bytes_per_s"] for line in members])
-    noise = {curve: pooled_noise(samples) for curve, samples in curves.items()}
-    return [_point(run, key, together[key], noise[key[0], key[1], key[3]]) for key in keys]
+    workloads = _workloads(run, lines)
+    phases = {line["phase"]: -index for index, line in reversed(list(enumerate(lines)))}
+
+    def place(key: Key) -> tuple[Any, ...]:
+        workload = workloads.index(_workload(together[key][0]["setting"]))
+        return workload, -phases[key.op], key.group, key.tasks, key.transfer_size or 0
+
+    noise = _noise(together)
+    return [
+        _point(run, key, together[key], noise[key.op, key.group, key.transfer_size])
+        for key in sorted(together, key=place)
+    ]
 
 
-def swept_factors(lines: Iterable[Line]) -> list[str]:
-    """Factors besides op and tasks that the run varied on purpose: several values at one op and number of tasks.
+def _noise(together: Mapping[Key, Sequence[Line]]) -> dict[tuple[str, str, int | None], Noise]:
+    """The noise that the points of a curve have in common."""
+    curves: dict[tuple[str, str, int | None], list[list[float]]] = defaultdict(list)
+    for key, lines in together.items():
+        curves[key.op, key.group, key.transfer_size].append([headline(line)[0] or 0 for line in lines])
+    return {curve: pooled_noise(samples) for curve, samples in curves.items()}
 
-    A factor that follows from the number of tasks (a block size that shrinks so that all files fit) is not one.
+
+def _workload(setting: Line) -> str:
+    return str(setting.get("workload") or "")
+
+
+def _workloads(run: Run, lines: Iterable[Line]) -> list[str]:
+    """Names of the workloads, in the order of the campaign file as far as it says."""
+    told = (run.manifest.get("campaign") or {}).get("workloads") or ()
+    asked = [str(table.get("name") or "") for table in told]
+    return list(dict.fromkeys([*asked, *(_workload(line["setting"]) for line in lines)]))
+
+
+class Groups:
+    """What tells the points of one operation apart, besides the number of tasks.
+
+    Where a run has several workloads, a group says the workload's name first. Then come the factors that this workload
+    varied on purpose: several values at one phase and number of tasks. What follows from the number of tasks (a block
+    size that shrinks so that all files fit) is no factor, nor is what differs between two workloads.
     """
-    seen: dict[tuple[str, Any, int], set[str]] = defaultdict(set)
-    for line in lines:
-        for key, value in line["setting"].items():
-            if key not in _NOT_FACTORS:
-                seen[key, line["phase"], line["setting"]["tasks"]].add(repr(value))
-    return sorted({key for (key, _, _), values in seen.items() if len(values) > 1})
 
+    def __init__(self, lines: Iterable[Line]) -> None:
+        seen: dict[tuple[str, str, str, int], set[str]] = defaultdict(set)
+        self._workloads = set()
+        for line in lines:
+            workload = _workload(line["setting"])
+            self._workloads.add(workload)
+            for key, value in line["setting"].items():
+                if key not in _NOT_FACTORS:
+                    seen[workload, key, line["phase"], line["setting"]["tasks"]].add(repr(value))
+        self._factors: dict[str, set[str]] = defaultdict(set)
+        for (workload, key, _, _), values in seen.items():
+            if len(values) > 1:
+                self._factors[workload].add(key)
 
-def group_of(setting: Line, factors: Sequence[str]) -> str:
-    """A printable key of the swept factors, empty where there are none."""
-    return ", ".join(f"{name} {_text(setting.get(name))}" for name in factors)
+    def of(self, setting: Line) -> str:
+        """A printable key, empty where there is nothing to tell apart."""
+        workload = _workload(setting)
+        factors = [f"{name} {_text(setting.get(name))}" for name in sorted(self._factors[workload])]
+        return ", ".join([*([workload] if len(self._workloads) > 1 else []), *factors])
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _point(run: Run, key: tuple[str, str, int, int], lines: Sequence[Line], noise: Noise) -> Point:
-    op, group, tasks, transfer_size = key
-    values = tuple(line["bandwidth_bytes_per_s"] for line in lines)
+def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
+    values = tuple(headline(line)[0] or 0 for line in lines)
     median, low, high, confidence = median_interval(values, curve=noise)
     moved = sum(line["bytes"] for line in lines)
     elapsed_ns = sum(line["elapsed_ns"] for line in lines)
     cpu = [line["cpu_user_ns"] + line["cpu_system_ns"] for line in lines if line.get("cpu_user_ns") is not None]
     state, share = _cache(lines)
     return Point(
-        op=op,
-        tasks=tasks,
-        transfer_size=transfer_size,
-        group=group,
+        op=key.op,
+        tasks=key.tasks,
+        transfer_size=key.transfer_size,
+        group=key.group,
         values=values,
         records=tuple(line["record"] for line in lines),
         median=median,
@@ -90,9 +134,16 @@ def _point(run: Run, key: tuple[str, str, int, int], lines: Sequence[Line], nois
         confidence=confidence,
         latency=_latency(run, lines),
         operations_per_s=sum(line["operations"] for line in lines) * 1e9 / elapsed_ns,
-        cpu_ns_per_gib=sum(cpu) * 2**30 // moved if len(cpu) == len(lines) else None,
+        cpu_ns_per_gib=sum(cpu) * 2**30 // moved if moved and len(cpu) == len(lines) else None,
         cache_state=state,
         cache_device_share=share,
+        kind=str(lines[0]["setting"].get("kind") or "stream"),
+        metric=OPERATIONS if headline(lines[0])[1] == "1/s" else BANDWIDTH,
+        workload=_workload(lines[0]["setting"]),
+        bandwidth_bytes_per_s=moved * 1e9 / elapsed_ns,
+        elapsed_ns=int(statistics.median(line["elapsed_ns"] for line in lines)),
+        parts=parts_of(lines),
+        follow=follow_of(run, lines),
     )
 
 
@@ -103,9 +154,9 @@ def _cache(lines: Sequence[Line]) -> tuple[str | None, float | None]:
         return None, None
     states = {cache["state"] for cache in caches}
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
-    if any(cache.get("device_bytes") is None for cache in caches):
-        return state, None
     moved = sum(line["bytes"] for line in lines if line.get("cache"))
+    if not moved or any(cache.get("device_bytes") is None for cache in caches):
+        return state, None
     return state, min(1.0, sum(cache["device_bytes"] for cache in caches) / moved)
 
 
@@ -120,18 +171,7 @@ def _latency(run: Run, lines: Sequence[Line]) -> dict[str, int]:
     for line in lines:
         pairs = run.histogram(line["record"])
         if pairs is None:
-            return _median_latency(lines)
+            return median_latency([line["latency"] for line in lines if line.get("latency")])
         for value, count in pairs:
             merged[value] += count
     return summarise(sorted(merged.items()))
-
-
-def _median_latency(lines: Sequence[Line]) -> dict[str, int]:
-    latencies = [line["latency"] for line in lines if line.get("latency")]
-    if not latencies:
-        return {}
-    combined = {key: int(statistics.median(latency[key] for latency in latencies)) for key in latencies[0]}
-    combined["count"] = sum(latency["count"] for latency in latencies)
-    combined["min_ns"] = min(latency["min_ns"] for latency in latencies)
-    combined["max_ns"] = max(latency["max_ns"] for latency in latencies)
-    return combined

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tonnage.analysis.findings.registry import Evidence, Line
+from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
 from tonnage.analysis.results import Finding, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, some
 from tonnage.records.lines import rate
+
+_WRITE = ("write", "mixed", "tail", "create", "open-write-close")
+"""Phases that write."""
 
 Verdict = tuple[bool | None, str]
 Check = Callable[[Evidence, Sequence[Finding]], Verdict]
@@ -27,7 +30,7 @@ def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     late = max((line["last_start_ns"] - line["first_start_ns"] for line in lines), default=0)
-    span = "rate is all bytes over first start to last end"
+    span = "rate is all bytes or operations over first start to last end"
     return bool(lines), f"{count(len(lines), 'phase')}: {span}; starts at most {late} ns apart"
 
 
@@ -43,11 +46,12 @@ def _one_span(line: Line) -> bool:
         and done <= end
         and line.get("elapsed_ns") == span
         and line.get("bandwidth_bytes_per_s") == rate(line["bytes"], span)
+        and line.get("operations_per_s") == rate(line["operations"], span)
     )
 
 
 def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    writes = [line for line in evidence.trials if line["phase"] == "write" and line["purpose"] == "measure"]
+    writes = [line for line in evidence.trials if line["phase"] in _WRITE and line["purpose"] == "measure"]
     reads = [line for line in evidence.trials if line["phase"] == "read" and line["status"] == "ok"]
     silent = [line["record"] for line in writes if not line.get("durability")]
     silent += [line["record"] for line in reads if not (line.get("cache") or {}).get("state")]
@@ -57,7 +61,7 @@ def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     states = sorted({line["cache"]["state"] for line in reads})
     said = [f"writes: {', '.join(kinds)}"] if kinds else []
     said += [f"reads: cache {', '.join(states)}"] if states else []
-    return (True, "; ".join(said)) if said else (None, "nothing was measured")
+    return (True, "; ".join(said)) if said else (None, "nothing was written or read by Tonnage itself")
 
 
 def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
@@ -122,17 +126,23 @@ def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     return True, f"kept for {count(len(evidence.trials), 'phase')}; {steady}; {count(stalls, 'stall')} counted"
 
 
-def _open_loop(_: Evidence, __: Sequence[Finding]) -> Verdict:
-    return None, "no trial was rate-limited"
+def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    paced = [line["record"] for line in evidence.trials if asked_rate(line["setting"])]
+    if not paced:
+        return None, "no trial was rate-limited"
+    return (
+        True,
+        f"{count(len(paced), 'phase')} of a given rate: the latency of each operation counts from when it was due",
+    )
 
 
 def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if not evidence.load_lines:
         return None, "no curve over tasks was measured"
     said = [
-        f"{line.op}: {line.tasks} [{line.tasks_low}, {line.tasks_high}]"
+        f"{subject(line.op, line.group)}: {line.tasks} [{line.tasks_low}, {line.tasks_high}]"
         if line.reached
-        else f"{line.op}: not reached within {line.max_tasks_tried}"
+        else f"{subject(line.op, line.group)}: not reached within {line.max_tasks_tried}"
         for line in evidence.load_lines
     ]
     return True, "; ".join(said)
@@ -141,6 +151,8 @@ def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _own_cost(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if evidence.simulated:
         return None, "a simulated storage has no generator"
+    if evidence.points and all(point.kind == "command" for point in evidence.points):
+        return None, "a command drives its own load"
     cost = evidence.run.manifest.get("cost") or {}
     if not cost.get("ns_per_operation"):
         return False, "the generator's own cost was not measured in this run"

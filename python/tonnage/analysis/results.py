@@ -1,12 +1,53 @@
 """What an analysis says: plain values, with intervals. Report, terminal, ``--json`` and compat only print these.
 
-Rates are bytes per second, latencies nanoseconds, as everywhere.
+Rates are in the metric of a point or line, latencies nanoseconds, as everywhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+BANDWIDTH = "bandwidth_bytes_per_s"
+OPERATIONS = "operations_per_s"
+"""The two metrics: what moves data is measured in bytes per second, names and commands in operations per second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one kind of operation did at a point that mixes several."""
+
+    op: str
+    bandwidth_bytes_per_s: float
+    operations_per_s: float
+    latency: dict[str, int]
+    """As of a point; over all repetitions the median of each quantile, for parts have no histogram of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """How the readers of a ``tail`` point followed its writer."""
+
+    readers: int
+    bandwidth_bytes_per_s: float
+    """Of all readers together."""
+    lag: dict[str, int]
+    """From the end of a transfer's write to the end of its read; keys of ``latency``."""
+    max_lag_bytes: int
+    waits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The copies of a ``command`` point, over all repetitions."""
+
+    copies: int
+    cpu_ns: int
+    """Processor time of all of them, user and system."""
+    cpu_share: float | None
+    """… as a share of all processors of the host over the elapsed time."""
+    device_read_bytes: int | None
+    device_write_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +56,13 @@ class Point:
 
     op: str
     tasks: int
-    transfer_size: int
+    transfer_size: int | None
+    """None where a workload has no transfers of one size."""
     group: str
-    """What else the run swept, as one printable key; empty where op and tasks are all that varied."""
-    values: tuple[int, ...]
-    """Bandwidth of each repetition, in the order they ran."""
+    """Which workload of several, and what else it swept, as one printable key; empty where op and tasks are all that
+    varied."""
+    values: tuple[float, ...]
+    """The metric of each repetition, in the order they ran."""
     records: tuple[str, ...]
     """The record of each repetition, parallel to ``values``."""
     median: float
@@ -33,6 +76,18 @@ class Point:
     cpu_ns_per_gib: int | None
     cache_state: str | None
     cache_device_share: float | None
+    kind: str = "stream"
+    metric: str = BANDWIDTH
+    """What ``values``, ``median`` and its interval are: ``bandwidth_bytes_per_s`` or ``operations_per_s``."""
+    workload: str = ""
+    """Name of its ``[[workload]]``."""
+    bandwidth_bytes_per_s: float = 0.0
+    """All bytes over all time, whatever the metric."""
+    elapsed_ns: int = 0
+    """Of the median repetition."""
+    parts: tuple[Part, ...] = ()
+    follow: Follow | None = None
+    copies: Copies | None = None
 
     @property
     def repetitions(self) -> int:
@@ -51,15 +106,25 @@ class LoadLine:
     tasks_high: int | None
     confidence: float
     plateau_bytes_per_s: int | None
-    plateau_low: int | None
-    plateau_high: int | None
+    plateau_low: float | None
+    plateau_high: float | None
     max_tasks_tried: int
     why: str
     """One sentence: the load line, or why it was not reached."""
+    kind: str = "stream"
+    metric: str = BANDWIDTH
+    """What the plateau and its interval are."""
+    plateau_operations_per_s: float | None = None
+    """The plateau where that is the metric; ``plateau_bytes_per_s`` is None then."""
     p99_ns: int | None = None
     """The latency objective, if one was set."""
     p99_tasks: int | None = None
     """The largest number of tasks that still meets it; 0 where one task does not; None without an objective."""
+
+    @property
+    def plateau(self) -> float | None:
+        """In its metric; None where none was reached."""
+        return self.plateau_bytes_per_s if self.metric == BANDWIDTH else self.plateau_operations_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +137,7 @@ class Model:
     """``usl`` (Gunther 1993) or ``hinge``."""
     parameters: dict[str, float]
     curve: tuple[tuple[float, float], ...]
-    """(tasks, bytes per second)."""
+    """(tasks, rate in the metric of its points)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Measured(Protocol):
     @property
     def tasks(self) -> int: ...
     @property
-    def values(self) -> Sequence[int]: ...
+    def values(self) -> Sequence[float]: ...
 
 
 class Search:
@@ -65,7 +65,7 @@ class Search:
             return None
         return min(n for n in values if n >= min(found.knee_high, max(values)))
 
-    def _doubling(self, values: dict[int, Sequence[int]]) -> int | None:
+    def _doubling(self, values: dict[int, Sequence[float]]) -> int | None:
         """The next power of two (or the limit itself), until enough points in a row do not rise."""
         best, flat, tasks = 0.0, 0, 1
         while True:
@@ -78,7 +78,7 @@ class Search:
                 return None
             tasks = min(2 * tasks, self.max_tasks)
 
-    def _plan(self, values: dict[int, Sequence[int]], trials_left: int) -> list[int]:
+    def _plan(self, values: dict[int, Sequence[float]], trials_left: int) -> list[int]:
         """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
         found = estimate(values)
         wanted = self._matters(values, found)
@@ -94,7 +94,7 @@ class Search:
         self._random.shuffle(wanted)
         return wanted
 
-    def _matters(self, values: dict[int, Sequence[int]], found: Estimate) -> list[int]:
+    def _matters(self, values: dict[int, Sequence[float]], found: Estimate) -> list[int]:
         """Points to repeat: around the knee and on the plateau; the rest until each has two."""
         tasks = sorted(values)
         below = [n for n in tasks if n < found.knee_low][-1:]
@@ -103,7 +103,7 @@ class Search:
         singles = [n for n in tasks if len(values[n]) < 2]
         return sorted({*below, *inside, *beyond, *singles})
 
-    def _between(self, values: dict[int, Sequence[int]], found: Estimate) -> int | None:
+    def _between(self, values: dict[int, Sequence[float]], found: Estimate) -> int | None:
         """A number of tasks not yet measured that halves the widest gap around the knee, where noise lets it tell."""
         measured = [0, *sorted(values)]
         low, high = found.knee_low - 1, found.knee_high
@@ -120,7 +120,7 @@ class Search:
         # Gaps so small that two repetitions cannot tell their ends apart are left; the ends themselves are measured.
         return missing[0] if missing and found.noise < _TELLING_NOISE else None
 
-    def _known(self, values: dict[int, Sequence[int]], found: Estimate) -> bool:
+    def _known(self, values: dict[int, Sequence[float]], found: Estimate) -> bool:
         repeated = all(len(values[n]) >= _ENOUGH for n in self._matters(values, found))
         width = (found.plateau_high - found.plateau_low) / (2 * found.plateau)
         rising = not found.reached and found.knee_low > max(values) / 2
@@ -128,5 +128,5 @@ class Search:
         return repeated and narrow and width <= _PLATEAU_WIDTH
 
 
-def _mean(rates: Sequence[int]) -> float:
+def _mean(rates: Sequence[float]) -> float:
     return sum(rates) / len(rates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 RULE = "MSER-5 (White 1997)"
@@ -18,16 +18,22 @@ class Steady:
 
     start_ns: int
     end_ns: int
-    bandwidth_bytes_per_s: int
-    """Inside the window."""
-    whole_bytes_per_s: int
-    """Over the whole series."""
+    inside_per_s: int
+    """Rate inside the window."""
+    whole_per_s: int
+    """Rate over the whole series."""
 
 
-def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:
-    """``(start_ns, end_ns, bytes)`` of all tasks, ascending. A last interval cut short joins the one before."""
+def of_tasks(series: Mapping[str, Sequence[int]], chosen: Collection[int]) -> dict[str, list[int]]:
+    """The rows of ``chosen`` tasks only."""
+    kept = [row for row, task in enumerate(series["task"]) if task in chosen]
+    return {name: [column[row] for row in kept] for name, column in series.items()}
+
+
+def intervals(series: Mapping[str, Sequence[int]], column: str = "bytes") -> list[tuple[int, int, int]]:
+    """``(start_ns, end_ns, bytes)`` of all tasks, or another ``column``. A last one cut short joins the one before."""
     merged: dict[int, tuple[int, int]] = {}
-    for start, end, moved in zip(series["start_ns"], series["end_ns"], series["bytes"], strict=True):
+    for start, end, moved in zip(series["start_ns"], series["end_ns"], series[column], strict=True):
         last, total = merged.get(start, (end, 0))
         merged[start] = (max(last, end), total + moved)
     rows = [(start, end, moved) for start, (end, moved) in sorted(merged.items()) if end > start]
@@ -37,12 +43,12 @@ def intervals(series: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]
     return rows
 
 
-def steady_window(series: Mapping[str, Sequence[int]]) -> Steady | None:
+def steady_window(series: Mapping[str, Sequence[int]], column: str = "bytes") -> Steady | None:
     """The window that the rule leaves; None for fewer than five intervals, or where half would have to go.
 
     The last interval is never inside: tasks end in it, one after the other, and no new operation starts.
     """
-    rows = intervals(series)
+    rows = intervals(series, column)
     body = rows[:-1]
     if len(body) < _LEAST_INTERVALS:
         return None

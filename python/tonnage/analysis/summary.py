@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, LoadLine, Point
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
@@ -31,24 +31,44 @@ def schema() -> dict[str, Any]:
 
 
 def _load_line(line: LoadLine) -> dict[str, Any]:
-    return asdict(line)
+    found = asdict(line)
+    if line.metric == OPERATIONS:
+        for key in ("plateau_operations_per_s", "plateau_low", "plateau_high"):
+            found[key] = _operations(found[key]) if found[key] is not None else None
+    return found
 
 
 def _point(point: Point) -> dict[str, Any]:
     return {
         "op": point.op,
+        "kind": point.kind,
+        "workload": point.workload,
+        "metric": point.metric,
         "tasks": point.tasks,
         "transfer_size": point.transfer_size,
         "group": point.group,
         "repetitions": point.repetitions,
         "records": list(point.records),
-        "median": round(point.median),
-        "low": round(point.low),
-        "high": round(point.high),
+        "median": _rate(point.median, point),
+        "low": _rate(point.low, point),
+        "high": _rate(point.high, point),
         "confidence": point.confidence,
-        "operations_per_s": round(point.operations_per_s),
+        "operations_per_s": _operations(point.operations_per_s),
+        "elapsed_ns": point.elapsed_ns,
         "latency": dict(point.latency),
         "cpu_ns_per_gib": point.cpu_ns_per_gib,
         "cache_state": point.cache_state,
         "cache_share": point.cache_device_share,
+        "parts": [asdict(part) for part in point.parts],
+        "follow": asdict(point.follow) if point.follow else None,
+        "copies": asdict(point.copies) if point.copies else None,
     }
+
+
+def _rate(value: float, point: Point) -> float:
+    """Bytes per second are whole; operations per second may be few."""
+    return round(value) if point.metric == BANDWIDTH else _operations(value)
+
+
+def _operations(value: float) -> float:
+    return round(value) if value >= 1000 else round(value, 6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
+
 
 def rate(bytes_per_s: float) -> str:
     """``1.92 GB/s``: powers of ten."""
@@ -9,6 +11,17 @@ def rate(bytes_per_s: float) -> str:
         if bytes_per_s >= factor:
             return f"{_three(bytes_per_s / factor)} {unit}"
     return f"{bytes_per_s:.0f} B/s"
+
+
+def speed(value: float, of: Point | LoadLine) -> str:
+    """A value of a point or load line in its metric: ``1.92 GB/s``, ``12.3 k operations/s``, ``0.45 copies/s``."""
+    if of.metric == BANDWIDTH:
+        return rate(value)
+    noun = "copies" if of.kind == "command" else "operations"
+    for factor, prefix in ((1e9, "G "), (1e6, "M "), (1e3, "k ")):
+        if value >= factor:
+            return f"{_three(value / factor)} {prefix}{noun}/s"
+    return f"{_three(value)} {noun}/s"
 
 
 def duration(ns: float) -> str:

@@ -49,7 +49,7 @@ class Sweep:
                 return None
             self._order = iter(trials)
 
-    def _draw(self, block: int, done: Mapping[Setting, Mapping[int, int]]) -> list[Trial]:
+    def _draw(self, block: int, done: Mapping[Setting, Mapping[int, float]]) -> list[Trial]:
         trials = [
             Trial(setting, block, block) for setting in self._settings if self._wanted(block, done.get(setting, {}))
         ]
@@ -59,7 +59,7 @@ class Sweep:
         random.Random(f"{self._seed}/{block}").shuffle(trials)
         return trials
 
-    def _wanted(self, block: int, measured: Mapping[int, int]) -> bool:
+    def _wanted(self, block: int, measured: Mapping[int, float]) -> bool:
         rule = self._repeat
         if rule.fixed is not None:
             return block < rule.fixed
@@ -70,16 +70,16 @@ class Sweep:
         return block < rule.at_most and bool(earlier) and not _narrow(earlier, rule.interval or 0.0)
 
 
-def _narrow(values: Sequence[int], share: float) -> bool:
+def _narrow(values: Sequence[float], share: float) -> bool:
     from tonnage.analysis.statistics import median_interval
 
     median, low, high, confidence = median_interval(values)
     return confidence > 0 and high - low <= share * median
 
 
-def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, int]]:
+def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
     """Setting → repetition → rate (0 where it failed) of everything that need not be measured again."""
-    done: dict[Setting, dict[int, int]] = {}
+    done: dict[Setting, dict[int, float]] = {}
     for line in lines:
         if line["purpose"] == "measure" and line["status"] != "interrupted":
             rate = headline(line)[0] or 0 if line["status"] == "ok" else 0

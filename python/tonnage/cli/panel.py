@@ -29,7 +29,7 @@ class Panel(Observer):
         self._title = ""
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
-        self._rates: dict[str, dict[int, list[int]]] = {}
+        self._rates: dict[str, dict[int, list[float]]] = {}
         self._units: dict[str, str] = {}
         # Last: it draws once when it is made.
         self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)

@@ -15,11 +15,12 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
     return count * 10**9 // elapsed_ns if elapsed_ns else None
 
 
-def headline(line: Mapping[str, Any]) -> tuple[int | None, str]:
-    """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``), operations per
-    second (``1/s``) for names and commands."""
+def headline(line: Mapping[str, Any]) -> tuple[float | None, str]:
+    """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``, whole),
+    operations per second (``1/s``, not rounded: a long command does few) for names and commands."""
     if line["setting"].get("kind", "stream") in ("files", "command"):
-        return line["operations_per_s"], "1/s"
+        elapsed_ns = line.get("elapsed_ns")
+        return (line["operations"] * 1e9 / elapsed_ns if elapsed_ns else None), "1/s"
     return line["bandwidth_bytes_per_s"], "B/s"
 
 

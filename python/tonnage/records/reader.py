@@ -25,7 +25,7 @@ _TRIAL_KEYS = {
     "errors": int,
 }
 _TASK_KEYS = {"record": str, **dict.fromkeys(("task", "start_ns", "end_ns", "bytes", "operations", "errors"), int)}
-_SETTING_KEYS = {"op": str, "tasks": int, "transfer_size": int}
+_SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Any
 
+from tonnage.analysis.results import BANDWIDTH
 from tonnage.report import units
 
 INK = "@#1f2328|#e6e8eb"
@@ -23,8 +24,12 @@ ALERT = "@#b5179e|#f29bd4"
 ALERT_BAND = "@rgba(204,121,167,0.28)|rgba(204,121,167,0.30)"
 KNEE = "@#00734f|#2fc79a"
 KNEE_BAND = "@rgba(0,158,115,0.13)|rgba(0,158,115,0.20)"
-LINES = {"write": "@#0072b2|#56b4e9", "read": "@#c14e00|#e69f00"}
-BANDS = {"write": "@rgba(0,114,178,0.16)|rgba(86,180,233,0.20)", "read": "@rgba(213,94,0,0.16)|rgba(230,159,0,0.20)"}
+LINES = {"write": "@#0072b2|#56b4e9", "read": "@#c14e00|#e69f00", "mixed": "@#5b5ea6|#a5a8f0"}
+BANDS = {
+    "write": "@rgba(0,114,178,0.16)|rgba(86,180,233,0.20)",
+    "read": "@rgba(213,94,0,0.16)|rgba(230,159,0,0.20)",
+    "mixed": "@rgba(91,94,166,0.16)|rgba(165,168,240,0.20)",
+}
 # Ends cut off: the darkest step would vanish on a dark page, the lightest on a light one.
 _CIVIDIS_LIGHT = ("#00224e", "#2a3f6d", "#575c6d", "#7d7b78", "#a59c74", "#c4a83a")
 _CIVIDIS_DARK = ("#7ba7e6", "#93a6c4", "#a9a9b3", "#bdb38b", "#d7c35f", "#fee838")
@@ -80,12 +85,12 @@ EDGE = 92
 
 def line_colour(op: str) -> str:
     """The colour of everything about an operation."""
-    return LINES.get(op, INK)
+    return LINES.get(op, LINES["write"])
 
 
 def band_colour(op: str) -> str:
     """The same, see-through."""
-    return BANDS.get(op, KNEE_BAND)
+    return BANDS.get(op, BANDS["write"])
 
 
 def step_colour(position: int, of: int) -> str:
@@ -193,6 +198,15 @@ def rate_scale_title(largest: float, what: str = "Throughput", unit: str = "B/s"
     power = {"k": "10³", "M": "10⁶", "G": "10⁹", "T": "10¹²", "P": "10¹⁵"}.get(unit[0])
     spelled = f"; 1 {unit.removesuffix('/s')} = {power} bytes" if power else ""
     return scale, f"{what} ({unit}{spelled})"
+
+
+def speed_scale_title(largest: float, metric: str, what: str = "Operations") -> tuple[float, str]:
+    """The same for a rate in ``metric``: throughput, or how many of ``what`` in a second."""
+    if metric == BANDWIDTH:
+        return rate_scale_title(largest)
+    scale, unit = units.scale(largest, "/s")
+    many = {"k": "Thousand ", "M": "Million ", "G": "Billion "}.get(unit[0], "")
+    return scale, f"{many}{what.lower() if many else what}/s"
 
 
 def level(y: float, colour: str, dash: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from math import log10
 from typing import Any
 
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.report import units
+from tonnage.report import sentences, units
 from tonnage.report.figure import (
     ALERT,
     EDGE,
@@ -18,13 +18,15 @@ from tonnage.report.figure import (
     layout,
     level,
     line_colour,
-    rate_scale_title,
+    speed_scale_title,
 )
 
 
 def figure(curve: list[Point], line: LoadLine | None) -> Figure:
     """p50 and p99 of one curve, joined in order of the number of tasks."""
-    scale, title = rate_scale_title(max(point.median for point in curve))
+    scale, title = speed_scale_title(
+        max(point.median for point in curve), curve[0].metric, sentences.done(curve[0].kind)
+    )
     colour = line_colour(curve[0].op)
     x = [point.median / scale for point in curve]
     labels = _spread_labels(curve)
@@ -104,9 +106,9 @@ def points_table(curve: list[Point]) -> Table:
         (
             str(point.tasks),
             str(point.repetitions),
-            units.rate(point.median),
-            f"{units.rate(point.low)} – {units.rate(point.high)}" if point.confidence else units.NOT_MEASURED,
-            ", ".join(units.rate(value) for value in point.values),
+            units.speed(point.median, point.metric),
+            sentences.bounds(point),
+            ", ".join(units.speed(value, point.metric) for value in point.values),
             *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
             units.count(point.operations_per_s),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import log10
 from typing import Any
 
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import BANDWIDTH, Analysis, LoadLine, Point
 from tonnage.report import latency_curve, sentences, units
 from tonnage.report.figure import (
     EDGE,
@@ -23,7 +23,7 @@ from tonnage.report.figure import (
     layout,
     level,
     line_colour,
-    rate_scale_title,
+    speed_scale_title,
     tasks_axis,
     words,
 )
@@ -36,21 +36,33 @@ _OFF_SCALE = 1.6
 
 
 def exhibits(analysis: Analysis) -> list[Exhibit]:
-    """One section for each operation; settings besides tasks become choices."""
-    return [_exhibit(analysis, op) for op in dict.fromkeys(point.op for point in analysis.points)]
+    """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
+    that have a load line, and one for commands."""
+    streams = [point for point in analysis.points if point.kind == "stream"]
+    found = [
+        _exhibit(analysis, op, op, [point for point in streams if point.op == op])
+        for op in dict.fromkeys(point.op for point in streams)
+    ]
+    known = {(line.op, line.group) for line in analysis.load_lines}
+    for kind in ("files", "command"):
+        points = [point for point in analysis.points if point.kind == kind and (point.op, point.group) in known]
+        if points:
+            found.append(_exhibit(analysis, kind, kind, points))
+    return found
 
 
-def _exhibit(analysis: Analysis, op: str) -> Exhibit:
-    points = [point for point in analysis.points if point.op == op]
-    variants = []
-    for group in dict.fromkeys(point.group for point in points):
-        curve = sorted((point for point in points if point.group == group), key=lambda point: point.tasks)
+def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point]) -> Exhibit:
+    variants, lines = [], 0
+    for op, group in dict.fromkeys((point.op, point.group) for point in points):
+        curve = [point for point in points if (point.op, point.group) == (op, group)]
+        curve.sort(key=lambda point: point.tasks)
         line = next((line for line in analysis.load_lines if (line.op, line.group) == (op, group)), None)
+        lines += line is not None
         figures = (_throughput(analysis, curve, line), latency_curve.figure(curve, line))
-        variants.append(Variant(group or op, figures))
+        variants.append(Variant((group or op) if op == name else sentences.subject(op, group), figures))
     return Exhibit(
-        identifier=f"load-line-{op}",
-        title=f"Load line: {op}",
+        identifier=f"load-line-{name}",
+        title=f"{'Load line' if lines else 'Throughput'}: {title}",
         introduction="Each repetition is a point; the line joins medians, the band is the confidence interval of each.",
         choice="Setting",
         variants=tuple(variants),
@@ -61,18 +73,18 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     op, group = curve[0].op, curve[0].group
     fastest = max(value for point in curve for value in point.values)
     widest = max(point.high for point in curve)
-    highest = max(1.0, min(widest, _WIDEST * fastest))
-    scale, title = rate_scale_title(highest)
+    highest = min(widest, _WIDEST * fastest) or 1.0
+    scale, title = speed_scale_title(highest, curve[0].metric, sentences.done(curve[0].kind))
     x = [point.tasks for point in curve]
     traces = _measured(curve, scale) + _models(analysis, op, group, scale, x)
     marks, levels = _plateau(line)
-    ceilings, far = _ceilings(analysis, highest)
+    ceilings, far = _ceilings(analysis, highest) if curve[0].metric == BANDWIDTH else ([], [])
     levels += ceilings
     top = max([highest, *(level for level, *_ in levels)]) * (1.16 + 0.06 * len(far))
     shapes = [*_knee(line), *marks, *(level(y / scale, colour, dash) for y, _, colour, dash in levels)]
     for shape in marks:
         shape.update(y0=shape["y0"] / scale, y1=shape["y1"] / scale)
-    notes = [*_knee_note(line, x), *_level_notes(levels, scale, top), *_far_note(far)]
+    notes = [*_knee_note(line, x), *_level_notes(levels, scale, top, curve[0].metric), *_far_note(far)]
     axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
@@ -156,7 +168,7 @@ def _models(analysis: Analysis, op: str, group: str, scale: float, tried: list[i
 
 
 Level = tuple[float, str, str, str]
-"""A horizontal line: bytes per second, name, colour, dash."""
+"""A horizontal line: rate, name, colour, dash."""
 
 
 def _knee(line: LoadLine | None) -> list[dict[str, Any]]:
@@ -213,10 +225,10 @@ def _knee_note(line: LoadLine | None, tried: list[int]) -> list[dict[str, Any]]:
 
 
 def _plateau(line: LoadLine | None) -> tuple[list[dict[str, Any]], list[Level]]:
-    """The band of the plateau's interval, in bytes per second, and its line."""
-    if line is None or not line.reached or not line.plateau_bytes_per_s:
+    """The band of the plateau's interval, in its metric, and its line."""
+    if line is None or not line.reached or not line.plateau:
         return [], []
-    levels = [(float(line.plateau_bytes_per_s), "plateau", KNEE, "solid")]
+    levels = [(float(line.plateau), "plateau", KNEE, "solid")]
     if not line.plateau_low or not line.plateau_high:
         return [], levels
     band = {
@@ -268,11 +280,11 @@ def _far_note(far: list[str]) -> list[dict[str, Any]]:
     )
 
 
-def _level_notes(levels: list[Level], scale: float, top: float) -> list[dict[str, Any]]:
+def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> list[dict[str, Any]]:
     """Names of horizontal lines, lowest first, each at least two lines of text above the one before."""
     notes, free = [], 0.0
     for y, name, colour, _ in sorted(levels):
         place = max(y, free)
         free = place + 0.12 * top
-        notes.append(edge_note(place / scale, name, units.rate(y), colour))
+        notes.append(edge_note(place / scale, name, units.speed(y, metric), colour))
     return notes

@@ -113,7 +113,7 @@ def _state(analysis: Analysis, source: Source) -> str | None:
 
 def _points_table(points: tuple[Point, ...]) -> Table:
     groups = any(point.group for point in points)
-    head = ("operation", *(("setting",) if groups else ()), "tasks", "median throughput", "interval", "repetitions")
+    head = ("operation", *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
     columns = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
     return Table(columns, tuple(_point_row(point, groups) for point in points))
 
@@ -123,8 +123,8 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
         point.op,
         *((point.group,) if groups else ()),
         str(point.tasks),
-        units.rate(point.median),
-        f"{units.rate(point.low)} – {units.rate(point.high)}" if point.confidence else units.NOT_MEASURED,
+        units.speed(point.median, point.metric),
+        sentences.bounds(point),
         str(point.repetitions),
         *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
         units.duration(point.cpu_ns_per_gib or None),

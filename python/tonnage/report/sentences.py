@@ -41,6 +41,18 @@ def objective(line: LoadLine) -> str | None:
     return f"up to {tasks(line.p99_tasks)} keep p99 within {limit}"
 
 
+def done(kind: str) -> str:
+    """What a workload counts: ``Operations``, or the copies of a command."""
+    return "Copies" if kind == "command" else "Operations"
+
+
+def bounds(point: Point) -> str:
+    """The interval of the median, ``1.88 GB/s – 1.96 GB/s``; a dash where there is none."""
+    if not point.confidence:
+        return units.NOT_MEASURED
+    return f"{units.speed(point.low, point.metric)} – {units.speed(point.high, point.metric)}"
+
+
 def cache(point: Point) -> str:
     """Where the bytes of a read came from; empty for a write."""
     if point.cache_state is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage.analysis.results import BANDWIDTH, OPERATIONS
+from tonnage.records import headline
 from tonnage.report import units
-from tonnage.report.figure import Figure, Table, layout, line_colour, rate_scale_title
+from tonnage.report.figure import Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.source import Columns, Row
 from tonnage.report.stalls import marks, said, span, standstills
 
@@ -34,12 +36,15 @@ def thinned(found: list[Interval], most: int = _MOST_INTERVALS) -> list[Interval
 
 
 def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]) -> Figure | None:
-    """None where the trial left no series."""
+    """In the unit that the trial is about; None where it left no series."""
     found = thinned(intervals(columns))
     if not found:
         return None
-    rates = [moved * 1e9 / (end - start) for start, end, moved, _ in found]
-    scale, title = rate_scale_title(max(rates))
+    average, unit = headline(trial)
+    metric = BANDWIDTH if unit == "B/s" else OPERATIONS
+    counted = 2 if metric == BANDWIDTH else 3
+    rates = [one[counted] * 1e9 / (one[1] - one[0]) for one in found]
+    scale, title = speed_scale_title(max(rates), metric)
     edges = [start / 1e9 for start, *_ in found] + [found[-1][1] / 1e9]
     colour = line_colour(op)
     traces: list[dict[str, Any]] = [
@@ -53,7 +58,6 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
             "showlegend": False,
         },
     ]
-    average = trial.get("bandwidth_bytes_per_s")
     if average:
         traces.append(
             {
@@ -62,7 +66,7 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
                 "mode": "lines",
                 "hoverinfo": "skip",
                 "line": {"color": colour, "width": 1.2, "dash": "dash"},
-                "name": f"whole phase, {units.rate(average)}",
+                "name": f"whole phase, {units.speed(average, metric)}",
             }
         )
     begin = trial.get("first_start_ns") or 0

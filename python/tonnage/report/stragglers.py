@@ -6,6 +6,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from tonnage.records import headline
 from tonnage.report import units
 from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Row
@@ -21,10 +22,13 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
     begin = min(row["start_ns"] for row in tasks)
     by_time = trial.get("stop_reason") == "time"
     shown: Callable[[int], str]
-    if by_time:
+    if by_time and headline(trial)[1] == "B/s":
         values = [float(row["bytes"]) for row in tasks]
         scale, title = rate_scale_title(max(values), "Moved", "B")
         slowest, shown = min(values), units.volume
+    elif by_time:
+        values = [float(row["operations"]) for row in tasks]
+        scale, title, slowest, shown = 1.0, "Operations", min(values), units.count
     else:
         values = [float(row["end_ns"] - begin) for row in tasks]
         scale, title, slowest, shown = 1e9, "End, after the first start (s)", max(values), units.duration
@@ -46,7 +50,7 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
 
 
 def _story(last: Row, slowest: float, middle: float, by_time: bool, shown: Callable[[int], str]) -> str:
-    what = "moved" if by_time else "ended after"
+    what = ("moved" if shown is units.volume else "did") if by_time else "ended after"
     host = f" on {last['host']}" if last.get("host") else ""
     ratio = f"{100 * slowest / middle:.0f} % of the median" if middle else "with a median of 0"
     return f"Slowest: task {last['task']}{host} {what} {shown(round(slowest))}, {ratio} ({shown(round(middle))})."

@@ -72,9 +72,9 @@ def _print_indented(console: Console, text: str) -> None:
 def _table(points: list[Point]) -> Table:
     """One curve. Cache is a column only for reads."""
     reads = any(point.cache_state is not None for point in points)
-    title = sentences.subject(points[0].op, points[0].group)
+    title, size = sentences.subject(points[0].op, points[0].group), points[0].transfer_size
     table = Table(
-        title=Text(f"{title}, {units.size(points[0].transfer_size)} transfers"),
+        title=Text(f"{title}, {units.size(size)} transfers" if size else title),
         title_justify="left",
         box=None,
         pad_edge=False,
@@ -87,7 +87,7 @@ def _table(points: list[Point]) -> Table:
     for point in points:
         cells = [
             str(point.tasks),
-            units.rate(point.median),
+            units.speed(point.median, point.metric),
             _interval(point),
             str(point.repetitions),
             *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),

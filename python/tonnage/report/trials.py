@@ -36,7 +36,7 @@ def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
     """Trials worth a look: those with stalls first, then the most typical one of each setting."""
     stalled: list[tuple[Point, str]] = []
     typical: list[tuple[Point, str]] = []
-    for point in analysis.points:
+    for point in (point for point in analysis.points if point.kind in ("stream", "files")):
         distances = [abs(value - point.median) for value in point.values]
         nearest = point.records[distances.index(min(distances))]
         stalled += [(point, record) for record in point.records if source.stalls_of(record)]
@@ -59,7 +59,7 @@ def _label(point: Point, record: str, source: Source) -> str:
     marked = f", {stalls} {'stall' if stalls == 1 else 'stalls'}" if stalls else ""
     value = point.values[point.records.index(record)]
     what = sentences.subject(point.op, point.group)
-    return f"{what}, {sentences.tasks(point.tasks)}, {units.rate(value)} ({record}{marked})"
+    return f"{what}, {sentences.tasks(point.tasks)}, {units.speed(value, point.metric)} ({record}{marked})"
 
 
 def _figures(point: Point, record: str, source: Source) -> tuple[Figure, ...]:

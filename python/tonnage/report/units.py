@@ -7,6 +7,7 @@ from math import floor, isfinite, log10
 from typing import Any
 
 from tonnage import records
+from tonnage.analysis.results import BANDWIDTH
 
 UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 MiB = 2²⁰, 1 GiB = 2³⁰ bytes"
 """Printed once on every page that shows a size or a rate."""
@@ -55,6 +56,11 @@ def operations(per_s: float | None) -> str:
         return NOT_MEASURED
     divisor, unit = scale(abs(per_s), "/s")
     return f"{significant(per_s / divisor)} {unit}"
+
+
+def speed(value: float | None, metric: str) -> str:
+    """A rate in the metric of a point or a load line: ``1.92 GB/s`` or ``12.3 k/s``."""
+    return rate(value) if metric == BANDWIDTH else operations(value)
 
 
 def headline(line: Mapping[str, Any]) -> str:

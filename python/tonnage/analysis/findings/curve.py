@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, finding, subject
-from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import duration, rate, share, some
+from tonnage.analysis.results import BANDWIDTH, Finding, Point
+from tonnage.analysis.text import duration, share, some, speed
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
@@ -37,7 +37,7 @@ def client_limited(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "client-limited",
                 subject(op, group, top.tasks),
-                f"{limit} at {rate(top.median)}",
+                f"{limit} at {speed(top.median, top)}",
                 "This is the limit of this host, not of the storage, which may carry more: measure from more nodes, "
                 "or with larger transfers.",
             )
@@ -47,7 +47,8 @@ def _generator_share(evidence: Evidence, point: Point) -> str | None:
     """Whether the generator's own time for an operation is a large part of all the time it takes."""
     cost = evidence.run.manifest.get("cost") or {}
     own_ns = cost.get("ns_per_operation")
-    if not own_ns or not point.operations_per_s:
+    # The cost is that of a transfer; what a name or a copy costs the generator is not measured.
+    if point.metric != BANDWIDTH or not own_ns or not point.operations_per_s:
         return None
     whole_ns = point.tasks * 1e9 / point.operations_per_s
     part = own_ns / whole_ns
@@ -57,6 +58,8 @@ def _generator_share(evidence: Evidence, point: Point) -> str | None:
 
 
 def _busy_processors(evidence: Evidence, point: Point) -> str | None:
+    if point.kind == "command":
+        return None  # busy processors are what a program is for
     host = evidence.run.manifest.get("host") or {}
     processors = host.get("cpus_allowed") or host.get("cpu_count")
     lines = [evidence.line(record) for record in point.records]

@@ -80,6 +80,14 @@ def subject(op: str, group: str = "", tasks: int | None = None) -> str:
     return ", ".join(parts)
 
 
+def asked_rate(setting: Line) -> tuple[int, str] | None:
+    """What an open loop was asked for, in a second, and of what (``bytes``, ``operations``); None for a closed one."""
+    for key, what in (("rate_bytes_per_s", "bytes"), ("operations_rate", "operations")):
+        if setting.get(key):
+            return setting[key], what
+    return None
+
+
 def judge(evidence: Evidence) -> list[Finding]:
     """All findings of a run, in the order of the registry."""
     return [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]

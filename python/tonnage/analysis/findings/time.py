@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
-from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, rate, share, some
+from tonnage.records import headline
 
 WARM_UP = 0.10
 """Difference between a whole trial and its steady window, in the median of a curve's trials."""
@@ -46,7 +47,7 @@ def stalls_of(events: Sequence[Line]) -> list[dict[str, Any]]:
 def warm_up(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
         windows = [evidence.steady[r] for point in points for r in point.records if r in evidence.steady]
-        ratios = [w.whole_bytes_per_s / w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s]
+        ratios = [w.whole_per_s / w.inside_per_s for w in windows if w.inside_per_s]
         if not ratios:
             continue
         difference = statistics.median(ratios) - 1
@@ -69,7 +70,7 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
         line = evidence.long.get(op)
         if line is None or not found.reached:
             continue
-        sustained = line["bandwidth_bytes_per_s"]
+        sustained = headline(line)[0] or 0
         if found.plateau > (1 + BURST) * sustained:
             lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]
             yield Finding(
@@ -85,6 +86,8 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
+        if points[0].kind in ("tail", "command"):
+            continue  # a writer and its readers are not alike, nor are copies whose number the tasks do not divide
         several = [point for point in points if point.tasks > 1]
         slowest = [found for point in several for found in _slowest(evidence, point)]
         lagging = [(number, part) for number, part in slowest if part < STRAGGLER]
@@ -103,7 +106,8 @@ def _slowest(evidence: Evidence, point: Point) -> Iterator[tuple[int, float]]:
     """Of each repetition: its slowest task, and that task's rate as a share of the median task's."""
     for record in point.records:
         rates = {
-            task["task"]: task["bytes"] / (task["end_ns"] - task["start_ns"])
+            task["task"]: task["bytes" if point.metric == BANDWIDTH else "operations"]
+            / (task["end_ns"] - task["start_ns"])
             for task in evidence.tasks.get(record, ())
             if task["end_ns"] > task["start_ns"]
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tonnage.analysis.findings.registry import Evidence, finding, subject
-from tonnage.analysis.results import Finding
+from tonnage.analysis.results import BANDWIDTH, Finding
 from tonnage.analysis.text import count, rate, share, some
 
 ABOVE_CEILING = 1.05
@@ -21,7 +21,7 @@ def trial_failed(evidence: Evidence) -> Iterator[Finding]:
         records = some([line["record"] for line in lines])
         yield Finding(
             "trial-failed",
-            phase if purpose == "measure" else f"{phase} ({purpose})",
+            phase if purpose in ("measure", phase) else f"{phase} ({purpose})",
             f"{count(len(lines), 'trial')} failed ({records}): {lines[0].get('reason') or 'no reason recorded'}",
             "Their figures are left out. Find the cause before trusting the rest: first_error says where it was.",
         )
@@ -43,6 +43,8 @@ def damaged_data(evidence: Evidence) -> Iterator[Finding]:
             if places
             else ""
         )
+        if len(places) > 1:
+            where += f"; then at {some([str(place['offset']) for place in places[1:]])}"
         yield Finding(
             "damaged-data",
             line["record"],
@@ -77,6 +79,8 @@ def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
         return
     for name, ceiling in _ceilings(evidence).items():
         for op, group, points in evidence.curves():
+            if points[0].metric != BANDWIDTH:
+                continue
             above = [point for point in points if point.median > ABOVE_CEILING * ceiling]
             if above:
                 top = max(above, key=lambda point: point.median)

@@ -1,0 +1,69 @@
+"""What a point says besides its rate, by kind of workload: parts of a mix, readers of a tail, copies of a command."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tonnage.analysis.results import Follow, Part
+from tonnage.records import Run
+from tonnage.records.latency import summarise
+
+Line = Mapping[str, Any]
+
+
+def median_latency(latencies: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Several latency summaries as one where there is no histogram to add up: the median of each quantile."""
+    if not latencies:
+        return {}
+    combined = {key: int(statistics.median(latency[key] for latency in latencies)) for key in latencies[0]}
+    combined["count"] = sum(latency["count"] for latency in latencies)
+    combined["min_ns"] = min(latency["min_ns"] for latency in latencies)
+    combined["max_ns"] = max(latency["max_ns"] for latency in latencies)
+    return combined
+
+
+def parts_of(lines: Sequence[Line]) -> tuple[Part, ...]:
+    """Rates and latencies of each kind of operation; empty where a phase does only one."""
+    elapsed_ns = sum(line["elapsed_ns"] for line in lines)
+    parts: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        for part in line.get("parts") or ():
+            parts[part["op"]].append(part)
+    return tuple(
+        Part(
+            op,
+            sum(part["bytes"] for part in found) * 1e9 / elapsed_ns,
+            sum(part["operations"] for part in found) * 1e9 / elapsed_ns,
+            median_latency([part["latency"] for part in found]),
+        )
+        for op, found in parts.items()
+    )
+
+
+def follow_of(run: Run, lines: Sequence[Line]) -> Follow | None:
+    """How readers followed the writer; None where a phase has no readers."""
+    found = [line["follow"] for line in lines if line.get("follow")]
+    if not found:
+        return None
+    return Follow(
+        readers=found[0]["readers"],
+        bandwidth_bytes_per_s=sum(follow["bytes"] for follow in found)
+        * 1e9
+        / sum(line["elapsed_ns"] for line in lines),
+        lag=_lag(run, lines) or median_latency([follow["lag"] for follow in found]),
+        max_lag_bytes=max(follow["max_lag_bytes"] for follow in found),
+        waits=sum(follow["waits"] for follow in found),
+    )
+
+
+def _lag(run: Run, lines: Sequence[Line]) -> dict[str, int] | None:
+    """Quantiles over the lag of all readers of all repetitions; None without their histograms."""
+    merged: dict[int, int] = defaultdict(int)
+    for line in lines:
+        for tag, pairs in (run.histograms(line["record"]) or {}).items():
+            for value, count in pairs if tag.startswith("lag-") else ():
+                merged[value] += count
+    return summarise(sorted(merged.items())) if merged else None
