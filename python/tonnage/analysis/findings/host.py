@@ -19,6 +19,9 @@ _ADVICE = {
     "io-uring-off": "Operations were synchronous and the queue depth had no effect: "
     "ask for kernel.io_uring_disabled=0, or use more tasks.",
     "no-fixed-buffers": "Each operation pays for mapping its buffer: raise the limit of locked memory (ulimit -l).",
+    "no-preallocation": "Space was taken while writing: a full disk shows in the middle of a trial, not at its start.",
+    "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
+    "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
 
