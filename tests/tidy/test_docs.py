@@ -87,8 +87,14 @@ def test_every_python_module_and_public_class_says_what_it_is_for() -> None:
 
 
 def test_every_finding_has_a_section_and_every_section_a_finding() -> None:
-    judged = {code for path in python_files("python/tonnage/analysis/") for code in finding_codes(read(path))}
-    noted = {code for path in rust_files() if re.search("/(storage|engine)/src/", name(path)) for code in note_codes(read(path))}
+    judges = [path for room in ("analysis", "compat") for path in python_files(f"python/tonnage/{room}/")]
+    judged = {code for path in judges for code in finding_codes(read(path))}
+    noted = {
+        code
+        for path in rust_files()
+        if re.search("/(storage|engine)/src/", name(path))
+        for code in note_codes(read(path))
+    }
     assert judged and noted, "no finding or no note was found: the scan is broken"
     sections = re.findall(r"^#{2,4} `?([a-z0-9]+(?:-[a-z0-9]+)*)`?\s*$", read(FINDINGS_PAGE), re.MULTILINE)
     assert (judged - PASSED_THROUGH) | noted == set(sections)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
+from tonnage.cli.options import COMMANDS
 from tonnage.cli.parser import build_parser
 from tonnage.errors import TonnageError
 
@@ -15,7 +17,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Parses, runs ``tonnage.cli.commands.<command>.run`` and turns errors into one line on stderr."""
     # Looking for plug-ins that we do not have takes pydantic a fifth of the whole start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    arguments = build_parser().parse_args(argv)
+    arguments = parse(argv)
     arguments.command_line = ["tonnage", *argv]
     try:
         module = import_module(f"tonnage.cli.commands.{arguments.command}")
@@ -33,6 +35,13 @@ def run_command(argv: Sequence[str]) -> int:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         return complain(f"{error.strerror or error}{where}", 1)
+
+
+def parse(argv: Sequence[str]) -> Namespace:
+    """The command and its options. A front end gets its ``words`` untouched."""
+    if argv and any(command.verbatim and command.name == argv[0] for command in COMMANDS):
+        return Namespace(command=argv[0], words=list(argv[1:]))
+    return build_parser().parse_args(argv)
 
 
 def complain(text: str, code: int) -> int:

@@ -44,6 +44,8 @@ class Command:
     options: tuple[Option, ...]
     examples: tuple[tuple[str, str], ...]
     """(command line, what it does)."""
+    verbatim: bool = False
+    """All words after its name are its own affair: a front end with a table of its own (``tonnage.compat``)."""
 
 
 def _size(text: str) -> int:
@@ -244,7 +246,30 @@ CLEAN = Command(
     (("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),),
 )
 
-COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN)
+SOB = Command(
+    "sob",
+    "sob's command lines, measured here",
+    "Takes the options of sob, the tool of the knox-epouta experiment, and prints what it printed: files written and "
+    "read one after the other by one task in the current directory, and random reads. docs/sob.md has the options.",
+    (),
+    (("tonnage sob -rw -b 8m -s 10g", "write and read a file of 10 GiB in blocks of 8 MiB"),),
+    verbatim=True,
+)
+
+COMPAT = Command(
+    "compat",
+    "put executables named after the originals into a directory",
+    "Makes small executables in DIR, named after the programs whose command lines Tonnage takes. Each hands its "
+    "arguments over as they were typed, so that old scripts run without a change. A file that this command did not "
+    "make is never replaced.",
+    (
+        Option(("action",), "what to do: install", "ACTION", choices=("install",)),
+        Option(("directory",), "where to put them; made if it is not there", "DIR", completes="directory"),
+    ),
+    (("tonnage compat install ~/bin", "from then on, scripts that call them run here"),),
+)
+
+COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, SOB, COMPAT)
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tonnage import __version__
 from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, Command, Option
+from tonnage.compat.front import page
+from tonnage.compat.fronts import FRONTS
 
 _PREFACE = (
     "Made from `python/tonnage/cli/options.py` by `python -m tonnage.cli.pages`. "
@@ -16,7 +18,8 @@ _PREFACE = (
 def pages() -> dict[str, str]:
     """Path below ``docs`` → text."""
     found = {"options.md": markdown(), "man/tonnage.1": man_overview()}
-    return found | {f"man/tonnage-{command.name}.1": man(command) for command in COMMANDS}
+    found |= {f"man/tonnage-{command.name}.1": man(command) for command in COMMANDS}
+    return found | {f"{front.name}.md": page(front) for front in FRONTS}
 
 
 def markdown() -> str:
@@ -35,14 +38,13 @@ def markdown() -> str:
             "",
             command.description,
             "",
-            "| option | meaning | default |",
-            "|---|---|---|",
+            *(["| option | meaning | default |", "|---|---|---|"] if command.options else []),
         ]
         lines += [
             f"| `{heading(option)}` | {option.help.replace('|', '&#124;')} | {option.default or ''} |"
             for option in command.options
         ]
-        lines += ["", "```sh"]
+        lines += ["", "```sh"] if command.options else ["```sh"]
         for line, meaning in command.examples:
             lines += [f"# {meaning}", line]
         lines += ["```", ""]
@@ -78,7 +80,7 @@ def man(command: Command) -> str:
         _roff(usage(command)),
         ".SH DESCRIPTION",
         _roff(command.description),
-        ".SH OPTIONS",
+        *([".SH OPTIONS"] if command.options else []),
     ]
     for option in command.options:
         lines += [".TP", rf"\fB{_roff(heading(option))}\fR", _roff(option.help_text)]
@@ -91,7 +93,7 @@ def man(command: Command) -> str:
 def usage(command: Command) -> str:
     """``tonnage probe [OPTION]... DIR``."""
     parts = ["tonnage", command.name]
-    if any(not option.positional for option in command.options):
+    if command.verbatim or any(not option.positional for option in command.options):
         parts.append("[OPTION]...")
     for option in command.options:
         if option.positional:

@@ -1,0 +1,172 @@
+"""A front end's own command line: one table of options, from which its parser, its --help and its page are made."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.campaign.units import parse_size
+from tonnage.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of the original, or one of ours."""
+
+    names: tuple[str, ...]
+    """``-b``, ``--posix.odirect``; the first one is how the value is looked up."""
+    help: str
+    value: str = ""
+    """How help calls its value. Empty: a flag, whose value is how often it was given."""
+    default: Any = None
+    parse: Callable[[str], Any] = str
+    refused: str = ""
+    """Why it cannot be done here; whoever gives it is told, and nothing runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """A program of the field whose command lines run here."""
+
+    name: str
+    summary: str
+    text: str
+    """Of its page and its help, in paragraphs: what is the same, what differs, what the original does not say."""
+    options: tuple[Option, ...]
+    examples: tuple[tuple[str, str], ...]
+    """(command line, what it does)."""
+
+
+class HelpAsked(Exception):
+    """``-h`` or ``--help`` was given."""
+
+
+def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]:
+    """First name of each option → its value; defaults filled in. As the originals read them: ``-b 4``, ``-b4``,
+    ``-b=4``, flags in one word (``-rw``, ``-vvv``), ``--long=4``, ``--long 4``; the last of equals counts.
+
+    RequestError for a word that is no option, a value that is missing or wrong, an option that is refused.
+    """
+    found: dict[str, Any] = {option.names[0]: option.default if option.value else 0 for option in front.options}
+    known = {name: option for option in front.options for name in option.names}
+    words = iter(arguments)
+    for word in words:
+        for option, text in _of_word(front, known, word):
+            if option.refused:
+                raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
+            name = option.names[0]
+            if not option.value:
+                found[name] = found[name] + 1 if text is None else _flag(front, option, text)
+                continue
+            if text is None:
+                text = next(words, None)
+            if text is None:
+                raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
+            found[name] = _value(front, option, text)
+    return found
+
+
+def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tuple[Option, str | None]]:
+    """The options that one word gives, each with the value that stands in the same word."""
+    name, equals, text = word.partition("=")
+    if name in ("-h", "--help", "-help"):
+        raise HelpAsked
+    if name in known:
+        return [(known[name], text if equals else None)]
+    if not word.startswith("-") or word.startswith("--") or len(word) < 2:
+        raise RequestError(f"{front.name} has no option {word!r}; hint: see `tonnage {front.name} --help`")
+    found: list[tuple[Option, str | None]] = []
+    for at, letter in enumerate(word[1:], 1):
+        option = known.get(f"-{letter}")
+        if option is None:
+            raise RequestError(
+                f"{front.name} has no option -{letter} (in {word!r}); hint: see `tonnage {front.name} --help`"
+            )
+        if option.value:
+            return [*found, (option, word[at + 1 :].removeprefix("=") or None)]
+        found.append((option, None))
+    return found
+
+
+def _flag(front: FrontEnd, option: Option, text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise RequestError(
+            f"{front.name} {option.names[0]}={text}: a flag takes a number; hint: write {option.names[0]}"
+        )
+    return int(text)
+
+
+def _value(front: FrontEnd, option: Option, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except RequestError as error:
+        raise RequestError(f"{front.name} {option.names[0]}: {error}") from None
+
+
+def size(text: str) -> int:
+    """Bytes of ``4k``, ``16M``, ``1g`` or ``4096``: powers of two, as in the originals."""
+    return parse_size(text)
+
+
+def number(least: int = 0) -> Callable[[str], int]:
+    """Reads a whole number from ``least`` on; ``1k`` is 1024, as in the originals."""
+
+    def parse(text: str) -> int:
+        match = re.fullmatch(r"\s*(-?[0-9]{1,18})\s*([kKmMgGtTpP]?)\s*", text)
+        value = int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ") if match else least - 1
+        if not least <= value < 2**63:
+            raise RequestError(f"{text!r} is not a whole number from {least} on; hint: write it like {max(least, 8)}")
+        return value
+
+    return parse
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Reads one of ``words``."""
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise RequestError(f"{text!r} is not known; hint: write one of {', '.join(words)}")
+        return text
+
+    return parse
+
+
+def help_text(front: FrontEnd) -> str:
+    """What ``--help`` prints."""
+    lines = [f"usage: tonnage {front.name} [OPTION]...", ""]
+    for paragraph in front.text.strip().split("\n\n"):
+        lines += [textwrap.fill(paragraph.replace("`", ""), 100), ""]
+    lines.append("options:")
+    for option in front.options:
+        head = f"  {', '.join(option.names)}{f' {option.value}' if option.value else ''}"
+        told = textwrap.wrap(_meaning(option), 70) or [""]
+        lines.append(f"{head:<30}{told[0]}" if len(head) < 29 else head)
+        lines += [" " * 30 + line for line in (told[1:] if len(head) < 29 else told)]
+    lines += ["  -h, --help                  show this text", "", "examples:"]
+    for line, meaning in front.examples:
+        lines += [f"  {line}", f"      {meaning}"]
+    return "\n".join(lines)
+
+
+def page(front: FrontEnd) -> str:
+    """Its page in ``docs``, as Markdown."""
+    lines = [f"# tonnage {front.name}", ""]
+    for paragraph in front.text.strip().split("\n\n"):
+        lines += [textwrap.fill(paragraph, 120), ""]
+    lines += ["## Options", "", "| option | meaning |", "|---|---|"]
+    for option in front.options:
+        names = ", ".join(f"`{name}{f' {option.value}' if option.value else ''}`" for name in option.names)
+        lines.append(f"| {names} | {_meaning(option).replace('|', '&#124;')} |")
+    lines += ["", "## Examples", "", "```sh"]
+    for line, meaning in front.examples:
+        lines += [f"# {meaning}", line]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+def _meaning(option: Option) -> str:
+    default = f" (default: {option.default})" if option.value and option.default not in (None, "") else ""
+    return option.help + default + (f" [refused: {option.refused}]" if option.refused else "")

@@ -1,0 +1,109 @@
+"""From sob's command line to a campaign, and from its records to sob's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.units import format_size, parse_size
+from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.shared import Finding, Voice, conclude, measure, refuse_ranks
+from tonnage.compat.sob.options import SOB
+from tonnage.errors import RequestError
+from tonnage.records.lines import COLD_SHARE
+
+MIB = 1 << 20
+_WORDS = {"write": "Wrote", "read": "Read", "random": "Random read"}
+_DURABLE_DIFFERS = 0.05
+"""Share by which the durable rate may differ from the printed one before it is told."""
+
+
+def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
+    """Exit code."""
+    try:
+        asked = parse_arguments(SOB, words)
+    except HelpAsked:
+        voice.say(help_text(SOB))
+        return 0
+    refuse_ranks("sob")
+    outcome, lines, tasks = measure("sob", campaign_of(asked), words, observer)
+    measured = [line for line in lines if line["purpose"] == "measure" and line["status"] == "ok"]
+    for line in measured:
+        voice.say(result_line(line, tasks))
+    return conclude("sob", outcome, findings(asked, measured, tasks), voice)
+
+
+def campaign_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The campaign that the options ask for. RequestError where they cannot be met."""
+    if not (asked["-w"] or asked["-r"] or asked["-R"]):
+        raise RequestError("sob was not told what to do; hint: add -w, -r, -rw or -R N")
+    if asked["-s"] is None:
+        raise RequestError("sob was not told how large a file is; hint: add -s 1g")
+    block = parse_size(asked["-b"]) if isinstance(asked["-b"], str) else asked["-b"]
+    if not block or not asked["-s"] or asked["-s"] % block:
+        whole = format_size(max(asked["-s"] // block, 1) * block) if block else "a block above 0"
+        raise RequestError(
+            f"sob -s {format_size(asked['-s'])} is not a whole number of blocks of {format_size(block)}; "
+            f"hint: use {whole}"
+        )
+    files = {
+        "kind": "stream", "tasks": 1, "transfer_size": block, "block_size": asked["-s"], "segments": asked["-n"],
+        "layout": "file-per-segment" if asked["-n"] > 1 else "file-per-task", "direct": "no", "cache": "keep",
+    }  # fmt: skip
+    workloads = []
+    if asked["-w"]:
+        workloads.append({"name": "write", "op": "write", "sync": "fsync", **files})
+    if asked["-r"]:
+        workloads.append({"name": "read", "op": "read", **files})
+    if asked["-R"]:
+        # More than there are blocks: every block once more, in another order.
+        wrap = asked["-R"] > asked["-n"] * (asked["-s"] // block)
+        random = {"access": "random", "operations": asked["-R"], "wrap": wrap}
+        workloads.append({"name": "random", "op": "read", **files, **random})
+    return {"target": ".", "on_error": "stop", "workloads": workloads}
+
+
+def result_line(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> str:
+    """``Wrote 10240.000 MB in 527.045 s for 19.429 MB/s, 1 files``; its MB is MiB."""
+    mib, seconds = line["bytes"] / MIB, timed_ns(line, tasks) / 1e9
+    rate = mib / seconds if seconds else 0.0
+    word = _WORDS[line["setting"]["workload"]]
+    return f"{word} {mib:.3f} MB in {seconds:.3f} s for {rate:.3f} MB/s, {line['setting']['segments']} files"
+
+
+def timed_ns(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
+    """What sob had in its clock: everything but the fsync, which it does not do."""
+    synced: int = sum(task["sync_ns"] for task in tasks if task["record"] == line["record"])
+    elapsed: int = line["elapsed_ns"]
+    return elapsed - synced
+
+
+def findings(
+    asked: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """What sob's lines do not tell."""
+    for line in lines:
+        word, timed = _WORDS[line["setting"]["workload"]], timed_ns(line, tasks)
+        durable_ns = line["elapsed_ns"]
+        if timed < (1 - _DURABLE_DIFFERS) * durable_ns:
+            rate = line["bytes"] / MIB * 1e9 / durable_ns
+            yield Finding(
+                "not-durable",
+                f"{word}: the data is on the device only after {durable_ns / 1e9:.3f} s, fsync included: "
+                f"{rate:.3f} MiB/s; quote this one",
+            )
+        share = (line["cache"] or {}).get("device_share")
+        if share is not None and share < COLD_SHARE:
+            yield Finding(
+                "cache-read",
+                f"{word}: {share:.0%} of its bytes came from a device, the rest from the page cache; "
+                "it is no speed of the storage: use files larger than the memory",
+            )
+    for line in lines[:1]:
+        word, rate = _WORDS[line["setting"]["workload"]], line["bytes"] / timed_ns(line, tasks) * 1e3
+        yield Finding(
+            "mb-is-mib", f"an MB is 1048576 bytes here, as in sob; {word}: {rate:.3f} MB/s of 1000000 bytes each"
+        )
+    if asked["-o"]:
+        yield Finding("one-directory", f"-o {asked['-o']}: all files were in one directory")

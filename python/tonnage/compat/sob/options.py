@@ -1,0 +1,41 @@
+"""The options of sob."""
+
+from __future__ import annotations
+
+from tonnage.compat.front import FrontEnd, Option, number, size
+
+SOB = FrontEnd(
+    "sob",
+    "sob's command lines, measured here",
+    """
+`tonnage sob` takes the command lines of sob, the tool with which the knox-epouta experiment measured NFS, and prints
+its lines. One task works in the current directory: in a marked scratch directory there, which is removed at the end,
+also after Ctrl-C. The run is kept as any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says);
+its place is told on stderr.
+
+Files are written one after the other, each opened, written in blocks and closed before the next one, then read in the
+same order. What is printed is what sob timed: opening, writing or reading, closing. Nothing that makes the data durable
+is in it. The fsync of all files comes after that, and the rate with it is told on stderr where it differs by more than
+5 %, as is the share of a read that came from a device, and what sob's MB is: 1,048,576 bytes. Files that are read and
+were not asked to be written are laid out first, untimed.
+
+sob's own page is gone; what is left of it are the experiment's words. There, `-R N` reads random files among those
+written, N times: here, N blocks at random places of all files, none twice until all were read, each file opened for its
+block. The experiment never showed a line for that phase; here it has one, `Random read …`. `-o N` spreads files out in
+directories, N in each: here all files are in one directory, and a finding says so.
+""",
+    (
+        Option(("-w",), "write the files"),
+        Option(("-r",), "read the files, one after the other"),
+        Option(("-R",), "read so many blocks at random places of all files", "N", parse=number(1)),
+        Option(("-b",), "bytes of a block, of one write or read", "BLOCK", "64k", parse=size),
+        Option(("-s",), "bytes of a file; a whole number of blocks", "SIZE", parse=size),
+        Option(("-n",), "number of files", "FILES", 1, parse=number(1)),
+        Option(("-o",), "files in a directory", "N", parse=number(1)),
+    ),
+    (
+        ("tonnage sob -rw -b 8m -s 10g", "write a file of 10 GiB in blocks of 8 MiB, and read it"),
+        ("tonnage sob -w -b 64k -s 1m -n 500", "write 500 files of 1 MiB"),
+        ("tonnage sob -w -R 5000 -n 50 -s 128m -b 64k", "write 50 files, then read 5000 blocks anywhere in them"),
+    ),
+)
