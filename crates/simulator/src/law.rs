@@ -30,10 +30,10 @@ impl ModelSpec {
         share * (1.0 - self.decline).powf((n - knee).max(0.0))
     }
 
-    /// Mean latency in nanoseconds of an operation among `concurrency` in flight, where all of them together would
-    /// move `plateau` bytes per second at best (Little's law on a closed system).
-    pub(crate) fn latency_ns(&self, concurrency: u64, transfer_size: u64, plateau: f64) -> f64 {
-        concurrency as f64 * transfer_size as f64 * 1e9 / (self.share(concurrency) * plateau)
+    /// Mean latency in nanoseconds of an operation among `concurrency` in flight, which would cost the device a second
+    /// at its plateau (Little's law on a closed system).
+    pub(crate) fn crowd_ns(&self, concurrency: u64) -> f64 {
+        concurrency as f64 * 1e9 / self.share(concurrency)
     }
 }
 

@@ -6,14 +6,20 @@
 
 mod burst;
 mod chance;
-mod files;
+mod command;
 mod law;
 mod model;
-mod pace;
+mod open_files;
+mod pages;
+mod quota;
 mod race;
+mod runner;
 mod sampler;
 mod simulator;
+mod speed;
 mod stalls;
+mod stream;
+mod tail;
 
 pub use model::{ModelError, ModelSpec, Shape};
 pub use simulator::{Simulator, SimulatorError};

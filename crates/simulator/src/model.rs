@@ -23,7 +23,15 @@
 //! | `stall-every` | `stall_every_ns` | ns | 0 | mean time between lock stalls (exponential); 0: none |
 //! | `stall` | `stall_ns` | ns | 0 | length of a stall, in which no task completes anything |
 //! | `fault-every` | `fault_every` | operations | 0 | every so many operations one fails with EIO; 0: none |
+//! | `damage-every` | `damage_every` | reads | 0 | of so many reads whose bytes are checked one is damaged; 0: none |
 //! | `full-after` | `full_after_bytes` | B | none | a write that would keep more than this fails with ENOSPC |
+//! | `names` | `names_per_s` | 1/s | 20 000 | plateau of creations of empty files; other operations on names cost what `law.rs` says of them |
+//! | `lock-every` | `lock_every_ns` | ns | 0 | mean time between the moments in which one reader of a `tail` takes the writer's lock (exponential); 0: never |
+//! | `lock` | `lock_ns` | ns | 0 | how long the writer then stands still |
+//! | `reader-cost` | `reader_cost` | fraction | 0 | share of the writer's speed that each reader of a `tail` takes, compounding |
+//! | `copy` | `copy_bytes` | B | 10⁹ | what a copy of a `command` moves through the device |
+//! | `copy-cpu` | `copy_cpu_ns` | ns | 0 | processor time of a copy, spread evenly over its bytes |
+//! | `cpus` | `cpus` | processors | 4 | what all copies share |
 //! | `seed` | `seed` | integer | 0 | where all chance comes from, with the record's name and the phase's seed |
 
 use serde::{Deserialize, Serialize};
@@ -71,7 +79,15 @@ pub struct ModelSpec {
     pub stall_every_ns: u64,
     pub stall_ns: u64,
     pub fault_every: u64,
+    pub damage_every: u64,
     pub full_after_bytes: Option<u64>,
+    pub names_per_s: u64,
+    pub lock_every_ns: u64,
+    pub lock_ns: u64,
+    pub reader_cost: f64,
+    pub copy_bytes: u64,
+    pub copy_cpu_ns: u64,
+    pub cpus: u32,
     pub seed: u64,
 }
 
@@ -99,7 +115,15 @@ impl Default for ModelSpec {
             stall_every_ns: 0,
             stall_ns: 0,
             fault_every: 0,
+            damage_every: 0,
             full_after_bytes: None,
+            names_per_s: 20_000,
+            lock_every_ns: 0,
+            lock_ns: 0,
+            reader_cost: 0.0,
+            copy_bytes: 1_000_000_000,
+            copy_cpu_ns: 0,
+            cpus: 4,
             seed: 0,
         }
     }
@@ -127,6 +151,9 @@ impl ModelSpec {
             ("operations_per_s", self.operations_per_s.unwrap_or(1) as f64),
             ("cache_bytes_per_s", self.cache_bytes_per_s as f64),
             ("burst_bytes_per_s", self.burst_bytes_per_s as f64),
+            ("names_per_s", self.names_per_s as f64),
+            ("cpus", f64::from(self.cpus)),
+            ("copy_bytes or copy_cpu_ns", self.copy_bytes.max(self.copy_cpu_ns) as f64),
         ];
         for (key, value) in rates {
             require(key, value, value >= 1.0, "at least 1")?;
@@ -135,6 +162,7 @@ impl ModelSpec {
             require(key, value, (0.0..=3.0).contains(&value), "a fraction from 0 to 3 (20 % is 0.2)")?;
         }
         require("outliers", self.outliers, (0.0..=1.0).contains(&self.outliers), "a fraction from 0 to 1")?;
+        require("reader_cost", self.reader_cost, (0.0..1.0).contains(&self.reader_cost), "a fraction from 0 to below 1")?;
         require("decline", self.decline, (0.0..1.0).contains(&self.decline), "a fraction from 0 to below 1")?;
         require("drift", self.drift, self.drift > -1.0 && self.drift <= 1.0, "a fraction above -1, at most 1")?;
         require("straggler", self.straggler, (1.0..=1e6).contains(&self.straggler), "a factor from 1 to 1000000")

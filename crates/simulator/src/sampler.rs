@@ -80,6 +80,11 @@ impl Sampler {
         self.heat[bucket_of(latency_ns)] += 1;
     }
 
+    /// The task had nothing in flight until now: its silence ends here.
+    pub fn wake(&mut self, index: usize, now_ns: u64) {
+        self.watched[index].progress_ns = now_ns;
+    }
+
     /// Ends the intervals that are over at `now_ns`. A very long silence is one row of zeros, not a million.
     #[cold]
     pub fn advance_to(&mut self, now_ns: u64) -> Result<(), FileError> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use tonnage_records::{CacheFacts, FileError, PhaseFiles, PhaseResult, VerifyResult};
-use tonnage_workload::{CachePolicy, Op, PhaseSpec, SpecError, Stream, Work};
+use tonnage_records::{CacheFacts, CopyResult, FileError, FollowResult, Part, PhaseFiles, PhaseResult};
+use tonnage_workload::{PhaseSpec, SpecError, Work};
 
 use crate::burst::Burst;
-use crate::files::Files;
 use crate::model::{ModelError, ModelSpec};
-use crate::race::{self, Finish};
+use crate::pages::Pages;
+use crate::race::{Counters, Finish};
+use crate::{command, stream, tail};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
 #[derive(Debug, Error)]
@@ -43,10 +44,31 @@ pub enum SimulatorError {
 pub struct Simulator {
     model: ModelSpec,
     now_ns: u64,
-    files: Files,
-    burst: Burst,
-    /// Started so far, for `fault_every`.
-    operations: u64,
+    state: State,
+}
+
+/// What the storage holds between phases.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub pages: Pages,
+    pub burst: Burst,
+    pub counters: Counters,
+}
+
+/// What one kind of workload adds to what every phase leaves behind.
+pub(crate) struct Outcome {
+    pub finish: Finish,
+    pub cache: Option<CacheFacts>,
+    pub parts: Vec<Part>,
+    pub follow: Option<FollowResult>,
+    pub copies: Vec<CopyResult>,
+}
+
+impl Outcome {
+    /// Nothing more than `finish`.
+    pub const fn of(finish: Finish) -> Self {
+        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new() }
+    }
 }
 
 impl Simulator {
@@ -54,7 +76,8 @@ impl Simulator {
     pub fn new(model: ModelSpec) -> Result<Self, SimulatorError> {
         model.check()?;
         let burst = Burst::new(model.burst_bytes);
-        Ok(Self { model, now_ns: 0, files: Files::default(), burst, operations: 0 })
+        let state = State { pages: Pages::default(), burst, counters: Counters::default() };
+        Ok(Self { model, now_ns: 0, state })
     }
 
     /// The virtual clock, in nanoseconds.
@@ -71,93 +94,43 @@ impl Simulator {
     /// Bytes of a file; `None` if it was never written.
     #[must_use]
     pub fn length(&self, file: u32) -> Option<u64> {
-        self.files.by_number.get(&file).map(|file| file.length)
+        self.state.pages.by_number.get(&file).map(|file| file.length)
     }
 
     /// Removes all files. The burst buffer keeps what it has still to drain.
     pub fn clear(&mut self) {
-        self.files = Files::default();
+        self.state.pages = Pages::default();
     }
 
     /// Runs a phase from its start line to its end; the virtual clock then stands at its end. With `files`, series and
     /// histograms are kept there.
     pub fn run(&mut self, spec: &PhaseSpec, files: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
-        let Work::Stream(stream) = &spec.work else { return Err(SimulatorError::Unknown) };
-        let mut numbers: Vec<u32> =
-            (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(|task| stream.geometry.file(task)).collect();
-        numbers.dedup();
-        if stream.op == Op::Read {
-            self.require_length(spec.tasks.total, stream, &numbers)?;
-            if stream.cache == CachePolicy::Drop {
-                self.files.drop_cached(&numbers);
-            }
-        }
-        self.burst.drain(self.now_ns, self.model.plateau_bytes_per_s as f64);
-        let examined_bytes = self.files.sum(&numbers, |file| file.length);
-        let cached_before_bytes = self.files.sum(&numbers, |file| file.cached);
-        let storage = race::Storage {
-            files: &self.files,
-            burst: &mut self.burst,
-            operations: &mut self.operations,
-            refills: examined_bytes <= self.model.cache_bytes,
+        let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
+        let Outcome { finish, cache, parts, follow, copies } = match &spec.work {
+            Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, files)?,
+            Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, files)?,
+            Work::Command(command) => command::run(model, state, spec, command, now_ns, files)?,
+            Work::Files(_) => return Err(SimulatorError::Unknown),
         };
-        let finish = race::run(&self.model, spec, stream, self.now_ns, storage, files)?;
         self.now_ns = finish.end_ns;
-        self.remember(&finish);
-        let (cache, verify) = if stream.op == Op::Read {
-            let cache = CacheFacts {
-                cached_before_bytes: Some(cached_before_bytes),
-                examined_bytes: Some(examined_bytes),
-                device_bytes: Some(finish.device_bytes),
-                hole_bytes: Some(0),
-            };
-            let checked_bytes = finish.tasks.iter().map(|task| task.bytes).sum();
-            (Some(cache), stream.verify.then(|| VerifyResult { checked_bytes, ..VerifyResult::default() }))
-        } else {
-            (None, None)
-        };
         Ok(PhaseResult {
             stop_reason: finish.stop_reason,
             tasks: finish.tasks,
             latency: finish.latency,
-            cpu_user_ns: 0,
+            cpu_user_ns: copies.iter().map(|copy| copy.cpu_user_ns).sum(),
             cpu_system_ns: 0,
             direct: self.model.direct,
             cache,
-            verify,
+            verify: spec.work.verifies().then_some(finish.verify),
             first_error: finish.first_error,
             facts: BTreeMap::from([("simulated".to_owned(), true)]),
             notes: Vec::new(),
             events: finish.events,
-            parts: Vec::new(),
-            follow: None,
-            copies: Vec::new(),
+            parts,
+            follow,
+            copies,
         })
-    }
-
-    fn require_length(&self, tasks: u32, stream: &Stream, numbers: &[u32]) -> Result<(), SimulatorError> {
-        let needed = stream.geometry.file_bytes(tasks);
-        for &file in numbers {
-            let actual = self.length(file).unwrap_or(0);
-            if actual < needed {
-                return Err(SimulatorError::TooShort { file, needed, actual });
-            }
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self, finish: &Finish) {
-        let mut touched = BTreeMap::new();
-        for file in &finish.files {
-            let state = self.files.by_number.entry(file.number).or_default();
-            state.length = file.length;
-            state.allocated = file.allocated;
-            touched.insert(file.number, file.touched);
-        }
-        if !self.model.direct {
-            self.files.keep_cached(&touched, self.model.cache_bytes);
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 use std::fs;
 
 use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
-use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Pace, TaskRange};
+use tonnage_workload::{Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, Stream, TaskRange};
 
 use super::*;
 use crate::model::Shape;
@@ -129,7 +129,7 @@ fn outliers_are_three_times_slower_at_their_share() {
 #[test]
 fn jitter_keeps_the_mean_latency() {
     let model = ModelSpec { jitter: 0.5, ..ModelSpec::default() };
-    let expected = model.latency_ns(8, MIB, 2e9);
+    let expected = model.crowd_ns(8) * MIB as f64 / 2e9;
     let latency = run(model, &phase(Op::Write, 8, 20, "0000-write")).latency;
     assert!(near(latency.mean_ns as f64, expected, 0.01), "{latency:?}");
     assert!(latency.p50_ns < latency.mean_ns);

@@ -14,10 +14,10 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// None at all where `every_ns` or `length_ns` is 0.
-    pub fn new(every_ns: u64, length_ns: u64, chance: Chance, phase_start_ns: u64) -> Self {
-        let mut stalls = Self { mean_gap_ns: every_ns as f64, length_ns, chance, starts: VecDeque::new() };
-        if every_ns == 0 || length_ns == 0 {
+    /// None at all where `every_ns` (the mean time between two) or `length_ns` is 0.
+    pub fn new(every_ns: f64, length_ns: u64, chance: Chance, phase_start_ns: u64) -> Self {
+        let mut stalls = Self { mean_gap_ns: every_ns, length_ns, chance, starts: VecDeque::new() };
+        if every_ns == 0.0 || length_ns == 0 {
             stalls.starts.push_back(u64::MAX);
         } else {
             stalls.draw(phase_start_ns);
@@ -28,31 +28,45 @@ impl Stalls {
     /// When an operation that begins now and takes `service_ns` ends. `now_ns` never goes back between calls.
     #[inline]
     pub fn end_of(&mut self, now_ns: u64, service_ns: u64) -> u64 {
+        let end = now_ns.saturating_add(service_ns);
+        if end > self.starts[0] { self.delayed(now_ns, service_ns) } else { end }
+    }
+
+    #[cold]
+    fn delayed(&mut self, now_ns: u64, service_ns: u64) -> u64 {
+        while self.starts[0].saturating_add(self.length_ns) <= now_ns {
+            self.at(1);
+            self.starts.pop_front();
+        }
         let mut end = now_ns.saturating_add(service_ns);
-        if end > self.starts[0] {
-            end = self.delayed(now_ns, end);
+        let mut index = 0;
+        while end > self.at(index) {
+            // What begins inside a stall waits for the rest of it only.
+            let gone_ns = now_ns.saturating_sub(self.starts[index]);
+            end = end.saturating_add(self.length_ns - gone_ns);
+            index += 1;
         }
         end
     }
 
-    #[cold]
-    fn delayed(&mut self, now_ns: u64, mut end: u64) -> u64 {
-        while self.starts[0] < now_ns {
-            let past = self.starts[0];
-            if self.starts.len() == 1 {
-                self.draw(past + self.length_ns);
-            }
-            self.starts.pop_front();
-        }
-        let mut index = 0;
-        while end > self.starts[index] {
-            end = end.saturating_add(self.length_ns);
+    /// How much of the time between two moments was no stall.
+    pub fn moving_ns(&mut self, from_ns: u64, to_ns: u64) -> u64 {
+        let (mut moving_ns, mut index) = (to_ns - from_ns, 0);
+        while self.starts[index] < to_ns {
+            let end_ns = self.starts[index] + self.length_ns;
+            moving_ns -= end_ns.min(to_ns).saturating_sub(self.starts[index].max(from_ns));
             index += 1;
-            if index == self.starts.len() {
-                self.draw(self.starts[index - 1] + self.length_ns);
-            }
+            self.at(index);
         }
-        end
+        moving_ns
+    }
+
+    /// Start of the stall with this number among those that are kept.
+    fn at(&mut self, index: usize) -> u64 {
+        while self.starts.len() <= index {
+            self.draw(self.starts[self.starts.len() - 1] + self.length_ns);
+        }
+        self.starts[index]
     }
 
     fn draw(&mut self, after_ns: u64) {

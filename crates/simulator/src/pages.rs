@@ -34,12 +34,12 @@ pub(crate) fn is_cached(file: u32, offset: u64, share: f64) -> bool {
 
 /// All files of a storage.
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct Pages {
     pub by_number: BTreeMap<u32, FileState>,
     phase: u64,
 }
 
-impl Files {
+impl Pages {
     /// Bytes that take space, over all files.
     pub fn allocated(&self) -> u64 {
         self.by_number.values().map(|file| file.allocated).sum()
@@ -69,6 +69,11 @@ impl Files {
                 file.used = self.phase;
             }
         }
+        self.shrink(capacity);
+    }
+
+    /// Leaves at most `capacity` bytes in the cache: files used longest ago lose theirs first.
+    pub fn shrink(&mut self, capacity: u64) {
         let mut files: Vec<&mut FileState> = self.by_number.values_mut().collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.used));
         let mut room = capacity;

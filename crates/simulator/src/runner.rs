@@ -1,0 +1,68 @@
+//! What one task counts.
+
+use tonnage_records::{LatencyRecorder, Role, TaskResult};
+
+/// A task of a simulated phase.
+pub(crate) struct Runner {
+    pub number: u32,
+    pub role: Role,
+    /// How much longer its operations take.
+    pub slowness: f64,
+    pub recorder: LatencyRecorder,
+    pub bytes: u64,
+    pub operations: u64,
+    pub errors: u64,
+    pub damaged_operations: u64,
+    pub checked_bytes: u64,
+    pub timed_out: bool,
+    pub wrapped: bool,
+    /// Operations and bytes that it had done when the time was up, if it went on to wear out.
+    pub stonewall: Option<(u64, u64)>,
+    /// When its last operation ended.
+    pub end_ns: u64,
+    /// What it took after that to make its data durable.
+    pub sync_ns: u64,
+}
+
+impl Runner {
+    pub fn new(number: u32, slowness: f64, start_ns: u64) -> Self {
+        Self {
+            number,
+            role: Role::Work,
+            slowness,
+            recorder: LatencyRecorder::new(),
+            bytes: 0,
+            operations: 0,
+            errors: 0,
+            damaged_operations: 0,
+            checked_bytes: 0,
+            timed_out: false,
+            wrapped: false,
+            stonewall: None,
+            end_ns: start_ns,
+            sync_ns: 0,
+        }
+    }
+
+    /// Its part of the result of a phase that began at `start_ns`.
+    pub fn result(&self, start_ns: u64) -> TaskResult {
+        TaskResult {
+            task: self.number,
+            role: self.role,
+            start_ns,
+            end_ns: self.end_ns + self.sync_ns,
+            open_ns: 0,
+            transfer_ns: self.end_ns - start_ns,
+            sync_ns: self.sync_ns,
+            close_ns: 0,
+            bytes: self.bytes,
+            operations: self.operations,
+            errors: self.errors,
+            damaged_operations: self.damaged_operations,
+            wrapped: self.wrapped,
+            stonewall_operations: self.stonewall.map(|(operations, _)| operations),
+            stonewall_bytes: self.stonewall.map(|(_, bytes)| bytes),
+            latency: self.recorder.summary(),
+        }
+    }
+}

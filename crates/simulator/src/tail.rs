@@ -1,0 +1,268 @@
+//! `tail` in virtual time: one writer, readers that follow it, and the locks that they take from it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles, Role};
+use tonnage_workload::{Durability, Follow, Limit, Op, PhaseSpec, Tail, Waiting};
+
+use crate::chance::Chance;
+use crate::model::ModelSpec;
+use crate::open_files::OpenFiles;
+use crate::quota::Quota;
+use crate::race::{EIO, ENOSPC, Play, Race};
+use crate::simulator::{Outcome, SimulatorError, State};
+use crate::stalls::Stalls;
+
+/// The one file.
+const FILE: u32 = 0;
+
+/// The writer's place in the file, in transfers.
+struct Writer {
+    quota: Quota,
+    begun: bool,
+    flying: bool,
+    ended: bool,
+    from_ns: u64,
+    errno: i32,
+    /// When it does something next.
+    due_ns: u64,
+    written: u64,
+    /// When each transfer was written that some reader has still to read; the first is number `first_kept`.
+    ends_ns: VecDeque<u64>,
+    first_kept: u64,
+}
+
+/// A reader's place in the file, in transfers.
+struct Reader {
+    next: u64,
+    flying: bool,
+    waited: bool,
+    from_ns: u64,
+    errno: i32,
+}
+
+struct TailPlay<'a> {
+    tail: &'a Tail,
+    writer: Writer,
+    readers: Vec<Reader>,
+    /// From one transfer of a reader to its next.
+    stride: u64,
+    files: OpenFiles,
+    locks: Stalls,
+    /// Seconds of the device that a transfer costs.
+    write_s: f64,
+    read_s: f64,
+    cache_bytes: u64,
+    lag: LatencyRecorder,
+    most_behind: u64,
+    waits: u64,
+}
+
+/// Runs a writer and its readers, starting at `start_ns`.
+pub(crate) fn run(
+    model: &ModelSpec,
+    state: &mut State,
+    spec: &PhaseSpec,
+    tail: &Tail,
+    start_ns: u64,
+    files: Option<PhaseFiles>,
+) -> Result<Outcome, SimulatorError> {
+    let readers = spec.tasks.total - 1;
+    let State { pages, counters, .. } = state;
+    let mut race = Race::new(model, spec, start_ns, counters, files);
+    race.runners.iter_mut().skip(1).for_each(|runner| runner.role = Role::Follow);
+    let mut open = OpenFiles::new(pages.allocated(), model.full_after_bytes);
+    open.open(FILE, pages, false);
+    let cache_bytes = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
+    let mut play = TailPlay::new(&race, tail, open, cache_bytes);
+    race.run(1 + readers as usize, &mut play)?;
+    if tail.durability != Durability::None {
+        race.sync_at_end(0);
+    }
+    let follow = (readers > 0).then(|| FollowResult {
+        readers,
+        bytes: race.runners.iter().skip(1).map(|runner| runner.bytes).sum(),
+        lag: play.lag.summary(),
+        max_lag_bytes: play.most_behind * tail.transfer_size,
+        waits: play.waits,
+    });
+    let touched: BTreeMap<u32, u64> = play.files.close(pages);
+    pages.keep_cached(&touched, cache_bytes);
+    Ok(Outcome { follow, ..Outcome::of(race.finish()?) })
+}
+
+impl Play for TailPlay<'_> {
+    fn step(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64> {
+        if lane == 0 { self.step_writer(race, now_ns) } else { self.step_reader(race, lane, now_ns) }
+    }
+}
+
+impl<'a> TailPlay<'a> {
+    fn new(race: &Race, tail: &'a Tail, files: OpenFiles, cache_bytes: u64) -> Self {
+        let (model, spec) = (race.model, race.spec);
+        let readers = u64::from(spec.tasks.total) - 1;
+        let size = tail.transfer_size;
+        // A file grows once: there is nothing to begin again, and nobody to wait for.
+        let limit = Limit { wrap: false, min_time_ns: 0, wear_out: false, ..spec.limit };
+        let schedule = spec.pace.schedule(size, 0, 1);
+        let chance = Chance::new(model.seed ^ 0x006c_6f63_6b73, &spec.record, spec.seed);
+        // Conflicts of independent readers add up, and the sum of such processes is one of their kind.
+        let every_ns = if readers == 0 { 0.0 } else { model.lock_every_ns as f64 / readers as f64 };
+        let dealt = tail.follow == Follow::Share;
+        let slowed = (1.0 - model.reader_cost).powf(readers as f64);
+        let reader = |number: u64| Reader {
+            next: if dealt { number } else { 0 },
+            flying: false,
+            waited: false,
+            from_ns: race.start_ns,
+            errno: 0,
+        };
+        Self {
+            tail,
+            writer: Writer {
+                quota: Quota::new(limit, tail.file_bytes / size, spec.pace, schedule, race.start_ns),
+                begun: false,
+                flying: false,
+                ended: false,
+                from_ns: race.start_ns,
+                errno: 0,
+                due_ns: race.start_ns,
+                written: 0,
+                ends_ns: VecDeque::new(),
+                first_kept: 0,
+            },
+            readers: (0..readers).map(reader).collect(),
+            stride: if dealt { readers } else { 1 },
+            files,
+            locks: Stalls::new(every_ns, model.lock_ns, chance, race.start_ns),
+            write_s: size as f64 / model.plateau(Op::Write, size) / slowed,
+            read_s: size as f64 / model.plateau(Op::Read, size),
+            cache_bytes,
+            lag: LatencyRecorder::new(),
+            most_behind: 0,
+            waits: 0,
+        }
+    }
+
+    fn step_writer(&mut self, race: &mut Race, now_ns: u64) -> Option<u64> {
+        if self.writer.flying {
+            self.writer.flying = false;
+            self.finish_write(race, now_ns);
+        }
+        let due_ns = self.next_write(race, now_ns);
+        self.writer.ended = due_ns.is_none();
+        self.writer.due_ns = due_ns.unwrap_or(now_ns);
+        due_ns
+    }
+
+    /// Starts the writer's next operation, or waits for its time; `None` at the end.
+    fn next_write(&mut self, race: &mut Race, now_ns: u64) -> Option<u64> {
+        let writer = &mut self.writer;
+        if !writer.begun {
+            if !race.may_begin(0) || !writer.quota.take(now_ns) {
+                return None;
+            }
+            writer.from_ns = writer.quota.due_ns().unwrap_or_else(|| writer.quota.after_thinking_ns(now_ns));
+            writer.begun = true;
+            if writer.from_ns > now_ns {
+                let start_ns = writer.from_ns;
+                return race.may_begin_at(0, start_ns).then_some(start_ns);
+            }
+        } else if !race.may_begin(0) {
+            return None;
+        } else {
+            race.wake(0, now_ns);
+        }
+        (writer.begun, writer.flying) = (false, true);
+        let sync_ns = if self.tail.durability == Durability::FsyncEach { race.model.fsync_ns as f64 } else { 0.0 };
+        // It is one operation in flight, however many read: what they take is the model's `reader_cost`.
+        let mean_ns = race.speed.device_ns_among(1, self.write_s, now_ns) + sync_ns;
+        let end_ns = race.end_of(0, now_ns, mean_ns);
+        let (offset, size) = (writer.written * self.tail.transfer_size, self.tail.transfer_size);
+        writer.errno = match () {
+            () if race.draws_fault() => EIO,
+            () if !self.files.write(0, offset, size, true) => ENOSPC,
+            () => 0,
+        };
+        Some(self.locks.end_of(now_ns, end_ns - now_ns))
+    }
+
+    fn finish_write(&mut self, race: &mut Race, now_ns: u64) {
+        race.arrive(0, now_ns);
+        let (writer, size) = (&mut self.writer, self.tail.transfer_size);
+        if writer.errno != 0 {
+            race.fail(0, (FILE, writer.written * size), "write", writer.errno);
+            return;
+        }
+        race.record(0, now_ns, now_ns - writer.from_ns, size);
+        self.files.files[0].touched += size;
+        writer.written += 1;
+        if self.readers.is_empty() {
+            return;
+        }
+        writer.ends_ns.push_back(now_ns);
+        let slowest = self.readers.iter().map(|reader| reader.next).min().unwrap_or(writer.written);
+        while writer.first_kept < slowest.min(writer.written) {
+            writer.ends_ns.pop_front();
+            writer.first_kept += 1;
+        }
+        for reader in &self.readers {
+            let unread = writer.written.saturating_sub(reader.next).div_ceil(self.stride);
+            self.most_behind = self.most_behind.max(unread);
+        }
+    }
+
+    fn step_reader(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64> {
+        if self.readers[lane - 1].flying {
+            self.finish_read(race, lane, now_ns);
+        }
+        let reader = &mut self.readers[lane - 1];
+        if race.is_stopping() {
+            return None;
+        }
+        if reader.next < self.writer.written {
+            return Some(self.begin_read(race, lane, now_ns));
+        }
+        if self.writer.ended {
+            return None;
+        }
+        reader.waited = true;
+        self.waits += 1;
+        Some(match self.tail.waiting {
+            Waiting::Poll => now_ns + self.tail.poll_ns,
+            Waiting::Notify => self.writer.due_ns,
+        })
+    }
+
+    fn begin_read(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> u64 {
+        let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
+        if std::mem::take(&mut reader.waited) {
+            race.wake(lane, now_ns);
+        }
+        race.board(1);
+        // The cache holds the end of the file.
+        let recent = (self.writer.written - reader.next) * size <= self.cache_bytes;
+        let mean_ns = if recent { race.speed.cache_ns(size) } else { race.speed.device_ns(self.read_s, now_ns) };
+        (reader.flying, reader.from_ns) = (true, now_ns);
+        reader.errno = if race.draws_fault() { EIO } else { 0 };
+        race.end_of(lane, now_ns, mean_ns)
+    }
+
+    fn finish_read(&mut self, race: &mut Race, lane: usize, now_ns: u64) {
+        let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
+        reader.flying = false;
+        race.alight();
+        race.runners[lane].end_ns = now_ns;
+        let offset = reader.next * size;
+        if reader.errno != 0 {
+            race.fail(lane, (FILE, offset), "read", reader.errno);
+            return;
+        }
+        race.record(lane, now_ns, now_ns - reader.from_ns, size);
+        if self.tail.verify {
+            race.verify(lane, FILE, offset, size);
+        }
+        self.lag.record(now_ns - self.writer.ends_ns[(reader.next - self.writer.first_kept) as usize]);
+        reader.next += self.stride;
+    }
+}
