@@ -19,7 +19,8 @@ use crate::usage::Usage;
 
 /// A task that completed nothing for this long has stalled…
 const STALL_NS: u64 = 1_000_000_000;
-/// …unless its operations usually take that long: at least this many mean latencies.
+/// …unless its operations usually take that long: at least this many mean latencies, or mean times between two of them
+/// where those are shorter (in an open loop the waiting behind one stall would hide the next).
 const STALL_LATENCIES: u64 = 8;
 /// What "now" means in the live figures.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -213,7 +214,7 @@ impl Sampler {
     fn watch(&mut self, index: usize, reading: &Reading, now: u64) {
         let watched = &mut self.watched[index];
         if reading.operations > watched.last.operations {
-            watched.stall_until(now, self.first_task + index as u32, &mut self.events);
+            watched.stall_until(now, self.opened_ns, self.first_task + index as u32, &mut self.events);
             watched.progress_ns = now;
         } else if !self.boards[index].is_transferring() {
             // Opening, fsync and close are no operations; their time is told apart in the task's record.
@@ -259,9 +260,11 @@ impl Sampler {
 
 impl Watched {
     /// The task made progress again: was what lies behind it a stall?
-    fn stall_until(&self, now: u64, task: u32, events: &mut Vec<Event>) {
+    fn stall_until(&self, now: u64, opened_ns: u64, task: u32, events: &mut Vec<Event>) {
         let duration_ns = now - self.progress_ns;
-        let mean_ns = self.last.latency_sum_ns.checked_div(self.last.operations).unwrap_or(0);
+        let latency_ns = self.last.latency_sum_ns.checked_div(self.last.operations).unwrap_or(0);
+        let between_ns = (self.progress_ns - opened_ns).checked_div(self.last.operations).unwrap_or(0);
+        let mean_ns = latency_ns.min(between_ns);
         if duration_ns >= STALL_NS && duration_ns >= STALL_LATENCIES * mean_ns {
             let event =
                 Event { time_ns: self.progress_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(duration_ns) };

@@ -119,7 +119,7 @@ impl Crew<'_> {
         let next = self.tasks.iter().enumerate().filter_map(waiting).min_by_key(|(_, start_ns)| *start_ns);
         if let Some((task, ends_at)) = first {
             let left_ns = ((ends_at - self.progress).max(0.0) * self.copy_ns(race)).round() as u64;
-            let end_ns = race.stalls.end_of(self.at_ns, left_ns.max(1));
+            let end_ns = race.stalls.end_of(self.at_ns, left_ns);
             if next.is_none_or(|(_, start_ns)| end_ns <= start_ns) {
                 return Some((task, end_ns));
             }

@@ -20,6 +20,8 @@ mod speed;
 mod stalls;
 mod stream;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use model::{ModelError, ModelSpec, Shape};
 pub use simulator::{Simulator, SimulatorError};

@@ -3,7 +3,7 @@
 use tonnage_records::{BUCKETS, Event, FileError, LatencyRecorder, PhaseFiles, SeriesRow, bucket_of};
 
 /// A task that completed nothing for this long has stalled, unless its operations usually take that long: at least
-/// this many mean latencies. The engine's rule.
+/// this many mean latencies, or mean times between two completions where those are shorter. The engine's rule.
 const STALL_NS: u64 = 1_000_000_000;
 const STALL_LATENCIES: u64 = 8;
 /// Intervals without a completion that are still kept one by one.
@@ -64,7 +64,9 @@ impl Sampler {
         let watched = &mut self.watched[index];
         let gap_ns = now_ns - watched.progress_ns;
         if gap_ns >= STALL_NS {
-            let mean_ns = watched.latency_sum_ns.checked_div(watched.operations).unwrap_or(0);
+            let latency_ns = watched.latency_sum_ns.checked_div(watched.operations).unwrap_or(0);
+            let between_ns = (watched.progress_ns - self.start_ns).checked_div(watched.operations).unwrap_or(0);
+            let mean_ns = latency_ns.min(between_ns);
             if gap_ns >= STALL_LATENCIES * mean_ns {
                 let task = Some(self.first_task + index as u32);
                 let kind = "stall".to_owned();

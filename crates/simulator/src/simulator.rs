@@ -133,7 +133,3 @@ impl Simulator {
         })
     }
 }
-
-#[cfg(test)]
-#[path = "simulator_tests.rs"]
-mod tests;

@@ -1,67 +1,12 @@
+//! Streams, against the laws of the model.
+
 use std::fs;
 
-use tonnage_records::{PhaseFiles, StopReason, read_histograms, read_table};
-use tonnage_workload::{Access, CachePolicy, Durability, Geometry, Layout, Limit, Op, Pace, Stream, TaskRange};
+use tonnage_records::{CacheFacts, PhaseFiles, StopReason, read_histograms, read_table};
+use tonnage_workload::{CachePolicy, Durability, Limit, Op, PhaseSpec};
 
-use super::*;
-use crate::model::Shape;
-
-const MIB: u64 = 1 << 20;
-
-/// A phase of 1 MiB transfers, for `seconds` of virtual time, or for one pass where that is 0.
-fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
-    PhaseSpec {
-        record: record.to_owned(),
-        tasks: TaskRange { first: 0, here: tasks, total: tasks },
-        limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0, ..Limit::default() },
-        pace: Pace::default(),
-        hog_bytes: 0,
-        seed: 7,
-        interval_ns: 100_000_000,
-        work: Work::Stream(Stream::new(
-            op,
-            Geometry {
-                transfer_size: MIB,
-                block_size: 64 * MIB,
-                segments: 1,
-                layout: Layout::FilePerTask,
-                access: Access::Sequential,
-            },
-        )),
-    }
-}
-
-fn simulator(model: ModelSpec) -> Simulator {
-    Simulator::new(model).expect("a possible model")
-}
-
-fn elapsed_ns(result: &PhaseResult) -> u64 {
-    let end = result.tasks.iter().map(|task| task.end_ns).max().expect("tasks");
-    end - result.tasks.iter().map(|task| task.start_ns).min().expect("tasks")
-}
-
-fn bytes(result: &PhaseResult) -> u64 {
-    result.tasks.iter().map(|task| task.bytes).sum()
-}
-
-fn rate(result: &PhaseResult) -> f64 {
-    bytes(result) as f64 * 1e9 / elapsed_ns(result) as f64
-}
-
-/// `spec` with its stream changed.
-fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec {
-    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
-    change(stream);
-    spec
-}
-
-fn run(model: ModelSpec, spec: &PhaseSpec) -> PhaseResult {
-    simulator(model).run(spec, None).expect("runs")
-}
-
-fn near(actual: f64, expected: f64, tolerance: f64) -> bool {
-    (actual / expected - 1.0).abs() < tolerance
-}
+use super::{MIB, bytes, elapsed_ns, near, phase, rate, run, simulator, streaming};
+use crate::{ModelSpec, Shape};
 
 #[test]
 fn the_same_seed_gives_the_same_result_and_another_seed_another() {
