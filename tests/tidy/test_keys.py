@@ -10,10 +10,12 @@ from pydantic import BaseModel, Field
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.load import valid_keys
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.target import MODEL_KEYS
 from tonnage.cli.options import COMMANDS, Command, Option
 
 from .tree import ROOT, read
 
+MODEL = ROOT / "crates" / "simulator" / "src" / "model.rs"
 CAMPAIGN_PAGE = ROOT / "docs" / "campaign.md"
 OPTIONS_PAGE = ROOT / "docs" / "options.md"
 
@@ -76,6 +78,13 @@ def test_every_key_of_a_campaign_file_is_on_its_page() -> None:
     page = read(CAMPAIGN_PAGE)
     missing = {table.__name__: keys for table in all_tables() if (keys := missing_keys(table, page))}
     assert not missing, f"docs/campaign.md says nothing of {missing}"
+
+
+def test_every_key_of_a_simulated_target_is_on_its_page_and_in_the_table_of_the_model() -> None:
+    page, table = read(CAMPAIGN_PAGE), read(MODEL)
+    silent = [key for key in MODEL_KEYS if f"`{key}`" not in page]
+    unlike = [key for key, (name, _) in MODEL_KEYS.items() if f"| `{key}` | `{name}` |" not in table]
+    assert MODEL_KEYS and not silent and not unlike, (silent, unlike)
 
 
 def test_every_key_of_a_campaign_file_has_a_description() -> None:

@@ -146,9 +146,13 @@ impl<'a> Race<'a> {
         self.stopping
     }
 
-    /// Whether it may begin one at `start_ns`: nothing starts when the time is up.
+    /// Whether it may begin one at `start_ns`: nothing starts when the time is up, and who waits for that ends then.
     pub fn may_begin_at(&mut self, index: usize, start_ns: u64) -> bool {
-        self.runners[index].timed_out |= start_ns >= self.deadline_ns;
+        let runner = &mut self.runners[index];
+        if start_ns >= self.deadline_ns {
+            runner.timed_out = true;
+            runner.end_ns = runner.end_ns.max(self.deadline_ns);
+        }
         self.may_begin(index)
     }
 
@@ -192,6 +196,13 @@ impl<'a> Race<'a> {
     pub fn draws_fault(&mut self) -> bool {
         self.counters.operations += 1;
         self.model.fault_every > 0 && self.counters.operations.is_multiple_of(self.model.fault_every)
+    }
+
+    /// The task at `index` follows others, and is in no total of the trial.
+    pub fn follow(&mut self, index: usize) {
+        let runner = &mut self.runners[index];
+        (runner.role, runner.lag) = (Role::Follow, Some((LatencyRecorder::new(), 0)));
+        self.sampler.follow(index);
     }
 
     /// The task at `index` waited for its turn until now: that is no stall.
@@ -258,8 +269,8 @@ impl<'a> Race<'a> {
         runners.iter().filter(|runner| runner.role == Role::Work).for_each(|runner| total.add(&runner.recorder));
         let tasks: Vec<TaskResult> = runners.iter().map(|runner| runner.result(start_ns)).collect();
         let end_ns = tasks.iter().map(|task| task.end_ns).max().unwrap_or(start_ns);
-        let recorders: Vec<_> = runners.iter().map(|runner| (runner.number, &runner.recorder)).collect();
-        let events = sampler.finish(end_ns, &recorders)?;
+        let histograms: Vec<_> = runners.iter().flat_map(Runner::histograms).collect();
+        let events = sampler.finish(end_ns, &histograms)?;
         let verify = VerifyResult {
             checked_bytes: runners.iter().map(|runner| runner.checked_bytes).sum(),
             damaged_operations: runners.iter().map(|runner| runner.damaged_operations).sum(),

@@ -1,6 +1,6 @@
 //! What one task counts.
 
-use tonnage_records::{LatencyRecorder, Role, TaskResult};
+use tonnage_records::{LatencyRecorder, Role, Tagged, TaskResult};
 
 /// A task of a simulated phase.
 pub(crate) struct Runner {
@@ -20,6 +20,8 @@ pub(crate) struct Runner {
     pub stonewall: Option<(u64, u64)>,
     /// When its last operation ended.
     pub end_ns: u64,
+    /// Of a follower: how far behind it was, in time and at most in bytes.
+    pub lag: Option<(LatencyRecorder, u64)>,
     /// What it took after that to make its data durable.
     pub sync_ns: u64,
 }
@@ -40,8 +42,16 @@ impl Runner {
             wrapped: false,
             stonewall: None,
             end_ns: start_ns,
+            lag: None,
             sync_ns: 0,
         }
+    }
+
+    /// Its histograms, as they are tagged in the file.
+    pub fn histograms(&self) -> impl Iterator<Item = (Tagged, &LatencyRecorder)> {
+        let own = if self.role == Role::Work { Tagged::Task(self.number) } else { Tagged::Follow(self.number) };
+        let lag = self.lag.as_ref().map(|(lag, _)| (Tagged::Lag(self.number), lag));
+        std::iter::once((own, &self.recorder)).chain(lag)
     }
 
     /// Its part of the result of a phase that began at `start_ns`.
@@ -63,6 +73,8 @@ impl Runner {
             stonewall_operations: self.stonewall.map(|(operations, _)| operations),
             stonewall_bytes: self.stonewall.map(|(_, bytes)| bytes),
             latency: self.recorder.summary(),
+            max_lag_ns: self.lag.as_ref().map(|(lag, _)| lag.summary().max_ns),
+            max_lag_bytes: self.lag.as_ref().map(|(_, bytes)| *bytes),
         }
     }
 }

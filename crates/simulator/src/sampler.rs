@@ -1,6 +1,6 @@
 //! The series and heat of a simulated phase, and its stalls: what the engine's supervisor samples.
 
-use tonnage_records::{BUCKETS, Event, FileError, LatencyRecorder, PhaseFiles, SeriesRow, bucket_of};
+use tonnage_records::{BUCKETS, Event, FileError, LatencyRecorder, PhaseFiles, SeriesRow, Tagged, bucket_of};
 
 /// A task that completed nothing for this long has stalled, unless its operations usually take that long: at least
 /// this many mean latencies, or mean times between two completions where those are shorter. The engine's rule.
@@ -18,6 +18,8 @@ struct Counts {
 }
 
 struct Watched {
+    /// Its latencies are the trial's.
+    works: bool,
     interval: Counts,
     operations: u64,
     latency_sum_ns: u64,
@@ -39,7 +41,8 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     pub fn new(files: Option<PhaseFiles>, first_task: u32, tasks: u32, start_ns: u64, interval_ns: u64) -> Self {
-        let watched = || Watched { interval: Counts::default(), operations: 0, latency_sum_ns: 0, progress_ns: start_ns };
+        let watched =
+            || Watched { works: true, interval: Counts::default(), operations: 0, latency_sum_ns: 0, progress_ns: start_ns };
         Self {
             files,
             first_task,
@@ -79,7 +82,12 @@ impl Sampler {
         watched.interval.bytes += bytes;
         watched.interval.operations += 1;
         watched.interval.latency_sum_ns += latency_ns;
-        self.heat[bucket_of(latency_ns)] += 1;
+        self.heat[bucket_of(latency_ns)] += u64::from(watched.works);
+    }
+
+    /// The task follows others: its latencies are not the trial's.
+    pub fn follow(&mut self, index: usize) {
+        self.watched[index].works = false;
     }
 
     /// The task had nothing in flight until now: its silence ends here.
@@ -115,13 +123,13 @@ impl Sampler {
     }
 
     /// Ends the last interval at `end_ns`, finishes the files, and gives back the stalls.
-    pub fn finish(mut self, end_ns: u64, recorders: &[(u32, &LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
+    pub fn finish(mut self, end_ns: u64, histograms: &[(Tagged, &LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
         self.advance_to(end_ns)?;
         if end_ns > self.interval_start_ns {
             self.end_interval(end_ns)?;
         }
         if let Some(files) = self.files {
-            files.finish(recorders)?;
+            files.finish(histograms)?;
         }
         Ok(self.events)
     }

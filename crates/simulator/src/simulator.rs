@@ -27,6 +27,9 @@ pub enum SimulatorError {
     /// A workload that the model does not have.
     #[error("this build simulates only streams")]
     Unknown,
+    /// Readers would not see the file grow.
+    #[error("readers would find {0} bytes before the first is written; a tail starts on a fresh file")]
+    NotFresh(u64),
     /// A read of what was not written.
     #[error("file {file} has {actual} bytes and the read needs {needed}; write it first, with the same sizes")]
     TooShort {

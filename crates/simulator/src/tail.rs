@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles, Role};
+use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles};
 use tonnage_workload::{Durability, Follow, Limit, Op, PhaseSpec, Tail, Waiting};
 
 use crate::chance::Chance;
@@ -53,9 +53,8 @@ struct TailPlay<'a> {
     write_s: f64,
     read_s: f64,
     cache_bytes: u64,
-    lag: LatencyRecorder,
-    most_behind: u64,
     waits: u64,
+    device_bytes: u64,
 }
 
 /// Runs a writer and its readers, starting at `start_ns`.
@@ -69,8 +68,12 @@ pub(crate) fn run(
 ) -> Result<Outcome, SimulatorError> {
     let readers = spec.tasks.total - 1;
     let State { pages, counters, .. } = state;
+    let there = pages.by_number.get(&FILE).map_or(0, |file| file.length);
+    if readers > 0 && there > 0 {
+        return Err(SimulatorError::NotFresh(there));
+    }
     let mut race = Race::new(model, spec, start_ns, counters, files);
-    race.runners.iter_mut().skip(1).for_each(|runner| runner.role = Role::Follow);
+    (1..race.runners.len()).for_each(|reader| race.follow(reader));
     let mut open = OpenFiles::new(pages.allocated(), model.full_after_bytes);
     open.open(FILE, pages, false);
     let cache_bytes = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
@@ -79,13 +82,7 @@ pub(crate) fn run(
     if tail.durability != Durability::None {
         race.sync_at_end(0);
     }
-    let follow = (readers > 0).then(|| FollowResult {
-        readers,
-        bytes: race.runners.iter().skip(1).map(|runner| runner.bytes).sum(),
-        lag: play.lag.summary(),
-        max_lag_bytes: play.most_behind * tail.transfer_size,
-        waits: play.waits,
-    });
+    let follow = (readers > 0).then(|| play.result(&race));
     let touched: BTreeMap<u32, u64> = play.files.close(pages);
     pages.keep_cached(&touched, cache_bytes);
     Ok(Outcome { follow, ..Outcome::of(race.finish()?) })
@@ -120,7 +117,7 @@ impl<'a> TailPlay<'a> {
         Self {
             tail,
             writer: Writer {
-                quota: Quota::new(limit, tail.file_bytes / size, spec.pace, schedule, race.start_ns),
+                quota: Quota::new(limit, tail.transfers(), spec.pace, schedule, race.start_ns),
                 begun: false,
                 flying: false,
                 ended: false,
@@ -138,10 +135,29 @@ impl<'a> TailPlay<'a> {
             write_s: size as f64 / model.plateau(Op::Write, size) / slowed,
             read_s: size as f64 / model.plateau(Op::Read, size),
             cache_bytes,
-            lag: LatencyRecorder::new(),
-            most_behind: 0,
             waits: 0,
+            device_bytes: 0,
         }
+    }
+
+    /// How the readers followed.
+    fn result(&self, race: &Race) -> FollowResult {
+        let mut follow = FollowResult {
+            readers: self.readers.len() as u32,
+            waits: self.waits,
+            device_bytes: Some(self.device_bytes),
+            ..FollowResult::default()
+        };
+        let mut total = LatencyRecorder::new();
+        for runner in &race.runners {
+            if let Some((lag, most)) = &runner.lag {
+                total.add(lag);
+                follow.bytes += runner.bytes;
+                follow.max_lag_bytes = follow.max_lag_bytes.max(*most);
+            }
+        }
+        follow.lag = total.summary();
+        follow
     }
 
     fn step_writer(&mut self, race: &mut Race, now_ns: u64) -> Option<u64> {
@@ -206,9 +222,11 @@ impl<'a> TailPlay<'a> {
             writer.ends_ns.pop_front();
             writer.first_kept += 1;
         }
-        for reader in &self.readers {
+        for (reader, runner) in self.readers.iter().zip(&mut race.runners[1..]) {
             let unread = writer.written.saturating_sub(reader.next).div_ceil(self.stride);
-            self.most_behind = self.most_behind.max(unread);
+            if let Some((_, most)) = &mut runner.lag {
+                *most = (*most).max(unread * size);
+            }
         }
     }
 
@@ -242,6 +260,7 @@ impl<'a> TailPlay<'a> {
         race.board(1);
         // The cache holds the end of the file.
         let recent = (self.writer.written - reader.next) * size <= self.cache_bytes;
+        self.device_bytes += if recent { 0 } else { size };
         let mean_ns = if recent { race.speed.cache_ns(size) } else { race.speed.device_ns(self.read_s, now_ns) };
         (reader.flying, reader.from_ns) = (true, now_ns);
         reader.errno = if race.draws_fault() { EIO } else { 0 };
@@ -262,7 +281,10 @@ impl<'a> TailPlay<'a> {
         if self.tail.verify {
             race.verify(lane, FILE, offset, size);
         }
-        self.lag.record(now_ns - self.writer.ends_ns[(reader.next - self.writer.first_kept) as usize]);
+        let written_ns = self.writer.ends_ns[(reader.next - self.writer.first_kept) as usize];
+        if let Some((lag, _)) = &mut race.runners[lane].lag {
+            lag.record(now_ns - written_ns);
+        }
         reader.next += self.stride;
     }
 }

@@ -136,7 +136,15 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "stall-every": ("stall_every_ns", units.parse_time),
     "stall": ("stall_ns", units.parse_time),
     "fault-every": ("fault_every", _count),
+    "damage-every": ("damage_every", _count),
     "full-after": ("full_after_bytes", units.parse_size),
+    "names": ("names_per_s", _count),
+    "lock-every": ("lock_every_ns", units.parse_time),
+    "lock": ("lock_ns", units.parse_time),
+    "reader-cost": ("reader_cost", _number),
+    "copy": ("copy_bytes", units.parse_size),
+    "copy-cpu": ("copy_cpu_ns", units.parse_time),
+    "cpus": ("cpus", _count),
     "seed": ("seed", _count),
 }
 """Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""

@@ -1,6 +1,6 @@
 //! A writer and its readers, against the laws of the model.
 
-use tonnage_records::{PhaseResult, Role, StopReason};
+use tonnage_records::{PhaseFiles, PhaseResult, Role, StopReason, read_histograms, read_table};
 use tonnage_workload::{Durability, Follow, Limit, Pace, PhaseSpec, Tail, Waiting, Work};
 
 use super::{MIB, near, run, simulator, working};
@@ -22,6 +22,7 @@ fn tail(readers: u32, follow: Follow, waiting: Waiting) -> PhaseSpec {
         waiting,
         poll_ns: POLL_NS,
         durability: Durability::None,
+        grace_ns: 60_000_000_000,
         verify: false,
     };
     working(Work::Tail(tail), readers + 1)
@@ -55,6 +56,7 @@ fn a_polling_reader_is_half_a_poll_behind_and_at_most_a_poll_of_bytes() {
     assert!(near(follow.lag.max_ns as f64, POLL_NS as f64 + read_ns, 0.02), "{:?}", follow.lag);
     assert!(near(follow.max_lag_bytes as f64, 2e9 * 0.1, 0.02), "{}", follow.max_lag_bytes);
     assert_eq!((follow.readers, follow.bytes), (1, FILE_BYTES));
+    assert_eq!(follow.device_bytes, Some(0));
     assert!((40..=45).contains(&follow.waits), "a wait in each cycle of 125 ms of 5.2 s: {}", follow.waits);
 }
 
@@ -135,7 +137,10 @@ fn a_reader_without_a_cache_reads_from_the_device() {
     let result = run(slow, &whole(1));
     let reader = &result.tasks[1];
     assert!(near(reader.latency.mean_ns as f64, MIB as f64 * 2.0, 0.001), "{:?}", reader.latency);
-    let behind = result.follow.expect("it has a reader").max_lag_bytes as f64;
+    let follow = result.follow.as_ref().expect("it has a reader");
+    assert_eq!(follow.device_bytes, Some(FILE_BYTES));
+    assert_eq!((reader.max_lag_bytes, reader.max_lag_ns), (Some(follow.max_lag_bytes), Some(follow.lag.max_ns)));
+    let behind = follow.max_lag_bytes as f64;
     assert!(near(behind, FILE_BYTES as f64 * 0.75, 0.03), "it falls behind by three of four bytes: {behind}");
 }
 
@@ -159,4 +164,21 @@ fn the_same_seed_gives_the_same_tail() {
     let mut simulator = simulator(model);
     simulator.run(&whole(3), None).expect("runs");
     assert_eq!(simulator.length(0), Some(FILE_BYTES));
+    let error = simulator.run(&whole(3), None).expect_err("it is there already").to_string();
+    assert!(error.contains("a tail starts on a fresh file"), "{error}");
+}
+
+#[test]
+fn readers_have_histograms_of_their_own_and_are_not_in_the_heat() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["series", "heat", "latency"] {
+        std::fs::create_dir(directory.path().join(name)).expect("made");
+    }
+    let files = PhaseFiles::create(directory.path(), "0000-work", false).expect("created");
+    simulator(model()).run(&whole(2), Some(files)).expect("runs");
+    let histograms = read_histograms(&directory.path().join("latency/0000-work.hlog")).expect("reads");
+    let tags: Vec<&str> = histograms.iter().map(|(tag, _)| tag.as_str()).collect();
+    assert_eq!(tags, ["task-0", "follow-1", "lag-1", "follow-2", "lag-2"]);
+    let heat = read_table(&directory.path().join("heat/0000-work.parquet")).expect("reads");
+    assert_eq!(heat[4].1.iter().sum::<i64>() as u64, FILE_BYTES / MIB);
 }
