@@ -14,7 +14,7 @@ _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NOTE = re.compile(r"\.note\(\s*\"([a-z0-9-]+)\"")
 _NOTE_CONSTANT = re.compile(r"const \w+: &str = \"([a-z0-9]+(?:-[a-z0-9]+)+)\"")
 PASSED_THROUGH = {"notes"}
-"""A judge that says nothing of its own: its findings have the codes of the storages' notes."""
+"""A judge that says nothing of its own: its findings have the codes of the notes of storages and engine."""
 
 
 def crate_page_complaints(crate: Path) -> list[str]:
@@ -55,7 +55,7 @@ def finding_codes(text: str) -> set[str]:
 
 
 def note_codes(text: str) -> set[str]:
-    """The codes of notes that a storage takes down, in Rust: given in place, or a constant."""
+    """The codes of notes that a storage or the engine takes down, in Rust: given in place, or a constant."""
     return set(_NOTE.findall(text)) | set(_NOTE_CONSTANT.findall(text))
 
 

@@ -9,6 +9,8 @@ use tonnage_records::{BUCKETS, bucket_of};
 pub enum Step {
     Waiting,
     Transferring,
+    /// Waits between operations, by plan.
+    Pausing,
     Finishing,
     Ended,
 }

@@ -10,6 +10,8 @@ mod ceiling;
 mod clock;
 mod command;
 mod files;
+mod goal;
+mod pace;
 mod phase;
 mod queued;
 mod stream;

@@ -1,56 +1,63 @@
 //! The loop of a task that keeps several operations in flight.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tonnage_storage::{Completion, Lane, Queue, Request};
-use tonnage_workload::{CELL_BYTES, Durability, Offsets, Op};
+use tonnage_workload::{CELL_BYTES, Durability, Offsets, Op, Ops};
 
+use crate::clock::Clock;
+use crate::goal::Goal;
+use crate::pace::{NAP_NS, Pacer, wait_until};
 use crate::stream::StreamWorker;
 use crate::task::{Desk, describe};
 
 /// An operation in flight.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Slot {
+    op: Op,
     offset: u64,
     start: usize,
     moved: usize,
+    /// When its latency begins, in ticks.
     started: u64,
 }
 
-/// What a round of completions leaves to do.
-struct Round {
+/// What is in flight, and what may follow.
+struct Traffic {
     slots: Vec<Slot>,
-    in_flight: usize,
-    left: u64,
+    /// Slots without an operation, and from when on each may take one (ticks).
+    free: VecDeque<(usize, u64)>,
+    in_flight: u64,
+    issued: u64,
     stopping: bool,
+    goal: Goal,
+    pacer: Pacer,
+    offsets: Offsets,
+    ops: Ops,
     sync_each: bool,
+    /// A place must not be written again while it is read and checked: passes do not overlap.
+    pass_by_pass: bool,
+    clock: Clock,
 }
 
-/// Keeps the queue full until the block is done, the time is up, or someone says stop, then drains it.
+/// Keeps the queue full (or as full as the pace wants it) until the goal is reached or someone says stop, then drains
+/// it.
 ///
 /// The clock is read once a round: operations that were reaped together ended together, and those that replace them
-/// began there.
+/// began there, or when they were meant to.
 pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
-    let spec = &desk.shared.spec;
-    let depth = worker.stream.queue_depth as usize;
-    let mut offsets = worker.stream.offsets(desk.number, spec.tasks.total, spec.seed);
-    let clock = desk.shared.clock;
+    let mut traffic = Traffic::new(worker, desk);
+    let clock = traffic.clock;
     let mut now = clock.ticks();
-    let deadline = spec.limit.time_ns.map_or(u64::MAX, |ns| now.saturating_add(clock.ticks_of(ns)));
-    let mut flight = Round {
-        slots: vec![Slot::default(); depth],
-        in_flight: 0,
-        left: if spec.limit.wrap { u64::MAX } else { worker.stream.geometry.operations() },
-        stopping: false,
-        sync_each: worker.stream.op == Op::Write && worker.stream.durability == Durability::FsyncEach,
-    };
-    for slot in 0..depth {
-        issue(worker, &mut flight, &mut offsets, slot, now);
-    }
-    while flight.in_flight > 0 {
-        let Lane::Queued(queue) = &mut worker.lane else { return };
-        if let Err(error) = queue.submit_and_wait(1)
+    loop {
+        let next = traffic.fill(worker, desk, now);
+        if traffic.in_flight == 0 {
+            let Some(next) = next else { break };
+            wait_until(desk, next.min(traffic.goal.deadline));
+        } else if let Err(error) = traffic.wait(worker, next, now)
             && error.kind() != io::ErrorKind::Interrupted
         {
             let errno = error.raw_os_error().unwrap_or(0);
@@ -58,18 +65,17 @@ pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
             return;
         }
         now = clock.ticks();
-        if now >= deadline && !flight.stopping {
-            flight.stopping = true;
-            desk.tally.timed_out = true;
-        }
-        flight.stopping |= desk.shared.stop.load(Ordering::Relaxed);
         while let Some(completion) = next_completion(worker) {
-            if complete(worker, desk, &mut flight, completion, now) {
-                issue(worker, &mut flight, &mut offsets, completion.slot as usize, now);
+            if traffic.complete(worker, desk, completion, now) {
+                traffic.free.push_back((completion.slot as usize, traffic.pacer.ready(now)));
             }
         }
+        if now >= traffic.goal.deadline && !traffic.stopping {
+            traffic.stopping = traffic.goal.time_is_up(desk, traffic.issued - traffic.in_flight, traffic.issued);
+        }
+        traffic.stopping |= desk.shared.stop.load(Ordering::Relaxed);
     }
-    worker.passes = offsets.passes();
+    worker.passes = traffic.offsets.passes();
 }
 
 #[inline]
@@ -80,98 +86,148 @@ fn next_completion(worker: &mut StreamWorker) -> Option<Completion> {
     }
 }
 
-/// Starts the next operation in a free slot, if there is one to start.
 #[inline]
-fn issue(worker: &mut StreamWorker, flight: &mut Round, offsets: &mut Offsets, slot: usize, now: u64) {
-    if flight.left == 0 || flight.stopping {
-        return;
-    }
-    flight.left -= 1;
-    flight.in_flight += 1;
-    let Lane::Queued(queue) = &mut worker.lane else { return };
-    let offset = offsets.next_offset();
-    let start = match &mut worker.arena {
-        Some(arena) => arena.next(queue.memory(), slot, worker.file, offset).start,
-        None => slot * worker.transfer_size.next_multiple_of(CELL_BYTES),
-    };
-    flight.slots[slot] = Slot { offset, start, moved: 0, started: now };
-    push(queue.as_mut(), worker.stream.op, slot, flight.slots[slot], worker.transfer_size);
-}
-
-#[inline]
-fn push(queue: &mut dyn Queue, op: Op, number: usize, slot: Slot, transfer_size: usize) {
+fn push(queue: &mut dyn Queue, number: usize, slot: Slot, transfer_size: usize) {
     queue.push(Request {
         slot: number as u32,
-        op,
+        op: slot.op,
         offset: slot.offset + slot.moved as u64,
         start: slot.start + slot.moved,
         length: transfer_size - slot.moved,
     });
 }
 
-/// Takes a completion; true if its slot is free again.
-#[inline]
-fn complete(worker: &mut StreamWorker, desk: &mut Desk, flight: &mut Round, completion: Completion, now: u64) -> bool {
-    let slot = &mut flight.slots[completion.slot as usize];
-    let whole = completion.result > 0 && slot.moved + completion.result as usize == worker.transfer_size;
-    if !whole {
-        return finish(worker, desk, flight, completion);
+impl Traffic {
+    fn new(worker: &mut StreamWorker, desk: &Desk) -> Self {
+        let (spec, clock, stream) = (&desk.shared.spec, desk.shared.clock, &worker.stream);
+        let depth = stream.queue_depth as usize;
+        Self {
+            slots: vec![Slot { op: stream.op, offset: 0, start: 0, moved: 0, started: 0 }; depth],
+            free: (0..depth).map(|slot| (slot, 0)).collect(),
+            in_flight: 0,
+            issued: 0,
+            stopping: false,
+            goal: Goal::new(&spec.limit, stream.geometry.operations(), clock, worker.wall.take()),
+            pacer: Pacer::new(spec, worker.transfer_size as u64, desk.number, clock),
+            offsets: stream.offsets(desk.number, spec.tasks.total, spec.seed),
+            ops: stream.ops(desk.number, spec.seed),
+            sync_each: stream.durability == Durability::FsyncEach,
+            pass_by_pass: stream.read_percent.is_some() && stream.verify,
+            clock,
+        }
     }
-    let slot = *slot;
-    flight.in_flight -= 1;
-    let mut now = now;
-    if flight.sync_each {
-        if !sync(worker, desk, flight, slot.offset) {
+
+    /// Starts all operations that may start now; when the next one may, if a slot waits for nothing else.
+    #[inline]
+    fn fill(&mut self, worker: &mut StreamWorker, desk: &mut Desk, now: u64) -> Option<u64> {
+        while !self.stopping
+            && let Some(&(slot, ready)) = self.free.front()
+        {
+            if self.issued >= self.goal.quota && (self.in_flight > 0 || !self.goal.more(desk, self.issued)) {
+                return None;
+            }
+            if self.pass_by_pass && self.offsets.is_at_start() && self.in_flight > 0 {
+                return None;
+            }
+            let due = self.pacer.due(self.issued);
+            let start = due.unwrap_or(ready);
+            if start > now {
+                return Some(start);
+            }
+            self.free.pop_front();
+            self.issue(worker, slot, due.unwrap_or(now));
+        }
+        None
+    }
+
+    /// Starts the next operation in a free slot.
+    #[inline]
+    fn issue(&mut self, worker: &mut StreamWorker, number: usize, started: u64) {
+        let Lane::Queued(queue) = &mut worker.lane else { return };
+        self.issued += 1;
+        self.in_flight += 1;
+        let (op, offset) = (self.ops.next_op(), self.offsets.next_offset());
+        let start = match &mut worker.arena {
+            Some(arena) if op == Op::Write => arena.next(queue.memory(), number, worker.file, offset).start,
+            _ => worker.landing + number * worker.transfer_size.next_multiple_of(CELL_BYTES),
+        };
+        let slot = Slot { op, offset, start, moved: 0, started };
+        self.slots[number] = slot;
+        push(queue.as_mut(), number, slot, worker.transfer_size);
+    }
+
+    /// Hands over what was pushed and waits for a completion, or for `next`, when another operation may start.
+    #[inline]
+    fn wait(&self, worker: &mut StreamWorker, next: Option<u64>, now: u64) -> io::Result<()> {
+        let Lane::Queued(queue) = &mut worker.lane else { return Ok(()) };
+        let Some(next) = next else { return queue.submit_and_wait(1) };
+        let left_ns = self.clock.ns_between(now, next.min(self.goal.deadline)).min(NAP_NS);
+        queue.submit_and_wait_for(1, Duration::from_nanos(left_ns))
+    }
+
+    /// Takes a completion; true if its slot is free again.
+    #[inline]
+    fn complete(&mut self, worker: &mut StreamWorker, desk: &mut Desk, completion: Completion, mut now: u64) -> bool {
+        let slot = self.slots[completion.slot as usize];
+        let whole = completion.result > 0 && slot.moved + completion.result as usize == worker.transfer_size;
+        if !whole {
+            return self.finish(worker, desk, completion);
+        }
+        self.in_flight -= 1;
+        if self.sync_each && slot.op == Op::Write {
+            if !self.sync(worker, desk, slot.offset) {
+                return false;
+            }
+            now = self.clock.ticks();
+        }
+        let latency_ns = self.clock.ns_between(slot.started, now);
+        desk.tally.record_as(slot.op, &desk.board, latency_ns, worker.transfer_size as u64);
+        if slot.op == Op::Read
+            && let Some(verifier) = &worker.verifier
+            && let Lane::Queued(queue) = &mut worker.lane
+        {
+            let bytes = &queue.memory()[slot.start..slot.start + worker.transfer_size];
+            desk.tally.verify(verifier, bytes, desk.number, worker.file, slot.offset);
+        }
+        true
+    }
+
+    /// An fsync after a write, while others may be in flight: it covers at least what has completed.
+    fn sync(&mut self, worker: &mut StreamWorker, desk: &mut Desk, offset: u64) -> bool {
+        let Lane::Queued(queue) = &mut worker.lane else { return false };
+        let Err(error) = queue.sync() else { return true };
+        let errno = error.raw_os_error().unwrap_or(0);
+        desk.fail(worker.file, offset, errno, format!("fsync failed: {error}"));
+        self.stopping = true;
+        false
+    }
+
+    /// A short or failed operation: goes on with the rest of it, or fails the trial. Never frees the slot for another.
+    #[cold]
+    fn finish(&mut self, worker: &mut StreamWorker, desk: &mut Desk, completion: Completion) -> bool {
+        let slot = &mut self.slots[completion.slot as usize];
+        let again = match completion.result {
+            result if result > 0 => {
+                slot.moved += result as usize;
+                true
+            }
+            result => result == -rustix::io::Errno::INTR.raw_os_error() || result == -rustix::io::Errno::AGAIN.raw_os_error(),
+        };
+        let slot = *slot;
+        let Lane::Queued(queue) = &mut worker.lane else { return false };
+        if again {
+            push(queue.as_mut(), completion.slot as usize, slot, worker.transfer_size);
             return false;
         }
-        now = desk.shared.clock.ticks();
+        self.in_flight -= 1;
+        self.stopping = true;
+        let error = match (completion.result, slot.op) {
+            (0, Op::Read) => io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends here; write it first"),
+            (0, Op::Write) => io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes"),
+            (errno, _) => io::Error::from_raw_os_error(-errno),
+        };
+        let errno = error.raw_os_error().unwrap_or(0);
+        desk.fail(worker.file, slot.offset, errno, describe(slot.op, &error));
+        false
     }
-    let latency_ns = desk.shared.clock.ns_between(slot.started, now);
-    desk.tally.record(&desk.board, latency_ns, worker.transfer_size as u64);
-    if let Some(verifier) = &worker.verifier
-        && let Lane::Queued(queue) = &mut worker.lane
-    {
-        let bytes = &queue.memory()[slot.start..slot.start + worker.transfer_size];
-        desk.tally.verify(verifier, bytes, desk.number, worker.file, slot.offset);
-    }
-    true
-}
-
-/// An fsync after a write, while others may be in flight: it covers at least what has completed.
-fn sync(worker: &mut StreamWorker, desk: &mut Desk, flight: &mut Round, offset: u64) -> bool {
-    let Lane::Queued(queue) = &mut worker.lane else { return false };
-    let Err(error) = queue.sync() else { return true };
-    let errno = error.raw_os_error().unwrap_or(0);
-    desk.fail(worker.file, offset, errno, format!("fsync failed: {error}"));
-    flight.stopping = true;
-    false
-}
-
-/// A short or failed operation: goes on with the rest of it, or fails the trial. Never frees the slot for another.
-#[cold]
-fn finish(worker: &mut StreamWorker, desk: &mut Desk, flight: &mut Round, completion: Completion) -> bool {
-    let slot = &mut flight.slots[completion.slot as usize];
-    let again = match completion.result {
-        result if result > 0 => {
-            slot.moved += result as usize;
-            true
-        }
-        result => result == -rustix::io::Errno::INTR.raw_os_error() || result == -rustix::io::Errno::AGAIN.raw_os_error(),
-    };
-    let slot = *slot;
-    let Lane::Queued(queue) = &mut worker.lane else { return false };
-    if again {
-        push(queue.as_mut(), worker.stream.op, completion.slot as usize, slot, worker.transfer_size);
-        return false;
-    }
-    flight.in_flight -= 1;
-    flight.stopping = true;
-    let error = match (completion.result, worker.stream.op) {
-        (0, Op::Read) => io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends here; write it first"),
-        (0, Op::Write) => io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes"),
-        (errno, _) => io::Error::from_raw_os_error(-errno),
-    };
-    let errno = error.raw_os_error().unwrap_or(0);
-    desk.fail(worker.file, slot.offset, errno, describe(worker.stream.op, &error));
-    false
 }

@@ -1,15 +1,26 @@
 //! `stream`: transfers of one size.
 
+use std::sync::Arc;
+
+use tonnage_records::{Note, PhaseResult};
 use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
 
+use crate::goal::Stonewall;
 use crate::task::{Crew, Desk, Shared, Worker};
 use crate::{queued, sync};
+
+/// The code of a note: processes do not know how much each other's tasks had done.
+const APART: &str = "wear-out-per-process";
 
 /// What the tasks of a stream share.
 pub struct StreamCrew {
     stream: Stream,
     seed: u64,
+    /// Where the tasks are to wear out.
+    wall: Option<Arc<Stonewall>>,
+    /// Tasks of the trial that run in other processes.
+    elsewhere: u32,
 }
 
 /// One task of a stream.
@@ -21,13 +32,17 @@ pub struct StreamWorker {
     /// Memory of a synchronous lane; a queue owns its own.
     pub memory: Option<Buffer>,
     pub arena: Option<Arena>,
+    /// Where in the memory reads land.
+    pub landing: usize,
     pub verifier: Option<Verifier>,
     pub passes: u64,
+    pub wall: Option<Arc<Stonewall>>,
 }
 
 impl StreamCrew {
-    pub const fn new(stream: Stream, seed: u64) -> Self {
-        Self { stream, seed }
+    pub fn new(stream: Stream, spec: &PhaseSpec) -> Self {
+        let wall = spec.limit.wear_out.then(|| Arc::new(Stonewall::new(spec.tasks.here)));
+        Self { stream, seed: spec.seed, wall, elsewhere: spec.tasks.total - spec.tasks.here }
     }
 
     fn files(&self, tasks: TaskRange) -> Vec<u32> {
@@ -52,7 +67,7 @@ impl StreamCrew {
 impl Crew for StreamCrew {
     fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
         let files = self.files(spec.tasks);
-        if self.stream.op != Op::Read {
+        if !self.stream.reads() {
             return storage.prepare_write(&files).map(|()| None);
         }
         self.require_length(storage, spec.tasks, &files)?;
@@ -65,17 +80,19 @@ impl Crew for StreamCrew {
         let file = stream.file(task, shared.spec.tasks.total);
         let mut lane = shared.storage.lane(&OpenRequest {
             file,
-            op: stream.op,
+            // A mix opens as a write does, for both; its files are there.
+            op: if stream.writes() { Op::Write } else { Op::Read },
             file_bytes: stream.geometry.file_bytes(shared.spec.tasks.total),
             transfer_size,
             queue_depth: depth,
             preallocate: stream.preallocate,
         })?;
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
-        let kind = if stream.op == Op::Write { stream.payload } else { PayloadKind::Constant };
-        let mut memory = Buffer::new(Payload::arena_bytes(kind, transfer_size, slots))?;
-        let arena =
-            (stream.op == Op::Write).then(|| Arena::fill(Payload::new(kind, self.seed), task, transfer_size, slots, &mut memory));
+        let landing = if stream.writes() { Payload::arena_bytes(stream.payload, transfer_size, slots) } else { 0 };
+        let landed = if stream.reads() { Payload::arena_bytes(PayloadKind::Constant, transfer_size, slots) } else { 0 };
+        let mut memory = Buffer::new(landing + landed)?;
+        let payload = Payload::new(stream.payload, self.seed);
+        let arena = stream.writes().then(|| Arena::fill(payload, task, transfer_size, slots, &mut memory[..landing]));
         let memory = match &mut lane {
             Lane::Sync(_) => Some(memory),
             Lane::Queued(queue) => {
@@ -83,8 +100,16 @@ impl Crew for StreamCrew {
                 None
             }
         };
-        let verifier = stream.verify.then(|| Verifier::new(Payload::new(stream.payload, self.seed)));
-        Ok(Box::new(StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes: 0 }))
+        let verifier = stream.verify.then(|| Verifier::new(payload));
+        let wall = self.wall.clone();
+        Ok(Box::new(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes: 0, wall }))
+    }
+
+    fn after(&self, result: &mut PhaseResult) {
+        if self.wall.is_some() && self.elsewhere > 0 {
+            let message = "each process wore out to the most that one of its own tasks had done, not one of the trial".to_owned();
+            result.notes.push(Note { code: APART.to_owned(), message });
+        }
     }
 }
 
@@ -106,7 +131,7 @@ impl Worker for StreamWorker {
     }
 
     fn sync(&mut self, desk: &mut Desk) {
-        if self.stream.op == Op::Write && self.stream.durability != Durability::None {
+        if self.stream.writes() && self.stream.durability != Durability::None {
             let synced = self.lane.sync();
             self.finish_step(desk, "fsync", synced);
         }

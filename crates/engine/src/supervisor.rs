@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, PhaseFiles, PhaseResult, Role, SeriesRow, StopReason, Tagged,
-    TaskResult, VerifyResult,
+    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SeriesRow, StopReason,
+    Tagged, TaskResult, VerifyResult,
 };
 use tonnage_storage::{Facts, Residency};
 
 use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
 use crate::phase::{EngineError, Finished, TaskHandle};
-use crate::task::{DAMAGE_KEPT, Outcome, Shared};
+use crate::task::{DAMAGE_KEPT, Outcome, Shared, Side};
 use crate::usage::Usage;
 
 /// A task that completed nothing for this long has stalled…
@@ -82,11 +82,16 @@ impl Supervisor {
         let mut total = LatencyRecorder::new();
         let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
+        let mut parts = self.shared.spec.work.mixes().then(<[Side; 2]>::default);
         let timed_out = outcomes.iter().any(|outcome| outcome.timed_out);
         let mut tasks = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             if outcome.result.role == Role::Work {
                 total.add(&outcome.recorder);
+            }
+            for (sum, side) in parts.iter_mut().flatten().zip(outcome.sides.iter().flatten()) {
+                sum.recorder.add(&side.recorder);
+                sum.bytes += side.bytes;
             }
             if let Some(verify) = &mut verify {
                 verify.checked_bytes += outcome.checked_bytes;
@@ -121,13 +126,18 @@ impl Supervisor {
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message }).collect(),
             events,
-            parts: Vec::new(),
+            parts: parts.map_or_else(Vec::new, |[writes, reads]| vec![part("write", &writes), part("read", &reads)]),
             follow: None,
             copies: Vec::new(),
         };
         self.shared.crew.after(&mut result);
         Ok(result)
     }
+}
+
+fn part(op: &str, side: &Side) -> Part {
+    let latency = side.recorder.summary();
+    Part { op: op.to_owned(), bytes: side.bytes, operations: latency.count, latency }
 }
 
 /// What the supervisor knows of one task.

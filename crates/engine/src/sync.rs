@@ -1,39 +1,47 @@
-//! The loop of a task that does one operation at a time.
+//! The loops of a task that does one operation at a time.
 
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tonnage_storage::Lane;
 use tonnage_workload::{Durability, Op, Verifier};
 
+use crate::goal::Goal;
+use crate::pace::{Pacer, wait_until};
 use crate::stream::StreamWorker;
-use crate::task::{Desk, describe};
+use crate::task::{Desk, Tally, describe};
 use crate::transfers::{read_all, write_all};
 
-/// Moves transfers until the block is done, the time is up, or someone says stop.
+/// Moves transfers until the goal is reached or someone says stop.
+pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
+    let spec = &desk.shared.spec;
+    let mut goal = Goal::new(&spec.limit, worker.stream.geometry.operations(), desk.shared.clock, worker.wall.take());
+    if worker.stream.read_percent.is_some() || spec.pace.waits() {
+        return steered(worker, desk, &mut goal);
+    }
+    match (worker.stream.op, worker.verifier.is_some()) {
+        (Op::Write, _) => run::<true, false>(worker, desk, &mut goal),
+        (Op::Read, false) => run::<false, false>(worker, desk, &mut goal),
+        (Op::Read, true) => run::<false, true>(worker, desk, &mut goal),
+    }
+}
+
+/// One kind of operation, each as soon as the one before it ended.
 ///
 /// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
 /// nanoseconds of taking the next offset and stamping the payload. Where reads are verified, the check is outside the
 /// latency (but inside the phase).
-pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
-    match (worker.stream.op, worker.verifier.is_some()) {
-        (Op::Write, _) => run::<true, false>(worker, desk),
-        (Op::Read, false) => run::<false, false>(worker, desk),
-        (Op::Read, true) => run::<false, true>(worker, desk),
-    }
-}
-
-fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &mut Desk) {
-    let StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes } = worker;
+fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
+    let StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes, .. } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
-    let (shared, number) = (std::sync::Arc::clone(&desk.shared), desk.number);
+    let (shared, number) = (Arc::clone(&desk.shared), desk.number);
     let (spec, clock) = (&shared.spec, shared.clock);
     let mut offsets = stream.offsets(number, spec.tasks.total, spec.seed);
-    let quota = if spec.limit.wrap { u64::MAX } else { stream.geometry.operations() };
     let sync_each = WRITE && stream.durability == Durability::FsyncEach;
     let mut last = clock.ticks();
-    let deadline = spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
     let mut done = 0;
-    while done < quota && !shared.stop.load(Ordering::Relaxed) {
+    while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
         let offset = offsets.next_offset();
         let mut moved = if WRITE {
             let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
@@ -57,16 +65,75 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
             verify(&mut desk.tally, verifier.as_ref(), &memory[..*transfer_size], number, *file, offset);
             last = clock.ticks();
         }
-        if now >= deadline {
-            desk.tally.timed_out = true;
+        if now >= goal.deadline && goal.time_is_up(desk, done, done) {
             break;
         }
     }
     *passes = offsets.passes();
 }
 
+/// Operations that are drawn, or that start at times of their own: those fixed beforehand, whose latency counts from
+/// there however late the task is, or a pause after the one before.
+fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
+    let (shared, number) = (Arc::clone(&desk.shared), desk.number);
+    let (spec, clock) = (&shared.spec, shared.clock);
+    let pacer = Pacer::new(spec, worker.transfer_size as u64, number, clock);
+    let mut offsets = worker.stream.offsets(number, spec.tasks.total, spec.seed);
+    let mut ops = worker.stream.ops(number, spec.seed);
+    let mut done = 0;
+    let (mut now, mut ready) = (clock.ticks(), 0);
+    while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+        let due = pacer.due(done);
+        let start = due.unwrap_or(ready).min(goal.deadline);
+        if start > now {
+            wait_until(desk, start);
+            now = clock.ticks();
+            if shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if now >= goal.deadline {
+            if goal.time_is_up(desk, done, done) {
+                break;
+            }
+            continue;
+        }
+        let (op, offset, started) = (ops.next_op(), offsets.next_offset(), due.unwrap_or(now));
+        let moved = operate(worker, op, offset);
+        let ended = clock.ticks();
+        if let Err(error) = moved {
+            desk.fail(worker.file, offset, error.raw_os_error().unwrap_or(0), describe(op, &error));
+            break;
+        }
+        desk.tally.record_as(op, &desk.board, clock.ns_between(started, ended), worker.transfer_size as u64);
+        done += 1;
+        now = ended;
+        if op == Op::Read && worker.verifier.is_some() {
+            let memory = worker.memory.as_deref().unwrap_or_default();
+            let bytes = &memory[worker.landing..][..worker.transfer_size];
+            verify(&mut desk.tally, worker.verifier.as_ref(), bytes, number, worker.file, offset);
+            now = clock.ticks();
+        }
+        ready = pacer.ready(now);
+    }
+    worker.passes = offsets.passes();
+}
+
+/// One operation, with the fsync that belongs to it.
+fn operate(worker: &mut StreamWorker, op: Op, offset: u64) -> io::Result<()> {
+    let StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, .. } = worker;
+    let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return Ok(()) };
+    if op == Op::Read {
+        let bytes = &mut memory[*landing..][..*transfer_size];
+        return read_all(offset, bytes, |offset, bytes| storage.read_at(offset, bytes));
+    }
+    let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
+    write_all(offset, &memory[range], |offset, bytes| storage.write_at(offset, bytes))?;
+    if stream.durability == Durability::FsyncEach { storage.sync() } else { Ok(()) }
+}
+
 #[inline]
-fn verify(tally: &mut crate::task::Tally, verifier: Option<&Verifier>, bytes: &[u8], task: u32, file: u32, offset: u64) {
+fn verify(tally: &mut Tally, verifier: Option<&Verifier>, bytes: &[u8], task: u32, file: u32, offset: u64) {
     if let Some(verifier) = verifier {
         tally.verify(verifier, bytes, task, file, offset);
     }

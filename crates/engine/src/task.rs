@@ -36,11 +36,20 @@ pub struct Shared {
 pub struct Outcome {
     pub result: TaskResult,
     pub recorder: LatencyRecorder,
+    /// Where the phase mixes: the same for each kind of operation, writes first.
+    pub sides: Option<[Side; 2]>,
     pub error: Option<ErrorAt>,
     pub damage: Vec<DamageAt>,
     pub checked_bytes: u64,
     /// The task ended because its time was up.
     pub timed_out: bool,
+}
+
+/// What operations of one kind did.
+#[derive(Clone, Default)]
+pub struct Side {
+    pub recorder: LatencyRecorder,
+    pub bytes: u64,
 }
 
 /// A task that is ready to start: nothing is allocated after this.
@@ -108,12 +117,16 @@ pub trait Worker: Send {
 /// What a task counts in its loop.
 pub struct Tally {
     pub recorder: LatencyRecorder,
+    /// Where the phase mixes, the reads are here and the writes above.
+    pub reads: Option<Side>,
     pub errors: u64,
     pub error: Option<ErrorAt>,
     pub damage: Vec<DamageAt>,
     pub damaged_operations: u64,
     pub checked_bytes: u64,
     pub timed_out: bool,
+    /// Operations and bytes that were done when the time was up, where the task wears out.
+    pub stonewall: Option<(u64, u64)>,
 }
 
 impl Task {
@@ -122,12 +135,14 @@ impl Task {
         let worker = shared.crew.worker(&shared, number)?;
         let tally = Tally {
             recorder: LatencyRecorder::new(),
+            reads: shared.spec.work.mixes().then(Side::default),
             errors: 0,
             error: None,
             damage: Vec::with_capacity(DAMAGE_KEPT),
             damaged_operations: 0,
             checked_bytes: 0,
             timed_out: false,
+            stonewall: None,
         };
         Ok(Self { desk: Desk { shared, board, number, tally }, worker })
     }
@@ -152,8 +167,13 @@ impl Task {
             worker.close(&mut desk);
         }
         let end_ns = monotonic_ns();
-        let Desk { shared, board, number, tally } = desk;
-        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out } = tally;
+        let Desk { shared, board, number, mut tally } = desk;
+        let sides = tally.reads.map(|reads| {
+            let writes = Side { recorder: tally.recorder.clone(), bytes: board.bytes() - reads.bytes };
+            tally.recorder.add(&reads.recorder);
+            [writes, reads]
+        });
+        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, .. } = tally;
         let result = TaskResult {
             task: number,
             role: shared.crew.role(number),
@@ -168,13 +188,13 @@ impl Task {
             errors,
             damaged_operations,
             wrapped: worker.wrapped(board.operations()),
-            stonewall_operations: None,
-            stonewall_bytes: None,
+            stonewall_operations: stonewall.map(|(operations, _)| operations),
+            stonewall_bytes: stonewall.map(|(_, bytes)| bytes),
             latency: recorder.summary(),
             max_lag_ns: None,
             max_lag_bytes: None,
         };
-        Outcome { result, recorder, error, damage, checked_bytes, timed_out }
+        Outcome { result, recorder, sides, error, damage, checked_bytes, timed_out }
     }
 }
 
@@ -204,6 +224,19 @@ impl Tally {
         board.count(latency_ns, bytes);
     }
 
+    /// The same where operations may be of two kinds.
+    #[inline]
+    pub fn record_as(&mut self, op: Op, board: &Board, latency_ns: u64, bytes: u64) {
+        match &mut self.reads {
+            Some(reads) if op == Op::Read => {
+                reads.recorder.record(latency_ns);
+                reads.bytes += bytes;
+            }
+            _ => self.recorder.record(latency_ns),
+        }
+        board.count(latency_ns, bytes);
+    }
+
     /// Checks a transfer that was read; damage is counted, never fatal, so that all of it is found.
     #[inline]
     pub fn verify(&mut self, verifier: &Verifier, transfer: &[u8], task: u32, file: u32, offset: u64) {
@@ -220,13 +253,8 @@ impl Tally {
 /// The crew that does `work`.
 pub fn crew_for(spec: &PhaseSpec) -> Result<Box<dyn Crew>, StorageError> {
     match &spec.work {
-        Work::Stream(_) if spec.pace.waits() || spec.limit.wear_out || spec.limit.min_time_ns > 0 || spec.hog_bytes > 0 => {
-            Err(StorageError::Unsupported("this build has no pace, wear-out, least time or memory hog".to_owned()))
-        }
-        Work::Stream(stream) if stream.read_percent.is_some() || spec.limit.operations.is_some() => {
-            Err(StorageError::Unsupported("this build does not mix reads and writes, or count operations".to_owned()))
-        }
-        Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec.seed))),
+        Work::Stream(_) if spec.hog_bytes > 0 => Err(StorageError::Unsupported("this build has no memory hog".to_owned())),
+        Work::Stream(stream) => Ok(Box::new(StreamCrew::new(stream.clone(), spec))),
         Work::Files(files) => Ok(Box::new(FilesCrew::new(files.clone(), spec.seed))),
         Work::Tail(tail) => Ok(Box::new(TailCrew::new(tail.clone(), spec.seed))),
         Work::Command(command) => Ok(Box::new(CommandCrew::new(command.clone()))),

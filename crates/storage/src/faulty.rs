@@ -279,6 +279,10 @@ impl Queue for FaultyQueue {
         self.inner.submit_and_wait(wait_for.saturating_sub(self.failed.len()))
     }
 
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        self.inner.submit_and_wait_for(wait_for.saturating_sub(self.failed.len()), timeout)
+    }
+
     fn next_completion(&mut self) -> Option<Completion> {
         if let Some(failed) = self.failed.pop_front() {
             return Some(failed);

@@ -45,6 +45,8 @@ pub use target::{DirectMode, Existing, StorageKind, TargetSpec};
 pub use throttled::Throttled;
 pub use watch::Watch;
 
+use std::time::Duration;
+
 use tonnage_workload::{CachePolicy, Op};
 
 /// What a task is about to do with a file.
@@ -210,6 +212,8 @@ pub trait Queue: Send {
     fn push(&mut self, request: Request);
     /// Hands all pushed requests over and waits until at least `wait_for` completions are there.
     fn submit_and_wait(&mut self, wait_for: usize) -> std::io::Result<()>;
+    /// The same, but waits no longer than `timeout` (a queue that does one operation at a time may take longer).
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> std::io::Result<()>;
     /// The next completion that is there, without waiting.
     fn next_completion(&mut self) -> Option<Completion>;
     /// Makes what was written durable (fsync). Only with nothing in flight.

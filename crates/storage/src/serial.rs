@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::Duration;
 
 use tonnage_workload::Op;
 
@@ -59,6 +60,10 @@ impl Queue for Serial {
             self.done.push_back(Completion { slot: request.slot, result });
         }
         Ok(())
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, _timeout: Duration) -> io::Result<()> {
+        self.submit_and_wait(wait_for)
     }
 
     fn next_completion(&mut self) -> Option<Completion> {

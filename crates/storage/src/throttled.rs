@@ -166,6 +166,17 @@ struct ThrottledQueue {
     held: Vec<(u64, Completion)>,
 }
 
+impl ThrottledQueue {
+    /// Holds what the storage has completed; when the last of the next `wait_for` is due, if there are so many.
+    fn hold(&mut self, wait_for: usize) -> Option<u64> {
+        while let Some(completion) = self.inner.next_completion() {
+            self.held.push((self.due_ns[completion.slot as usize], completion));
+        }
+        self.held.sort_unstable_by_key(|(due, _)| std::cmp::Reverse(*due));
+        wait_for.checked_sub(1).and_then(|last| self.held.iter().rev().nth(last)).map(|(due, _)| *due)
+    }
+}
+
 impl Queue for ThrottledQueue {
     fn open(&mut self) -> Result<()> {
         self.inner.open()
@@ -186,13 +197,17 @@ impl Queue for ThrottledQueue {
 
     fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
         self.inner.submit_and_wait(wait_for.saturating_sub(self.held.len()))?;
-        while let Some(completion) = self.inner.next_completion() {
-            self.held.push((self.due_ns[completion.slot as usize], completion));
+        if let Some(due) = self.hold(wait_for) {
+            self.meter.sleep_until(due);
         }
-        self.held.sort_unstable_by_key(|(due, _)| std::cmp::Reverse(*due));
-        if let Some((due, _)) = wait_for.checked_sub(1).and_then(|last| self.held.iter().rev().nth(last)) {
-            self.meter.sleep_until(*due);
-        }
+        Ok(())
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        let end = self.meter.now_ns().saturating_add(timeout.as_nanos() as u64);
+        self.inner.submit_and_wait_for(wait_for.saturating_sub(self.held.len()), timeout)?;
+        let due = self.hold(wait_for);
+        self.meter.sleep_until(due.map_or(end, |due| due.min(end)));
         Ok(())
     }
 

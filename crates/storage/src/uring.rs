@@ -7,6 +7,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{OFlags, fsync};
@@ -229,6 +230,29 @@ impl Queue for UringQueue {
             }
             // A call that a signal cut short, or that took only a part, is not yet what was asked.
             if self.ring.submission().is_empty() && self.ring.completion().len() >= wait_for {
+                return Ok(());
+            }
+        }
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        if !self.ring.params().is_feature_ext_arg() {
+            // Before 5.11 a wait has no end: short naps instead.
+            self.ring.submit()?;
+            if self.ring.completion().len() < wait_for {
+                std::thread::sleep(timeout.min(Duration::from_micros(100)));
+            }
+            return Ok(());
+        }
+        let (time, mut wait_for) = (types::Timespec::from(timeout), wait_for);
+        loop {
+            let arguments = types::SubmitArgs::new().timespec(&time);
+            match self.ring.submitter().submit_with_args(wait_for, &arguments) {
+                // The time is over, or a signal came; the caller looks again.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => wait_for = 0,
+                other => drop(other?),
+            }
+            if self.ring.submission().is_empty() {
                 return Ok(());
             }
         }

@@ -146,6 +146,12 @@ impl Offsets {
         self.pass
     }
 
+    /// Whether the next offset begins a pass.
+    #[must_use]
+    pub const fn is_at_start(&self) -> bool {
+        self.position == 0
+    }
+
     /// The next offset in the file, in bytes.
     #[inline]
     pub fn next_offset(&mut self) -> u64 {

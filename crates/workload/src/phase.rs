@@ -177,6 +177,12 @@ pub enum SpecError {
 }
 
 impl Work {
+    /// Whether some operations write and some read.
+    #[must_use]
+    pub const fn mixes(&self) -> bool {
+        matches!(self, Self::Stream(stream) if stream.read_percent.is_some())
+    }
+
     /// Whether bytes that are read are checked.
     #[must_use]
     pub const fn verifies(&self) -> bool {

@@ -55,3 +55,26 @@ pub fn on_disk(kind: StorageKind) -> (tempfile::TempDir, Scratch, Arc<dyn Storag
     let storage = open(&spec).expect("the storage opens");
     (parent, scratch, storage)
 }
+
+/// A storage in memory.
+pub fn in_memory() -> Arc<dyn Storage> {
+    open(&TargetSpec::new(StorageKind::Memory)).expect("memory")
+}
+
+/// A storage that does nothing.
+pub fn null() -> Arc<dyn Storage> {
+    open(&TargetSpec::new(StorageKind::Null)).expect("null")
+}
+
+/// Every latency of a phase, as the lower bound of its bucket (within 0.1 %) and how often it came.
+pub fn run_with_latencies(storage: &Arc<dyn Storage>, spec: PhaseSpec) -> (PhaseResult, Vec<(u64, u64)>) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["series", "heat", "latency"] {
+        std::fs::create_dir(directory.path().join(name)).expect("a directory");
+    }
+    let files = PhaseFiles::create(directory.path(), &spec.record, false).expect("files");
+    let hlog = directory.path().join(format!("latency/{}.hlog", spec.record));
+    let result = run(storage, spec, Some(files));
+    let histograms = tonnage_records::read_histograms(&hlog).expect("histograms");
+    (result, histograms.into_iter().flat_map(|(_, buckets)| buckets).collect())
+}

@@ -1,0 +1,139 @@
+//! How long a task goes on: its pass, the time, and what lies beyond them (repeated passes, wear-out).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tonnage_workload::Limit;
+
+use crate::board::Step;
+use crate::clock::Clock;
+use crate::task::Desk;
+
+/// How often a task that waits for others looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What one task has still to do. The loops compare two numbers; all else is asked only when one of them is reached.
+pub struct Goal {
+    /// Operations that are known to be due.
+    pub quota: u64,
+    /// No operation starts from here on, in ticks.
+    pub deadline: u64,
+    /// Operations of a pass.
+    pass: u64,
+    /// Operations never to exceed.
+    most: u64,
+    /// Passes are repeated until here, in ticks.
+    least: u64,
+    clock: Clock,
+    wall: Option<Arc<Stonewall>>,
+    /// What the task had done at the wall is told.
+    told: bool,
+}
+
+impl Goal {
+    /// The goal of a task that begins now, whose pass has `pass` operations. `wall` where it is to wear out.
+    pub fn new(limit: &Limit, pass: u64, clock: Clock, wall: Option<Arc<Stonewall>>) -> Self {
+        let now = clock.ticks();
+        let most = limit.operations.unwrap_or(u64::MAX);
+        Self {
+            quota: if limit.wrap { most } else { pass.min(most) },
+            deadline: limit.time_ns.map_or(u64::MAX, |ns| now.saturating_add(clock.ticks_of(ns))),
+            pass,
+            most,
+            least: now.saturating_add(clock.ticks_of(limit.min_time_ns)),
+            clock,
+            wall,
+            told: false,
+        }
+    }
+
+    /// Whether there is more after the quota of `done` operations: another pass, or what others did more. Waits for
+    /// those that are still before the wall, so nothing of this task may be in flight.
+    #[cold]
+    pub fn more(&mut self, desk: &mut Desk, done: u64) -> bool {
+        if desk.shared.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.told {
+            let Some(wall) = &self.wall else { return false };
+            desk.board.set_step(Step::Pausing);
+            let more = wall.most_beyond(done, &desk.shared.stop);
+            desk.board.set_step(Step::Transferring);
+            self.quota = more.unwrap_or(done);
+        } else if self.clock.ticks() < self.least {
+            self.quota = done.saturating_add(self.pass).min(self.most);
+        } else {
+            self.tell(desk, done, done);
+        }
+        self.quota > done
+    }
+
+    /// The time is up, with `done` operations completed and `started` begun: whether the task ends now.
+    #[cold]
+    pub fn time_is_up(&mut self, desk: &mut Desk, done: u64, started: u64) -> bool {
+        desk.tally.timed_out = true;
+        if self.wall.is_none() {
+            return true;
+        }
+        self.deadline = u64::MAX;
+        self.quota = started;
+        self.tell(desk, done, started);
+        false
+    }
+
+    fn tell(&mut self, desk: &mut Desk, done: u64, started: u64) {
+        if let Some(wall) = &self.wall {
+            wall.tell(started);
+            desk.tally.stonewall = Some((done, desk.board.bytes()));
+            self.told = true;
+        }
+    }
+}
+
+impl Drop for Goal {
+    /// A task that failed before the wall keeps nobody waiting.
+    fn drop(&mut self) {
+        if let Some(wall) = self.wall.as_ref().filter(|_| !self.told) {
+            wall.tell(0);
+        }
+    }
+}
+
+/// Where the tasks of a phase meet when the time is up, to learn how much the one that did most had done.
+pub struct Stonewall {
+    state: Mutex<WallState>,
+    changed: Condvar,
+}
+
+struct WallState {
+    most: u64,
+    missing: u32,
+}
+
+impl Stonewall {
+    pub fn new(tasks: u32) -> Self {
+        Self { state: Mutex::new(WallState { most: 0, missing: tasks }), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WallState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, operations: u64) {
+        let mut state = self.lock();
+        state.most = state.most.max(operations);
+        state.missing = state.missing.saturating_sub(1);
+        self.changed.notify_all();
+    }
+
+    /// The most that any task had done, if that is more than `done`. Waits for tasks that have not told, as long as
+    /// they could make a difference.
+    fn most_beyond(&self, done: u64, stop: &AtomicBool) -> Option<u64> {
+        let mut state = self.lock();
+        while state.most <= done && state.missing > 0 && !stop.load(Ordering::Relaxed) {
+            (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+        }
+        (state.most > done).then_some(state.most)
+    }
+}
