@@ -11,6 +11,7 @@ mod clock;
 mod command;
 mod files;
 mod goal;
+mod hog;
 mod pace;
 mod phase;
 mod queued;

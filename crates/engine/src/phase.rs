@@ -12,6 +12,7 @@ use tonnage_workload::{PhaseSpec, SpecError};
 
 use crate::board::{Board, Step, quantile_of, total_heat};
 use crate::clock::Clock;
+use crate::hog;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, crew_for};
 
@@ -146,7 +147,8 @@ impl Phase {
     /// With `files`, the series and histograms are kept there.
     pub fn prepare(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
         spec.check()?;
-        let crew = crew_for(&spec)?;
+        let crew = crew_for(&spec);
+        let hog = hog::hold(spec.hog_bytes)?;
         let residency = crew.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
             storage,
@@ -172,6 +174,7 @@ impl Phase {
             handles,
             files,
             residency,
+            hog,
             recent: Arc::clone(&recent),
             finished: Arc::clone(&finished),
         };

@@ -9,7 +9,7 @@ use tonnage_records::{
     BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SeriesRow, StopReason,
     Tagged, TaskResult, VerifyResult,
 };
-use tonnage_storage::{Facts, Residency};
+use tonnage_storage::{Buffer, Facts, Residency};
 
 use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
@@ -39,6 +39,8 @@ pub struct Supervisor {
     pub handles: Vec<TaskHandle>,
     pub files: Option<PhaseFiles>,
     pub residency: Option<Residency>,
+    /// Held until the phase has ended, for its weight alone.
+    pub hog: Option<Buffer>,
     pub recent: Arc<Mutex<Recent>>,
     pub finished: Arc<Finished>,
 }
@@ -58,6 +60,7 @@ impl Supervisor {
         }
         let outcomes: Vec<_> = std::mem::take(&mut self.handles).into_iter().map(std::thread::JoinHandle::join).collect();
         let usage = Usage::now().since(&usage);
+        self.hog = None;
         sampler.sample(&self.recent);
         let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
         let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage));

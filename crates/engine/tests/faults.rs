@@ -109,6 +109,26 @@ fn a_flipped_bit_is_found_by_verification_and_by_nothing_else() {
 }
 
 #[test]
+fn damage_is_counted_exactly_however_much_there_is() {
+    for depth in [1, 8] {
+        for damaged in [1, 127, 128, 129, 255, 256, 100_000] {
+            let sized = |op| {
+                streaming(spec(op, depth), |stream| {
+                    stream.geometry.transfer_size = 512;
+                    stream.geometry.block_size = damaged * 512;
+                })
+            };
+            let result = run(vec![Fault::FlipEvery { nth: 1 }], &[sized(Op::Write), sized(Op::Read)]);
+            let verify = result.verify.expect("verified");
+            assert_eq!((verify.damaged_operations, verify.checked_bytes), (damaged, damaged * 512), "depth {depth}");
+            assert_eq!(result.tasks[0].damaged_operations, damaged);
+            let first: Vec<u64> = verify.first_damage.iter().map(|damage| damage.offset / 512).collect();
+            assert_eq!(first, (0..damaged.min(16)).collect::<Vec<u64>>(), "the first places");
+        }
+    }
+}
+
+#[test]
 fn failing_fsync_and_close_fail_the_phase() {
     for (fault, step) in [(Fault::FailSync { errno: EIO }, "fsync"), (Fault::FailClose { errno: EIO }, "close")] {
         let result = run(vec![fault], &[spec(Op::Write, 1)]);

@@ -167,6 +167,17 @@ fn fsync_is_inside_the_clock_and_told_apart() {
 }
 
 #[test]
+fn a_read_of_holes_says_how_many_bytes_of_them_there_are() {
+    let (_parent, scratch, storage) = on_disk(StorageKind::Posix);
+    run(&storage, streaming(spec(Op::Write, 1), |stream| stream.durability = Durability::Fsync), None);
+    let holes = |storage| run(storage, spec(Op::Read, 1), None).cache.expect("a read phase").hole_bytes;
+    assert_eq!(holes(&storage), Some(0));
+    let file = std::fs::OpenOptions::new().write(true).open(scratch.path().join("data.00000000")).expect("the data file");
+    file.set_len(MIB).and_then(|()| file.set_len(4 * MIB)).expect("a hole where three quarters were");
+    assert_eq!(holes(&storage), Some(3 * MIB));
+}
+
+#[test]
 fn a_read_tells_what_was_cached_before_it() {
     let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
     run(&storage, streaming(spec(Op::Write, 1), |stream| stream.durability = Durability::Fsync), None);

@@ -29,6 +29,14 @@ pub enum StorageError {
         /// Why not.
         source: io::Error,
     },
+    /// More memory is to be held than there is.
+    #[error("cannot hold {wanted} bytes of memory: {} bytes are available; give a smaller hog", available.map_or("fewer".to_owned(), |bytes| bytes.to_string()))]
+    Hog {
+        /// Wanted.
+        wanted: u64,
+        /// What the system and the control groups of this process leave; `None` where they do not say.
+        available: Option<u64>,
+    },
     /// The directory is not one that Tonnage marked as its own.
     #[error("{path} is not a scratch directory of this run ({why}); nothing in it was touched")]
     NotOurs {
@@ -66,7 +74,7 @@ impl StorageError {
     pub const fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Path { source, .. } | Self::Memory { source, .. } => Some(source),
-            Self::NotOurs { .. } | Self::Name { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
+            Self::Hog { .. } | Self::NotOurs { .. } | Self::Name { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
         }
     }
 }

@@ -224,6 +224,38 @@ mod tests {
     }
 
     #[test]
+    fn a_random_order_is_over_all_segments_of_the_task_and_no_other_block() {
+        let geometry = geometry(Layout::Shared, Access::Random, 50);
+        let mut offsets = geometry.offsets(2, 4, 7);
+        let segment = |offset: u64| offset / (4 * geometry.block_size);
+        let visited: Vec<u64> = (0..geometry.operations()).map(|_| offsets.next_offset()).collect();
+        assert!(visited.iter().all(|offset| offset / geometry.block_size % 4 == 2), "only blocks of task 2");
+        let early: std::collections::HashSet<u64> = visited[..200].iter().map(|&offset| segment(offset)).collect();
+        assert!(early.len() > 40, "the first 200 of 1850 transfers are in {} of 50 segments", early.len());
+        let same = visited.windows(2).filter(|pair| segment(pair[0]) == segment(pair[1])).count();
+        assert!(same < 100, "{same} of 1850 steps stay in their segment, as if it were exhausted first");
+    }
+
+    #[test]
+    fn a_trillion_transfers_need_no_memory_and_no_time_to_begin() {
+        for count in [1_000_000_000, 1_000_000_000_000] {
+            for access in [Access::Sequential, Access::Strided, Access::Random] {
+                for (layout, segments) in [(Layout::FilePerTask, 1), (Layout::Shared, 1000)] {
+                    let geometry =
+                        Geometry { transfer_size: 512, block_size: 512 * (count / segments), segments, layout, access };
+                    let began = std::time::Instant::now();
+                    let mut offsets = geometry.offsets(1, 2, 7);
+                    let first: std::collections::HashSet<u64> = (0..1000).map(|_| offsets.next_offset()).collect();
+                    assert!(began.elapsed() < std::time::Duration::from_millis(50), "{:?} for {count}", began.elapsed());
+                    assert_eq!(first.len(), 1000, "no place twice");
+                    assert!(first.iter().all(|&offset| offset + 512 <= geometry.file_bytes(2)));
+                }
+            }
+            assert!(size_of::<Offsets>() < 256, "{} bytes", size_of::<Offsets>());
+        }
+    }
+
+    #[test]
     fn a_second_random_pass_has_another_order() {
         let geometry = geometry(Layout::FilePerTask, Access::Random, 1);
         let mut offsets = geometry.offsets(0, 1, 7);
