@@ -1,6 +1,7 @@
 //! Each workload on the model against what the model says in closed form.
 
 mod command;
+mod files;
 mod paced;
 mod stream;
 mod tail;
