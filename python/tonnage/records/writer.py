@@ -14,7 +14,7 @@ FORMAT = "tonnage-run"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
-DIRECTORIES = ("series", "heat", "latency")
+DIRECTORIES = ("series", "heat", "latency", "operations")
 
 
 class RunWriter:
