@@ -52,13 +52,7 @@ impl Target {
         let files = self
             .run_directory
             .as_deref()
-            .map(|directory| {
-                let mut files = PhaseFiles::create(directory, &spec.record, true)?;
-                if spec.operation_log > 0 {
-                    files.keep_operations(directory, &spec.record)?;
-                }
-                Ok(files)
-            })
+            .map(|directory| PhaseFiles::create(directory, &spec.record, true))
             .transpose()
             .map_err(|error| errors::files(&error))?;
         py.detach(|| Phase::prepare(&self.backend, spec, files))

@@ -151,7 +151,7 @@ impl Copies {
             (code, _) => format!("ended with exit code {}", code.unwrap_or(-1)),
         };
         match &self.command.output {
-            None => format!("copy {copy} {end}; what it said was not kept"),
+            None => format!("copy {copy} {end}; what it said was not kept (keep_output keeps it)"),
             Some(output) => match account::last_line(&child::error_file(output, copy)) {
                 Some(line) => format!("copy {copy} {end}: {line}"),
                 None => format!("copy {copy} {end} and said nothing"),

@@ -36,7 +36,6 @@ impl Place {
             limit: Limit::default(),
             pace: Pace::default(),
             hog_bytes: 0,
-            operation_log: 0,
             seed: 5,
             interval_ns: 10 * MS,
             work: Work::Command(Command {
@@ -180,7 +179,7 @@ fn a_copy_that_fails_fails_the_trial_and_lets_the_running_ones_end() {
     let sum = |count: fn(&TaskResult) -> u64| result.tasks.iter().map(count).sum::<u64>();
     assert_eq!((sum(|task| task.operations), sum(|task| task.errors)), (1, 1));
     let deaf = perform(commanding(place.spec(&["false"], 1, 1), |command| command.output = None));
-    assert_eq!(message(&deaf), "copy 0 ended with exit code 1; what it said was not kept");
+    assert_eq!(message(&deaf), "copy 0 ended with exit code 1; what it said was not kept (keep_output keeps it)");
     assert_eq!(message(&place.run(&["false"], 1, 1)), "copy 0 ended with exit code 1 and said nothing");
 }
 

@@ -7,11 +7,8 @@
 mod burst;
 mod chance;
 mod command;
-mod files;
-mod lanes;
 mod law;
 mod model;
-mod names;
 mod open_files;
 mod pages;
 mod quota;

@@ -69,10 +69,10 @@ def _hog(value: Any) -> Any:
     return value
 
 
-_RATE = {"anyOf": [{"type": "string", "examples": ["100MB/s"]}, {"type": "integer", "minimum": 1}]}
+RATE_SCHEMA = {"anyOf": [{"type": "string", "examples": ["100MB/s"]}, {"type": "integer", "minimum": 1}]}
 _HOG = {"anyOf": [{"type": "string", "examples": ["20%", "4GiB"]}, {"type": "number", "exclusiveMinimum": 0}]}
 
-Rate = Annotated[int, BeforeValidator(_rate), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_RATE)]
+Rate = Annotated[int, BeforeValidator(_rate), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(RATE_SCHEMA)]
 """Bytes per second; ``"100MB/s"``."""
 Percent = Annotated[int, Field(ge=1, le=99, strict=True)]
 """A share in whole percent."""

@@ -88,7 +88,9 @@ def check(campaign: Campaign, plan: Plan) -> None:
     direct = any(setting.direct == "yes" for setting in plan.settings or campaign.settings())
     if direct and target.path is not None and accepts_direct(target.path) is False:
         raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
-    storages = {setting.storage for setting in campaign.settings()}
+    for setting in plan.settings:
+        setting.check(target)
+    storages = {setting.storage for setting in campaign.settings() if setting.uses_storage}
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")

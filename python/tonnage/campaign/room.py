@@ -47,6 +47,11 @@ class Room:
         self._open: dict[tuple[str, str], Ensemble] = {}
         self._laid_out: dict[tuple[str, str], _LaidOut] = {}
 
+    @property
+    def target(self) -> Target:
+        """What the campaign's ``target`` names."""
+        return self._target
+
     def ensemble(self, setting: Setting) -> Ensemble:
         """The processes with the setting's storage open."""
         key = _key(setting, self._target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +15,7 @@ from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
-from tonnage.records import RunWriter, event_lines, task_lines, trial_line
+from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line
 
 _TICK_S = 0.1
 
@@ -37,15 +37,24 @@ class Loop:
     """All lines of the run, those before a resume included."""
     clock: Setting
     """A setting whose storage keeps the run's clock."""
-    keep_operations: int = 0
-    """Operations of each task that are kept one by one."""
     spent_before_ns: int = 0
     _began_ns: int = 0
     _noted: set[str] = field(default_factory=set)
     """Codes of fallbacks that the user was told of."""
+    _begun: dict[str, str | None] = field(default_factory=dict)
+    """What was done once, and why it failed."""
+    _endings: dict[str, Callable[[], str | None]] = field(default_factory=dict)
 
     def run(self) -> str:
         """Measures until nothing is left to do; the run's ``state``: ``complete``, ``interrupted`` or ``failed``."""
+        try:
+            return self._run()
+        finally:
+            for ending in self._endings.values():
+                if reason := ending():
+                    self.complain(reason)
+
+    def _run(self) -> str:
         self._began_ns = self.room.ensemble(self.clock).now_ns()
         number = max((line["trial"] for line in self.lines), default=-1) + 1
         while not self.interrupts:
@@ -62,6 +71,23 @@ class Loop:
     def spent_ns(self) -> int:
         """Time used on the run's clock, also before a resume."""
         return self.spent_before_ns + self.room.ensemble(self.clock).now_ns() - self._began_ns
+
+    def once(self, name: str, begin: Callable[[], str | None]) -> str | None:
+        """What ``begin`` returned, which is called the first time only: why it failed, or None."""
+        if name not in self._begun:
+            self._begun[name] = begin()
+        return self._begun[name]
+
+    def at_end(self, name: str, ending: Callable[[], str | None]) -> None:
+        """Has ``ending`` called when the run ends, however it does; once for each name."""
+        self._endings.setdefault(name, ending)
+
+    def complain(self, reason: str) -> None:
+        """Takes down what went wrong outside the phases, and tells the user."""
+        now = self.room.ensemble(self.clock).now_ns()
+        event = {"trial": None, "record": None, "time_ns": now, "kind": "hook-failed", "task": None, "message": reason}
+        self.writer.append_events([event])
+        self.observer.note(f"note: {reason}")
 
     def trial(self, number: int, trial: Trial) -> str:
         """Measures all phases of a trial and returns its status. The kind of workload knows how."""
@@ -123,8 +149,7 @@ class Loop:
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
         try:
-            kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
-            running = ensemble.prepare(spec | kept)
+            running = ensemble.prepare(spec)
             running.go()
             while not running.wait(_TICK_S):
                 if self.interrupts:
@@ -149,7 +174,9 @@ class Loop:
         return self._record(line, result, ensemble.host)
 
     def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, host: str) -> str:
-        self.writer.append_trial(line, task_lines(line, result, host), event_lines(line, result))
+        self.writer.append_trial(
+            line, task_lines(line, result, host), event_lines(line, result), copy_lines(line, result)
+        )
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

@@ -40,8 +40,8 @@ class Target:
         """What a launcher opens. ``directory`` is the scratch directory of a ``path``."""
         if self.model is not None:
             return {"kind": "sim", "seed": seed, **self.model}
-        if self.scheme != "path":
-            return {"kind": self.scheme}
+        if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
+            return {"kind": storage if self.scheme == "path" else self.scheme}
         return {"kind": storage, "directories": [str(directory)], "direct": direct}
 
 

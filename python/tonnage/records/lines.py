@@ -114,6 +114,12 @@ def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, host: 
     return [{**head, **task, "host": host} for task in (result["tasks"] if result else ())]
 
 
+def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
+    head = {"trial": line["trial"], "record": line["record"]}
+    return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
+
+
 def event_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
     head = {"trial": line["trial"], "record": line["record"]}
@@ -158,6 +164,8 @@ def _status(result: Mapping[str, Any] | None, errors: int) -> tuple[str, str | N
         return "interrupted", "stopped before its end"
     if errors or result["stop_reason"] == "error":
         first = result["first_error"]
+        if result.get("copies"):
+            return "failed", f"{errors} cop{'y' if errors == 1 else 'ies'} failed: {first['message']}"
         where = f": task {first['task']}, offset {first['offset']}: {first['message']}" if first else ""
         return "failed", f"{errors} operation{'s' if errors != 1 else ''} failed{where}"
     damaged = (result["verify"] or {}).get("damaged_operations", 0)

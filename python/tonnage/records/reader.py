@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS
+from tonnage.records.writer import COPIES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -25,6 +25,10 @@ _TRIAL_KEYS = {
     "errors": int,
 }
 _TASK_KEYS = {"record": str, **dict.fromkeys(("task", "start_ns", "end_ns", "bytes", "operations", "errors"), int)}
+_COPY_KEYS = {
+    "record": str,
+    **dict.fromkeys(("copy", "task", "start_ns", "end_ns", "cpu_user_ns", "cpu_system_ns"), int),
+}
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
@@ -75,6 +79,11 @@ class Run:
         """The lines of ``events.jsonl``."""
         return _lines(self.path / EVENTS, {"kind": str})
 
+    def copies(self) -> list[dict[str, Any]]:
+        """The lines of ``copies.jsonl``; none where no command was run."""
+        file = self.path / COPIES
+        return _lines(file, _COPY_KEYS) if file.exists() else []
+
     def series(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""
         columns: dict[str, list[int]] | None = self._native("series", record, "parquet", "read_table")
@@ -83,11 +92,6 @@ class Run:
     def heat(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``heat/``; None if there is no such file."""
         columns: dict[str, list[int]] | None = self._native("heat", record, "parquet", "read_table")
-        return columns
-
-    def operations(self, record: str) -> dict[str, list[int]] | None:
-        """Columns of ``operations/``, where single operations were kept; None if there is no such file."""
-        columns: dict[str, list[int]] | None = self._native("operations", record, "parquet", "read_table")
         return columns
 
     def histograms(self, record: str) -> dict[str, list[tuple[int, int]]] | None:

@@ -25,8 +25,17 @@ def verify_files(run: Run) -> list[str]:
             tasks[task["record"]].append(task)
         else:
             found.append(f"tasks.jsonl: a task of {task['record']}, which trials.jsonl does not have")
+    copies: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
+    for copy in run.copies():
+        if copy["record"] in copies:
+            copies[copy["record"]].append(copy)
+        else:
+            found.append(f"copies.jsonl: a copy of {copy['record']}, which trials.jsonl does not have")
     for line in trials:
-        found.extend(f"{line['record']}: {what}" for what in _contradictions(run, line, tasks[line["record"]]))
+        record = line["record"]
+        found.extend(f"{record}: {what}" for what in _contradictions(run, line, tasks[record]))
+        if line["phase"] == "command" and tasks[record]:
+            found.extend(f"{record}: {what}" for what in _copies(line, copies[record]))
     return found
 
 
@@ -39,6 +48,20 @@ def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]])
         return
     yield from _series(run, line, tasks)
     yield from _latency(run, line, tasks)
+
+
+def _copies(line: dict[str, Any], copies: list[dict[str, Any]]) -> Iterator[str]:
+    good = [copy for copy in copies if copy["exit_code"] == 0]
+    computed = {
+        "operations": len(good),
+        "bytes": sum((copy["read_call_bytes"] or 0) + (copy["write_call_bytes"] or 0) for copy in good),
+        **{key: sum(copy[key] for copy in copies) for key in ("cpu_user_ns", "cpu_system_ns")},
+    }
+    for key, value in computed.items():
+        if line[key] != value:
+            yield f"{key} is {line[key]} in trials.jsonl, and {value} from copies.jsonl"
+    if len({copy["copy"] for copy in copies}) < len(copies):
+        yield "copies.jsonl has a copy twice"
 
 
 def _cache(line: dict[str, Any]) -> Iterator[str]:

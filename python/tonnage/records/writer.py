@@ -14,7 +14,8 @@ FORMAT = "tonnage-run"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
-DIRECTORIES = ("series", "heat", "latency", "operations")
+COPIES, OUTPUT = "copies.jsonl", "output"
+DIRECTORIES = ("series", "heat", "latency")
 
 
 class RunWriter:
@@ -49,22 +50,36 @@ class RunWriter:
         run = Run.open(path)
         for name in (TRIALS, TASKS, EVENTS):
             _truncate_torn_line(run.path / name)
+        if (run.path / COPIES).exists():
+            _truncate_torn_line(run.path / COPIES)
         for name in DIRECTORIES:
             (run.path / name).mkdir(exist_ok=True)
         counted = {line["record"] for line in run.trials()}
-        for name, lines in ((TASKS, run.tasks()), (EVENTS, run.events())):
+        for name, lines in ((TASKS, run.tasks()), (EVENTS, run.events()), (COPIES, run.copies())):
             kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
             if len(kept) < len(lines):
                 _replace(run.path / name, b"".join(map(_encode, kept)))
         return cls(run.path, run.manifest)
 
     def append_trial(
-        self, line: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
+        self,
+        line: Mapping[str, Any],
+        tasks: Iterable[Mapping[str, Any]],
+        events: Iterable[Mapping[str, Any]],
+        copies: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends a phase: its tasks, its events, and last the trial line that makes it count."""
+        """Appends a phase: its tasks, copies and events, and last the trial line that makes it count."""
+        if ended := b"".join(map(_encode, copies)):
+            _append(self.path / COPIES, ended)
         _append(self.path / TASKS, b"".join(map(_encode, tasks)))
         self.append_events(events)
         _append(self.path / TRIALS, _encode(line))
+
+    def output_directory(self, record: str) -> Path:
+        """Makes the place for what the copies of a command say, and gives its absolute path."""
+        directory = self.path.absolute() / OUTPUT / record
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory
 
     def append_events(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Appends events that belong to the run (``record`` None) or to a phase."""

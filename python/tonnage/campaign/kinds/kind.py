@@ -14,6 +14,7 @@ from tonnage.campaign.section import Section
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
     from tonnage.campaign.setting import Trial
+    from tonnage.campaign.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,15 @@ class Setting:
     def describe(self) -> str:
         """One line for ``--dry-run``, without kind and tasks."""
         raise NotImplementedError
+
+    @property
+    def uses_storage(self) -> bool:
+        """Whether trials work on files that this project makes."""
+        return True
+
+    def check(self, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
+        """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""
+        return
 
     def try_out(self) -> dict[str, Any] | None:
         """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""

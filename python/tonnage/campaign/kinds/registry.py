@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tonnage.campaign.kinds.command import Command, CommandSetting
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
+from tonnage.campaign.kinds.tail import Tail, TailSetting
 
-WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream}
+WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream, "command": Command, "tail": Tail}
 """Kind → the table of the campaign file."""
 
-SETTINGS: dict[str, type[Setting]] = {"stream": StreamSetting}
+SETTINGS: dict[str, type[Setting]] = {"stream": StreamSetting, "command": CommandSetting, "tail": TailSetting}
 """Kind → a setting of all its factors."""
 
 

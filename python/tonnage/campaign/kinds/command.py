@@ -1,0 +1,199 @@
+"""``command``: copies of any command line, so many at once as there are tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from tonnage.campaign.fields import Count, Sweep, Time
+from tonnage.campaign.hooks import Hook
+from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.section import time_field
+from tonnage.campaign.target import Target
+from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+PHASE = "command"
+PLACE = "{copy}"
+"""Becomes the copy's number in an argument."""
+
+
+def _arguments(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"a command is a list of arguments, no shell sees it; hint: write {_as_list(value)}")
+    return value
+
+
+def _as_list(line: str) -> str:
+    """The list that the user may have meant; a shell's where only a shell would understand the line."""
+    if set(line) & set("|&;<>$`*?~\n"):
+        return json.dumps(["sh", "-c", line])
+    try:
+        return json.dumps(shlex.split(line))
+    except ValueError:
+        return '["program", "argument", …]'
+
+
+def _starts_with_a_program(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    if not arguments or not arguments[0]:
+        raise ValueError('it names no program; hint: write ["program", "argument", …]')
+    if any("\0" in argument for argument in arguments):
+        raise ValueError("an argument cannot hold a null character; hint: leave it out")
+    return arguments
+
+
+def _plain(environment: dict[str, str]) -> dict[str, str]:
+    for name, value in environment.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"{name!r} is no name of a variable; hint: use letters, digits and '_'")
+    return environment
+
+
+Argv = Annotated[tuple[str, ...], BeforeValidator(_arguments), AfterValidator(_starts_with_a_program)]
+"""A program and its arguments; nothing passes through a shell."""
+
+
+class Command(WorkloadSection):
+    """Copies of a command."""
+
+    FACTORS: ClassVar[tuple[str, ...]] = ("tasks",)
+
+    kind: Literal["command"] = Field(description="copies of any command line, so many at once as there are tasks")
+    argv: Argv = Field(description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number")
+    copies: Count = Field(description="how many copies a trial runs; scale multiplies it")
+    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="copies that run at once")
+    directory: str | None = Field(None, description="where they run; the target")
+    environment: Annotated[dict[str, str], AfterValidator(_plain)] = Field(
+        {}, description="variables added to the environment"
+    )
+    keep_output: bool = Field(False, description="keep what each copy says in output/ of the run directory")
+    time_limit_ns: Time | None = time_field("time_limit", None, "no copy starts later than this after the start line")
+    setup: Argv | None = Field(None, description="run once before the first trial, outside the clock")
+    prepare: Argv | None = Field(
+        None, description="run before each trial, outside the clock; if it fails, so does the trial"
+    )
+    cleanup: Argv | None = Field(None, description="run after each trial, outside the clock")
+    teardown: Argv | None = Field(None, description="run once after the last trial, outside the clock")
+
+    def setting(self, factors: dict[str, Any], scale: float) -> CommandSetting:
+        same = ("directory", "keep_output", "time_limit_ns", "argv", "setup", "prepare", "cleanup", "teardown")
+        return CommandSetting(
+            kind="command",
+            workload=self.name,
+            copies=scaled(self.copies, scale),
+            environment=tuple(f"{name}={value}" for name, value in sorted(self.environment.items())),
+            **factors,
+            **{key: getattr(self, key) for key in same},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSetting(Setting):
+    """Every factor of a command. ``environment`` is a list of ``NAME=value``."""
+
+    kind: str = "command"
+    storage: str = "null"
+    argv: tuple[str, ...]
+    copies: int
+    directory: str | None
+    environment: tuple[str, ...]
+    keep_output: bool
+    setup: tuple[str, ...] | None
+    prepare: tuple[str, ...] | None
+    cleanup: tuple[str, ...] | None
+    teardown: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        # A line of trials.jsonl has lists.
+        for name in ("argv", "environment", "setup", "prepare", "cleanup", "teardown"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        return (PHASE,)
+
+    @property
+    def uses_storage(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        words = [shlex.join(self.argv)]
+        hooks = [name for name in ("setup", "prepare", "cleanup", "teardown") if getattr(self, name)]
+        return f"{self.copies} × {words[0]}" + (f"  with {', '.join(hooks)}" if hooks else "")
+
+    def check(self, target: Target) -> None:
+        """RequestError where the directory or a program is not there."""
+        if target.scheme == "sim":
+            return
+        directory = self.place(target)
+        if not directory.is_dir():
+            raise RequestError(f"workload.directory: {directory} is not a directory; hint: give one in which to run")
+        path = dict(variable.split("=", 1) for variable in self.environment).get("PATH", os.environ.get("PATH"))
+        for key in ("argv", "setup", "prepare", "cleanup", "teardown"):
+            argv = getattr(self, key)
+            if argv and not _found(argv[0].replace(PLACE, "0"), directory, path):
+                raise RequestError(
+                    f"workload.{key}: there is no program {argv[0]!r}; hint: give its path, or put it in PATH"
+                )
+
+    def place(self, target: Target) -> Path:
+        """The directory in which copies and hooks run; absolute."""
+        home = target.path or Path.cwd()
+        return home / self.directory if self.directory else home
+
+    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        """Hooks, copies, hooks; a hook that fails fails the trial, or is told of where the trial is over."""
+        hook = Hook(self.place(loop.room.target), self.environment, loop.interrupts)
+        about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_COPIES": str(self.copies)}
+        if self.setup:
+            reason = loop.once(f"setup {self.workload}", lambda: hook.run("setup", self.setup, {}))
+            if reason:
+                return loop.without(number, trial, PHASE, reason)
+        if self.teardown:
+            loop.at_end(f"teardown {self.workload}", lambda: hook.run("teardown", self.teardown, {}))
+        reason = hook.run("prepare", self.prepare, about)
+        if loop.interrupts:
+            return "interrupted"
+        if reason:
+            return loop.without(number, trial, PHASE, reason)
+        record = f"{number:04d}-{PHASE}"
+        output = loop.writer.output_directory(record) if self.keep_output else None
+        status = loop.phase(number, trial, self, PHASE, self.phase_spec(loop.room.target, record, loop.seed, output))
+        if reason := hook.run("cleanup", self.cleanup, about):
+            loop.complain(reason)
+        return status
+
+    def phase_spec(self, target: Target, record: str, seed: int, output: Path | None) -> dict[str, Any]:
+        """The PhaseSpec (``crates/workload/src/command.rs``) that runs the copies."""
+        return {
+            "record": record,
+            "tasks": {"first": 0, "here": self.tasks, "total": self.tasks},
+            "limit": {"time_ns": self.time_limit_ns},
+            "seed": seed,
+            "work": {
+                "kind": "command",
+                "argv": self.argv,
+                "copies": self.copies,
+                "directory": str(self.place(target)),
+                "environment": dict(variable.split("=", 1) for variable in self.environment),
+                "output": None if output is None else str(output),
+            },
+        }
+
+
+def _found(program: str, directory: Path, path: str | None) -> bool:
+    if "/" in program:
+        file = directory / program
+        return file.is_file() and os.access(file, os.X_OK)
+    return shutil.which(program, path=path) is not None

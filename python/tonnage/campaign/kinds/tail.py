@@ -1,0 +1,178 @@
+"""``tail``: a task writes a file, others follow it while it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from tonnage.campaign import units
+from tonnage.campaign.fields import RATE_SCHEMA, Size, Sweep, Time
+from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.section import refuse, time_field, unit_field
+from tonnage.campaign.units import format_size, format_time
+from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+PHASE = "tail"
+
+Follow = Literal["whole", "share"]
+Wait = Literal["poll", "notify"]
+Readers = Annotated[int, Field(ge=0, le=2**16, strict=True)]
+
+
+def _rate(value: Any) -> Any:
+    if value == "unlimited":
+        return 0
+    try:
+        return units.parse_rate(value) if isinstance(value, str) else value
+    except RequestError as error:
+        raise ValueError(f'{error}, or "unlimited"') from None
+
+
+_RATE = {"anyOf": [*RATE_SCHEMA["anyOf"], {"const": "unlimited"}]}
+WriterRate = Annotated[int, BeforeValidator(_rate), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_RATE)]
+"""Bytes per second; 0 is ``"unlimited"``."""
+
+
+class Tail(WorkloadSection):
+    """A writer and its readers."""
+
+    FACTORS: ClassVar[tuple[str, ...]] = (
+        "readers", "transfer_size", "file_size", "rate_bytes_per_s", "follow", "wait", "poll_ns", "sync", "storage",
+        "direct",
+    )  # fmt: skip
+
+    kind: Literal["tail"] = Field(description="a task writes a file, others follow it while it grows")
+    readers: Sweep[Readers] = Field(
+        (0, 1, 8), description="tasks that follow the file; there is one writer beside them"
+    )
+    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation, of writer and readers")
+    file_size: Sweep[Size] = Field((256 << 20,), description="bytes that the writer writes; whole transfers")
+    rate_bytes_per_s: Sweep[WriterRate] = unit_field(
+        "rate", "bytes_per_s", (0,), "of the writer: bytes a second, or as fast as it can (unlimited)"
+    )
+    follow: Sweep[Follow] = Field(("whole",), description="each reader reads all of the file, or its own share")
+    wait: Sweep[Wait] = Field(("poll",), description="at the end of the file: look again, or be woken by inotify")
+    poll_ns: Sweep[Time] = time_field("poll", (100_000_000,), "pause before a polling reader looks again")
+    sync: Sweep[Literal["none", "fsync", "fsync-each"]] = Field(
+        ("none",), description="when the writer makes its data durable, inside the clock"
+    )
+    storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
+    direct: Sweep[Literal["auto", "yes", "no"]] = Field(("auto",), description="past the page cache or through it")
+    verify: bool = Field(False, description="readers check every byte")
+    time_limit_ns: Time | None = time_field("time_limit", None, "the writer starts no operation later than this")
+    grace_ns: Time = time_field("grace", 60 * 10**9, "how long readers may go on after the writer's end")
+
+    @model_validator(mode="after")
+    def _combinations(self) -> Tail:
+        for transfer in self.transfer_size:
+            if transfer > 1 << 30:
+                what = f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry"
+                refuse("transfer_size", what, "use a smaller transfer_size")
+            for size in self.file_size:
+                if size % transfer:
+                    refuse(
+                        "file_size",
+                        f"file_size {format_size(size)} is not a multiple of transfer_size {format_size(transfer)}",
+                        f"use {format_size(max(size // transfer, 1) * transfer)}",
+                    )
+        return self
+
+    def setting(self, factors: dict[str, Any], scale: float) -> TailSetting:
+        factors["file_size"] = scaled(factors["file_size"], scale, factors["transfer_size"])
+        factors["rate_bytes_per_s"] = factors["rate_bytes_per_s"] or None
+        if not factors["readers"]:
+            # Nobody follows or waits: the writer alone is one setting, whatever its readers would do.
+            factors |= {"follow": self.follow[0], "wait": self.wait[0], "poll_ns": self.poll_ns[0]}
+        return TailSetting(
+            kind="tail",
+            workload=self.name,
+            tasks=1 + factors["readers"],
+            **factors,
+            verify=self.verify,
+            time_limit_ns=self.time_limit_ns,
+            grace_ns=self.grace_ns,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailSetting(Setting):
+    """Every factor of a tail. ``tasks`` is the writer and its readers. Sizes in bytes."""
+
+    kind: str = "tail"
+    readers: int
+    transfer_size: int
+    file_size: int
+    rate_bytes_per_s: int | None
+    follow: str
+    wait: str
+    poll_ns: int
+    sync: str
+    verify: bool
+    grace_ns: int
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        return (PHASE,)
+
+    @property
+    def space_bytes(self) -> int:
+        return self.file_size
+
+    @property
+    def write_bytes(self) -> int:
+        return self.file_size
+
+    @property
+    def read_bytes(self) -> int:
+        return self.file_size * (self.readers if self.follow == "whole" else min(self.readers, 1))
+
+    def describe(self) -> str:
+        rate = "unlimited" if self.rate_bytes_per_s is None else f"{format_size(self.rate_bytes_per_s)}/s"
+        wait = f"poll {format_time(self.poll_ns)}" if self.wait == "poll" else self.wait
+        return (
+            f"transfer {format_size(self.transfer_size)}  file {format_size(self.file_size)}  {rate}"
+            + (f"  {self.follow}  {wait}" if self.readers else "  no readers")
+            + f"  direct {self.direct}  {self.storage}"
+        )
+
+    def try_out(self) -> dict[str, Any]:
+        few = min(self.readers, 1)
+        one = replace(self, file_size=self.transfer_size, readers=few, tasks=1 + few, verify=False)
+        return phase_spec(one, "try-out", 0)
+
+    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        """On a fresh file, which goes when the trial is over."""
+        loop.room.clear()
+        try:
+            return loop.phase(number, trial, self, PHASE, phase_spec(self, f"{number:04d}-{PHASE}", loop.seed))
+        finally:
+            loop.room.clear()
+
+
+def phase_spec(setting: TailSetting, record: str, seed: int) -> dict[str, Any]:
+    """The PhaseSpec (``crates/workload/src/tail.rs``) that measures ``setting``."""
+    rate = setting.rate_bytes_per_s
+    return {
+        "record": record,
+        "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
+        "limit": {"time_ns": setting.time_limit_ns},
+        **({"pace": {"bytes_per_s": rate}} if rate else {}),
+        "seed": seed,
+        "work": {
+            "kind": "tail",
+            "transfer_size": setting.transfer_size,
+            "file_bytes": setting.file_size,
+            "follow": setting.follow,
+            "waiting": setting.wait,
+            "poll_ns": setting.poll_ns,
+            "grace_ns": setting.grace_ns,
+            "durability": setting.sync,
+            "verify": setting.verify,
+        },
+    }
