@@ -44,3 +44,50 @@ def test_plateau_at_4_kib_is_the_set_operations_per_second(
 ) -> None:
     lab = device(operations_per_s=rate)
     assert plateau(tonnage, lab.path, op, 4 * KIB, 16 * MIB) == pytest.approx(rate * 4 * KIB, rel=TOLERANCE)
+
+
+MIX = """
+target = {target!r}
+seed = 1
+[repeat]
+count = 1
+[workload]
+op = {op!r}
+tasks = 8
+access = "random"
+direct = "yes"
+sync = "none"
+block_size = {block!r}
+transfer_size = {transfer!r}
+time_limit = "8s"
+wrap = true
+"""
+
+
+def random_trial(tonnage: Any, path: Any, work: Any, op: str, transfer: str, block: str) -> dict[str, Any]:
+    """The line of one trial of eight tasks that visit their transfers in random order, past the cache."""
+    file = work / "mix.toml"
+    file.write_text(MIX.format(target=str(path), op=op, transfer=transfer, block=block))
+    said = tonnage("run", file)
+    assert said.code == 0, said.err
+    (line,) = said.measured(op)
+    return dict(line)
+
+
+def test_a_mix_is_held_by_the_limit_of_its_reads(tonnage: Any, device: Callable[..., Any], tmp_path: Any) -> None:
+    rate = 40_000_000
+    lab = device(bytes_per_s=rate)
+    line = random_trial(tonnage, lab.path, tmp_path, "mixed", "256KiB", "16MiB")
+    # Half of the operations read and half write, and the device takes this much of each.
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(2 * rate, rel=0.03)
+    parts = {part["op"]: part["bytes"] * 10**9 / line["elapsed_ns"] for part in line["parts"]}
+    assert max(parts["read"], parts["write"]) == pytest.approx(rate, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("op", ["write", "read"])
+def test_random_4_kib_is_the_set_operations_per_second(
+    op: str, tonnage: Any, device: Callable[..., Any], tmp_path: Any
+) -> None:
+    lab = device(operations_per_s=1000)
+    line = random_trial(tonnage, lab.path, tmp_path, op, "4KiB", "1MiB")
+    assert line["operations_per_s"] == pytest.approx(1000, rel=TOLERANCE)

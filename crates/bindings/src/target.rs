@@ -52,7 +52,13 @@ impl Target {
         let files = self
             .run_directory
             .as_deref()
-            .map(|directory| PhaseFiles::create(directory, &spec.record, true))
+            .map(|directory| {
+                let mut files = PhaseFiles::create(directory, &spec.record, true)?;
+                if spec.operation_log > 0 {
+                    files.keep_operations(directory, &spec.record)?;
+                }
+                Ok(files)
+            })
             .transpose()
             .map_err(|error| errors::files(&error))?;
         py.detach(|| Phase::prepare(&self.backend, spec, files))

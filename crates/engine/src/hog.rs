@@ -65,6 +65,8 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -72,7 +74,7 @@ mod tests {
         for (path, text) in files {
             let path = root.path().join(path);
             std::fs::create_dir_all(path.parent().expect("below the root")).expect("directories");
-            std::fs::write(path, text).expect("a file");
+            std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).expect("a file");
         }
         root
     }

@@ -258,7 +258,12 @@ impl Sampler {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        if let Some(files) = self.files.take() {
+        if let Some(mut files) = self.files.take() {
+            for outcome in outcomes {
+                for (end_ns, latency_ns) in &outcome.log {
+                    files.operation(outcome.result.task, end_ns.saturating_sub(self.opened_ns), *latency_ns)?;
+                }
+            }
             let tag = |result: &TaskResult| match result.role {
                 Role::Work => Tagged::Task(result.task),
                 Role::Follow => Tagged::Follow(result.task),

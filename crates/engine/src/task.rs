@@ -41,6 +41,7 @@ pub struct Outcome {
     pub error: Option<ErrorAt>,
     pub damage: Vec<DamageAt>,
     pub checked_bytes: u64,
+    pub log: Vec<(u64, u64)>,
     /// The task ended because its time was up.
     pub timed_out: bool,
 }
@@ -127,6 +128,8 @@ pub struct Tally {
     pub timed_out: bool,
     /// Operations and bytes that were done when the time was up, where the task wears out.
     pub stonewall: Option<(u64, u64)>,
+    /// End (on the run's clock) and latency of the first operations, as many as its capacity; none where none are kept.
+    pub log: Vec<(u64, u64)>,
 }
 
 impl Task {
@@ -143,6 +146,7 @@ impl Task {
             checked_bytes: 0,
             timed_out: false,
             stonewall: None,
+            log: Vec::with_capacity(shared.spec.operation_log as usize),
         };
         Ok(Self { desk: Desk { shared, board, number, tally }, worker })
     }
@@ -173,7 +177,7 @@ impl Task {
             tally.recorder.add(&reads.recorder);
             [writes, reads]
         });
-        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, .. } = tally;
+        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, log, .. } = tally;
         let result = TaskResult {
             task: number,
             role: shared.crew.role(number),
@@ -194,7 +198,7 @@ impl Task {
             max_lag_ns: None,
             max_lag_bytes: None,
         };
-        Outcome { result, recorder, sides, error, damage, checked_bytes, timed_out }
+        Outcome { result, recorder, sides, error, damage, checked_bytes, log, timed_out }
     }
 }
 
@@ -222,6 +226,14 @@ impl Tally {
     pub fn record(&mut self, board: &Board, latency_ns: u64, bytes: u64) {
         self.recorder.record(latency_ns);
         board.count(latency_ns, bytes);
+        if self.log.len() < self.log.capacity() {
+            self.keep(latency_ns);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, latency_ns: u64) {
+        self.log.push((monotonic_ns(), latency_ns));
     }
 
     /// The same where operations may be of two kinds.
@@ -235,6 +247,9 @@ impl Tally {
             _ => self.recorder.record(latency_ns),
         }
         board.count(latency_ns, bytes);
+        if self.log.len() < self.log.capacity() {
+            self.keep(latency_ns);
+        }
     }
 
     /// Checks a transfer that was read; damage is counted, never fatal, so that all of it is found.

@@ -36,6 +36,7 @@ impl Place {
             limit: Limit::default(),
             pace: Pace::default(),
             hog_bytes: 0,
+            operation_log: 0,
             seed: 5,
             interval_ns: 10 * MS,
             work: Work::Command(Command {

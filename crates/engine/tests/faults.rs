@@ -19,6 +19,7 @@ fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,
+        operation_log: 0,
         seed: 5,
         interval_ns: 10_000_000,
         work: Work::Stream(Stream {

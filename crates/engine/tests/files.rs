@@ -40,6 +40,7 @@ fn run_limited(storage: &Arc<dyn Storage>, tasks: u32, files: Files, limit: Limi
         limit,
         pace: Pace::default(),
         hog_bytes: 0,
+        operation_log: 0,
         seed: 5,
         interval_ns: 10_000_000,
         work: Work::Files(files),

@@ -95,7 +95,9 @@ fn a_pause_by_plan_is_no_stall_and_an_operation_that_hangs_is_one() {
     }
     let fault = Fault::DelayEvery { op: Op::Write, nth: 12, delay: Duration::from_millis(1300) };
     let storage: Arc<dyn Storage> = Arc::new(Faulty::new(in_memory(), vec![fault]));
-    let result = run(&storage, paced(rate(100), 1500, 1, 1), None);
+    let mut hanging = paced(rate(100), 60_000, 1, 1);
+    hanging.limit.operations = Some(20);
+    let result = run(&storage, hanging, None);
     assert_eq!(result.events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["stall"]);
 }
 

@@ -185,3 +185,20 @@ fn a_read_tells_what_was_cached_before_it() {
     assert_eq!(warm.examined_bytes, Some(4 * MIB));
     assert_eq!(warm.cached_before_bytes, Some(4 * MIB));
 }
+
+#[test]
+fn the_first_operations_of_each_task_are_kept_one_by_one_where_that_is_asked() {
+    let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
+    let directory = run_directory();
+    std::fs::create_dir(directory.path().join("operations")).expect("a directory");
+    let spec = PhaseSpec { operation_log: 10, ..spec(Op::Write, 2) };
+    let mut files = PhaseFiles::create(directory.path(), &spec.record, false).expect("files");
+    files.keep_operations(directory.path(), &spec.record).expect("a table");
+    let record = spec.record.clone();
+    run(&storage, spec, Some(files));
+    let table = read_table(&directory.path().join(format!("operations/{record}.parquet"))).expect("a table");
+    let column = |name: &str| table.iter().find(|(known, _)| known == name).map(|(_, values)| values.clone()).expect("a column");
+    let (tasks, ends, latencies) = (column("task"), column("end_ns"), column("latency_ns"));
+    assert_eq!(tasks, [[0; 10], [1; 10]].concat());
+    assert!(latencies.iter().all(|&ns| ns > 0) && ends[..10].is_sorted() && ends[10..].is_sorted());
+}

@@ -33,6 +33,7 @@ fn tail(transfers: u64, readers: u32, change: impl FnOnce(&mut Tail)) -> PhaseSp
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,
+        operation_log: 0,
         seed: 5,
         interval_ns: 10 * MS,
         work: Work::Tail(tail),

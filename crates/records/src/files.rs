@@ -97,6 +97,7 @@ pub struct PhaseFiles {
     heat: Table<5>,
     latency_path: PathBuf,
     latency: File,
+    operations: Option<Table<3>>,
     /// Latest end of a row: the length of the interval that the histograms span.
     end_ns: u64,
 }
@@ -121,8 +122,22 @@ impl PhaseFiles {
             heat: Table::new(heat_path, heat, ["start_ns", "end_ns", "low_ns", "high_ns", "count"])?,
             latency_path,
             latency,
+            operations: None,
             end_ns: 0,
         })
+    }
+
+    /// Also keeps single operations, in `operations/<record>.parquet`; that directory exists.
+    pub fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
+        let path = run_dir.join(format!("operations/{record}.parquet"));
+        let file = open(&path, true)?;
+        self.operations = Some(Table::new(path, file, ["task", "end_ns", "latency_ns"])?);
+        Ok(())
+    }
+
+    /// Adds one operation, if they are kept: when it ended, relative to the opening of the start line.
+    pub fn operation(&mut self, task: u32, end_ns: u64, latency_ns: u64) -> Result<(), FileError> {
+        self.operations.as_mut().map_or(Ok(()), |table| table.push([u64::from(task), end_ns, latency_ns]))
     }
 
     /// Adds a row to the series.
@@ -145,6 +160,9 @@ impl PhaseFiles {
     pub fn finish<T: Copy + Into<Tagged>>(self, histograms: &[(T, &LatencyRecorder)]) -> Result<(), FileError> {
         self.series.finish()?;
         self.heat.finish()?;
+        if let Some(operations) = self.operations {
+            operations.finish()?;
+        }
         let path = &self.latency_path;
         write_histograms(&self.latency, histograms, Duration::from_nanos(self.end_ns))
             .and_then(|()| self.latency.sync_all())

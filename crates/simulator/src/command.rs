@@ -149,8 +149,7 @@ impl Crew<'_> {
         if self.next_copy == self.command.copies || !race.may_begin(task) || !self.quotas[task].take(now_ns) {
             return;
         }
-        let quota = &self.quotas[task];
-        let from_ns = quota.due_ns().unwrap_or_else(|| quota.after_thinking_ns(now_ns));
+        let from_ns = self.quotas[task].starts_ns(now_ns);
         if !race.may_begin_at(task, from_ns.max(now_ns)) {
             return;
         }
@@ -174,13 +173,15 @@ impl Crew<'_> {
     fn finish(&mut self, race: &mut Race, task: usize, copy: &Copy, now_ns: u64) {
         self.running -= 1;
         race.alight();
-        race.arrive(task, now_ns);
+        race.arrive(task, now_ns, self.next_copy < self.command.copies);
         let fails = race.draws_fault();
         if fails {
-            let message = format!("copy {} ended with exit status 1", copy.number);
-            race.fail_with(task, (copy.number, 0), 0, message);
+            let message = format!("copy {} ended with exit code 1", copy.number);
+            race.fail_with(task, (0, u64::from(copy.number)), 0, message);
         } else {
-            race.record(task, now_ns, now_ns - copy.from_ns, 0);
+            // A copy may take as long as it likes: that is no stall.
+            race.wake(task, now_ns);
+            race.record(task, now_ns, now_ns - copy.from_ns, race.model.copy_bytes);
         }
         self.done.push(CopyResult {
             copy: copy.number,

@@ -1,6 +1,6 @@
 //! The laws of throughput over concurrency.
 
-use tonnage_workload::Op;
+use tonnage_workload::{FileOp, Op};
 
 use crate::model::{DEFAULT_KNEE, ModelSpec, Shape};
 
@@ -16,6 +16,19 @@ impl ModelSpec {
         };
         let capped = self.operations_per_s.map_or(f64::INFINITY, |operations| operations as f64 * transfer_size as f64);
         capped.min(bytes as f64)
+    }
+
+    /// What an operation on a name costs, in creations of an empty file.
+    pub(crate) const fn name_weight(op: FileOp) -> f64 {
+        match op {
+            FileOp::Create | FileOp::MakeDirectory | FileOp::MakeTree => 1.0,
+            FileOp::Stat | FileOp::StatDirectory => 0.4,
+            FileOp::Read | FileOp::Write => 0.6,
+            FileOp::OpenWriteClose => 0.8,
+            FileOp::ReadDirectory => 2.0,
+            FileOp::Rename | FileOp::RenameDirectory => 1.5,
+            FileOp::Remove | FileOp::RemoveDirectory | FileOp::RemoveTree => 1.2,
+        }
     }
 
     /// Share of the plateau that `concurrency` operations in flight reach, without noise.

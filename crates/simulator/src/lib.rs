@@ -7,8 +7,11 @@
 mod burst;
 mod chance;
 mod command;
+mod files;
+mod lanes;
 mod law;
 mod model;
+mod names;
 mod open_files;
 mod pages;
 mod quota;

@@ -50,15 +50,18 @@ impl Quota {
         self.limit.min_time_ns = 0;
     }
 
-    /// When the operation taken last is to start, where starts are fixed beforehand.
-    #[inline]
-    pub fn due_ns(&self) -> Option<u64> {
-        self.schedule.map(|schedule| self.start_ns.saturating_add(schedule.due_ns(self.taken - 1)))
+    /// Whether there is more to take.
+    pub const fn has_more(&self) -> bool {
+        self.taken < self.most
     }
 
-    /// When the operation taken last may start, at the earliest, after one that ended at `now_ns`.
+    /// When the operation that was taken at `now_ns` is to start, at the earliest: its latency counts from there.
     #[inline]
-    pub fn after_thinking_ns(&self, now_ns: u64) -> u64 {
-        if self.taken > 1 { now_ns.saturating_add(self.think_ns) } else { now_ns }
+    pub fn starts_ns(&self, now_ns: u64) -> u64 {
+        match self.schedule {
+            Some(schedule) => self.start_ns.saturating_add(schedule.due_ns(self.taken - 1)),
+            None if self.taken > 1 => now_ns.saturating_add(self.think_ns),
+            None => now_ns,
+        }
     }
 }

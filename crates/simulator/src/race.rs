@@ -210,12 +210,12 @@ impl<'a> Race<'a> {
         self.sampler.wake(index, now_ns);
     }
 
-    /// Counts an operation that ends now, done or failed, against the time limit.
+    /// An operation ends now, done or failed. If `more` could follow it, it counts against the time limit.
     #[inline]
-    pub fn arrive(&mut self, index: usize, now_ns: u64) {
+    pub fn arrive(&mut self, index: usize, now_ns: u64, more: bool) {
         let runner = &mut self.runners[index];
         runner.end_ns = now_ns;
-        runner.timed_out |= now_ns >= self.deadline_ns;
+        runner.timed_out |= more && now_ns >= self.deadline_ns;
     }
 
     /// Counts an operation that succeeded now.

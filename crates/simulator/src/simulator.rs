@@ -8,9 +8,10 @@ use tonnage_workload::{PhaseSpec, SpecError, Work};
 
 use crate::burst::Burst;
 use crate::model::{ModelError, ModelSpec};
+use crate::names::Names;
 use crate::pages::Pages;
 use crate::race::{Counters, Finish};
-use crate::{command, stream, tail};
+use crate::{command, files, stream, tail};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
 #[derive(Debug, Error)]
@@ -24,9 +25,6 @@ pub enum SimulatorError {
     /// The record could not be written.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// A workload that the model does not have.
-    #[error("this build simulates only streams")]
-    Unknown,
     /// Readers would not see the file grow.
     #[error("readers would find {0} bytes before the first is written; a tail starts on a fresh file")]
     NotFresh(u64),
@@ -54,6 +52,7 @@ pub struct Simulator {
 #[derive(Debug)]
 pub(crate) struct State {
     pub pages: Pages,
+    pub names: Names,
     pub burst: Burst,
     pub counters: Counters,
 }
@@ -79,7 +78,7 @@ impl Simulator {
     pub fn new(model: ModelSpec) -> Result<Self, SimulatorError> {
         model.check()?;
         let burst = Burst::new(model.burst_bytes);
-        let state = State { pages: Pages::default(), burst, counters: Counters::default() };
+        let state = State { pages: Pages::default(), names: Names::default(), burst, counters: Counters::default() };
         Ok(Self { model, now_ns: 0, state })
     }
 
@@ -100,21 +99,21 @@ impl Simulator {
         self.state.pages.by_number.get(&file).map(|file| file.length)
     }
 
-    /// Removes all files. The burst buffer keeps what it has still to drain.
+    /// Removes all files and names. The burst buffer keeps what it has still to drain.
     pub fn clear(&mut self) {
-        self.state.pages = Pages::default();
+        (self.state.pages, self.state.names) = (Pages::default(), Names::default());
     }
 
-    /// Runs a phase from its start line to its end; the virtual clock then stands at its end. With `files`, series and
+    /// Runs a phase from its start line to its end; the virtual clock then stands at its end. With `record`, series and
     /// histograms are kept there.
-    pub fn run(&mut self, spec: &PhaseSpec, files: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
+    pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies } = match &spec.work {
-            Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, files)?,
-            Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, files)?,
-            Work::Command(command) => command::run(model, state, spec, command, now_ns, files)?,
-            Work::Files(_) => return Err(SimulatorError::Unknown),
+            Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
+            Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
+            Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
+            Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
         self.now_ns = finish.end_ns;
         Ok(PhaseResult {

@@ -1,13 +1,14 @@
-//! `stream` in virtual time: operations in flight, each replaced as it completes or when its time has come.
+//! `stream` in virtual time.
 
 use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
 use tonnage_workload::{CachePolicy, Durability, Offsets, Op, Ops, PhaseSpec, Stream};
 
 use crate::burst::Burst;
+use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::quota::Quota;
-use crate::race::{EIO, ENOSPC, Play, Race};
+use crate::race::{EIO, ENOSPC, Race};
 use crate::simulator::{Outcome, SimulatorError, State};
 
 /// A task's way through its part.
@@ -16,35 +17,17 @@ struct Course {
     offsets: Offsets,
     ops: Ops,
     quota: Quota,
-    /// Of its lanes, those with an operation in flight.
-    flying: u32,
 }
 
-/// Room for one operation of a task.
+/// An operation.
 #[derive(Clone, Copy)]
-struct Lane {
-    course: usize,
-    state: LaneState,
-    /// Counts among those in flight.
-    aboard: bool,
+struct Transfer {
     op: Op,
     offset: u64,
     first_pass: bool,
-    /// Where its latency counts from.
-    from_ns: u64,
     /// 0 if it will succeed.
     errno: i32,
     from_device: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LaneState {
-    /// Has nothing.
-    Idle,
-    /// Has an operation that starts when it is due.
-    Waiting,
-    /// Its operation is in flight.
-    Flying,
 }
 
 /// Counts of one kind of operation.
@@ -55,10 +38,11 @@ struct Kind {
     operations: u64,
 }
 
-struct StreamPlay<'a> {
+struct Transfers<'a> {
     stream: &'a Stream,
     courses: Vec<Course>,
-    lanes: Vec<Lane>,
+    /// Of each lane.
+    by_lane: Vec<Transfer>,
     files: OpenFiles,
     burst: &'a mut Burst,
     /// The cache holds all files of the phase, so what was read once is read from it.
@@ -87,9 +71,9 @@ pub(crate) fn run(
     state.pages.shrink(capacity);
     let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
     state.burst.drain(start_ns, model.plateau_bytes_per_s as f64);
-    let State { pages, burst, counters, .. } = state;
+    let State { pages, names, burst, counters } = state;
     let mut race = Race::new(model, spec, start_ns, counters, files);
-    let mut open = OpenFiles::new(pages.allocated(), model.full_after_bytes);
+    let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
     let mut courses = Vec::with_capacity(tasks.here as usize);
     for task in tasks.first..tasks.first + tasks.here {
@@ -99,14 +83,15 @@ pub(crate) fn run(
             offsets: stream.offsets(task, tasks.total, spec.seed),
             ops: stream.ops(task, spec.seed),
             quota: Quota::new(spec.limit, stream.geometry.operations(), spec.pace, schedule, start_ns),
-            flying: 0,
         });
     }
     let plateau = model.plateau(Op::Write, size);
-    let mut play = StreamPlay {
+    let depth = stream.queue_depth as usize;
+    let none = Transfer { op: stream.op, offset: 0, first_pass: true, errno: 0, from_device: true };
+    let mut transfers = Transfers {
         stream,
+        by_lane: vec![none; courses.len() * depth],
         courses,
-        lanes: Vec::new(),
         files: open,
         burst,
         refills: !model.direct && before.is_some_and(|facts| facts.examined_bytes <= Some(capacity)),
@@ -118,12 +103,12 @@ pub(crate) fn run(
         kinds: stream.read_percent.is_some().then(Default::default),
         worn_out: false,
     };
-    play.open(&mut race);
-    race.run(play.lanes.len(), &mut play)?;
-    play.close(&mut race);
-    let cache = before.map(|facts| CacheFacts { device_bytes: Some(play.device_read_bytes), ..facts });
-    let parts = play.parts();
-    let touched = play.files.close(pages);
+    transfers.open(&mut race);
+    let transfers = Lanes::run(&mut race, depth, transfers)?;
+    transfers.close(&mut race);
+    let cache = before.map(|facts| CacheFacts { device_bytes: Some(transfers.device_read_bytes), ..facts });
+    let parts = transfers.parts();
+    let touched = transfers.files.close(pages);
     if !model.direct {
         pages.keep_cached(&touched, capacity);
     }
@@ -154,104 +139,29 @@ fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<
     })
 }
 
-impl Play for StreamPlay<'_> {
+impl Operations for Transfers<'_> {
     #[inline]
-    fn step(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64> {
-        match self.lanes[lane].state {
-            LaneState::Flying => {
-                self.complete(race, lane, now_ns);
-                self.begin(race, lane, now_ns)
-            }
-            LaneState::Idle => self.begin(race, lane, now_ns),
-            LaneState::Waiting => {
-                let course = self.lanes[lane].course;
-                if !race.may_begin(course) {
-                    return None;
-                }
-                Some(self.depart(race, lane, now_ns))
-            }
-        }
-    }
-}
-
-impl StreamPlay<'_> {
-    /// Gives each task its lanes, one by one, so that each has its first operation in flight before any has its
-    /// second; and its files their space, where that is asked for.
-    fn open(&mut self, race: &mut Race) {
-        let (tasks, depth) = (self.courses.len(), self.stream.queue_depth as usize);
-        let idle = Lane {
-            course: 0,
-            state: LaneState::Idle,
-            aboard: false,
-            op: self.stream.op,
-            offset: 0,
-            first_pass: true,
-            from_ns: race.start_ns,
-            errno: 0,
-            from_device: true,
-        };
-        self.lanes = (0..tasks * depth).map(|lane| Lane { course: lane % tasks, ..idle }).collect();
-        if self.stream.preallocate && self.stream.writes() {
-            let bytes = self.stream.geometry.file_bytes(race.spec.tasks.total);
-            for course in 0..tasks {
-                let file = self.courses[course].file;
-                if !self.files.preallocate(file, bytes) {
-                    race.fail(course, (self.files.files[file].number, 0), "preallocate", ENOSPC);
-                }
-            }
-        }
-        // Operations that follow each other at once are all in flight from the beginning; others as they start.
-        if !race.spec.pace.waits() {
-            race.board(self.lanes.len() as u64);
-            self.lanes.iter_mut().for_each(|lane| lane.aboard = true);
-            self.courses.iter_mut().for_each(|course| course.flying = depth as u32);
-        }
-    }
-
-    /// Takes the next operation of a lane's task, if it has one, and starts it or waits for its time.
-    #[inline]
-    fn begin(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
-        let lane = &mut self.lanes[index];
-        if race.is_wearing_out(lane.course, now_ns) && !self.worn_out {
+    fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64> {
+        if race.is_wearing_out(task, now_ns) && !self.worn_out {
             self.worn_out = true;
             let most = self.courses.iter().map(|course| course.quota.taken).max().unwrap_or(0);
             self.courses.iter_mut().for_each(|course| course.quota.wear_out(most));
         }
-        let course = &mut self.courses[lane.course];
-        if !race.may_begin(lane.course) || !course.quota.take(now_ns) {
-            self.alight(race, index);
+        let course = &mut self.courses[task];
+        if !race.may_begin(task) || !course.quota.take(now_ns) {
             return None;
         }
-        lane.op = course.ops.next_op();
-        lane.first_pass = course.offsets.passes() == 0;
-        lane.offset = course.offsets.next_offset();
-        let due_ns = course.quota.due_ns();
-        lane.from_ns = due_ns.unwrap_or_else(|| course.quota.after_thinking_ns(now_ns));
-        if lane.from_ns <= now_ns {
-            return Some(self.depart(race, index, now_ns));
-        }
-        let start_ns = lane.from_ns;
-        lane.state = LaneState::Waiting;
-        self.alight(race, index);
-        race.may_begin_at(self.lanes[index].course, start_ns).then_some(start_ns)
+        let transfer = &mut self.by_lane[lane];
+        transfer.op = course.ops.next_op();
+        transfer.first_pass = course.offsets.passes() == 0;
+        transfer.offset = course.offsets.next_offset();
+        Some(course.quota.starts_ns(now_ns))
     }
 
-    /// Starts the operation that a lane has; when it will end.
     #[inline]
-    fn depart(&mut self, race: &mut Race, index: usize, now_ns: u64) -> u64 {
-        let lane = &mut self.lanes[index];
-        lane.state = LaneState::Flying;
-        if !lane.aboard {
-            lane.aboard = true;
-            race.board(1);
-            let course = &mut self.courses[lane.course];
-            course.flying += 1;
-            if course.flying == 1 {
-                race.wake(lane.course, now_ns);
-            }
-        }
-        let Lane { course, op, offset, first_pass, .. } = *lane;
-        let file = self.courses[course].file;
+    fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64 {
+        let Transfer { op, offset, first_pass, .. } = self.by_lane[lane];
+        let file = self.courses[task].file;
         let hit = op == Op::Read && self.is_hit(race, file, offset, first_pass);
         let size = self.stream.geometry.transfer_size;
         let mean_ns = match op {
@@ -259,24 +169,59 @@ impl StreamPlay<'_> {
             Op::Read if hit => race.speed.cache_ns(size),
             Op::Read => race.speed.device_ns(self.read_s, now_ns),
         };
-        let end_ns = race.end_of(course, now_ns, mean_ns);
-        let errno = if race.draws_fault() {
-            EIO
-        } else if op == Op::Write && !self.files.write(file, offset, size, first_pass) {
-            ENOSPC
-        } else {
-            0
+        let end_ns = race.end_of(task, now_ns, mean_ns);
+        let errno = match () {
+            () if race.draws_fault() => EIO,
+            () if op == Op::Write && !self.files.write(file, offset, size, first_pass) => ENOSPC,
+            () => 0,
         };
-        (self.lanes[index].errno, self.lanes[index].from_device) = (errno, !hit);
+        (self.by_lane[lane].errno, self.by_lane[lane].from_device) = (errno, !hit);
         end_ns
     }
 
-    /// A lane has nothing in flight: those that have share the storage.
-    fn alight(&mut self, race: &mut Race, index: usize) {
-        let lane = &mut self.lanes[index];
-        if std::mem::take(&mut lane.aboard) {
-            self.courses[lane.course].flying -= 1;
-            race.alight();
+    #[inline]
+    fn end(&mut self, race: &mut Race, lane: usize, task: usize, from_ns: u64, now_ns: u64) {
+        let Transfer { op, offset, errno, from_device, .. } = self.by_lane[lane];
+        let size = self.stream.geometry.transfer_size;
+        race.arrive(task, now_ns, true);
+        let file = &mut self.files.files[self.courses[task].file];
+        if errno != 0 {
+            let verb = if op == Op::Write { "write" } else { "read" };
+            race.fail(task, (file.number, offset), verb, errno);
+            return;
+        }
+        let latency_ns = now_ns - from_ns;
+        file.touched += size;
+        race.record(task, now_ns, latency_ns, size);
+        if op == Op::Read {
+            if from_device {
+                self.device_read_bytes += size;
+            }
+            if self.stream.verify {
+                race.verify(task, file.number, offset, size);
+            }
+        }
+        if let Some(kinds) = &mut self.kinds {
+            let kind = &mut kinds[usize::from(op == Op::Read)];
+            kind.recorder.record(latency_ns);
+            kind.bytes += size;
+            kind.operations += 1;
+        }
+    }
+}
+
+impl Transfers<'_> {
+    /// Gives the files their space, where that is asked for.
+    fn open(&mut self, race: &mut Race) {
+        if !self.stream.preallocate || !self.stream.writes() {
+            return;
+        }
+        let bytes = self.stream.geometry.file_bytes(race.spec.tasks.total);
+        for task in 0..self.courses.len() {
+            let file = self.courses[task].file;
+            if !self.files.preallocate(file, bytes) {
+                race.fail(task, (self.files.files[file].number, 0), "preallocate", ENOSPC);
+            }
         }
     }
 
@@ -297,38 +242,6 @@ impl StreamPlay<'_> {
             self.burst.take(self.stream.geometry.transfer_size)
         };
         sync_ns + race.speed.device_ns(if taken { self.burst_s } else { self.write_s }, now_ns)
-    }
-
-    /// Counts the operation of a lane, which ends now.
-    #[inline]
-    fn complete(&mut self, race: &mut Race, index: usize, now_ns: u64) {
-        let Lane { course, op, offset, from_ns, errno, from_device, .. } = self.lanes[index];
-        let size = self.stream.geometry.transfer_size;
-        self.lanes[index].state = LaneState::Idle;
-        race.arrive(course, now_ns);
-        let file = &mut self.files.files[self.courses[course].file];
-        if errno != 0 {
-            let verb = if op == Op::Write { "write" } else { "read" };
-            race.fail(course, (file.number, offset), verb, errno);
-            return;
-        }
-        let latency_ns = now_ns - from_ns;
-        file.touched += size;
-        race.record(course, now_ns, latency_ns, size);
-        if op == Op::Read {
-            if from_device {
-                self.device_read_bytes += size;
-            }
-            if self.stream.verify {
-                race.verify(course, file.number, offset, size);
-            }
-        }
-        if let Some(kinds) = &mut self.kinds {
-            let kind = &mut kinds[usize::from(op == Op::Read)];
-            kind.recorder.record(latency_ns);
-            kind.bytes += size;
-            kind.operations += 1;
-        }
     }
 
     /// What is left to do when all operations are done.

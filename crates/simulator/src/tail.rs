@@ -67,14 +67,14 @@ pub(crate) fn run(
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
     let readers = spec.tasks.total - 1;
-    let State { pages, counters, .. } = state;
+    let State { pages, names, counters, .. } = state;
     let there = pages.by_number.get(&FILE).map_or(0, |file| file.length);
     if readers > 0 && there > 0 {
         return Err(SimulatorError::NotFresh(there));
     }
     let mut race = Race::new(model, spec, start_ns, counters, files);
     (1..race.runners.len()).for_each(|reader| race.follow(reader));
-    let mut open = OpenFiles::new(pages.allocated(), model.full_after_bytes);
+    let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     open.open(FILE, pages, false);
     let cache_bytes = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
     let mut play = TailPlay::new(&race, tail, open, cache_bytes);
@@ -178,7 +178,7 @@ impl<'a> TailPlay<'a> {
             if !race.may_begin(0) || !writer.quota.take(now_ns) {
                 return None;
             }
-            writer.from_ns = writer.quota.due_ns().unwrap_or_else(|| writer.quota.after_thinking_ns(now_ns));
+            writer.from_ns = writer.quota.starts_ns(now_ns);
             writer.begun = true;
             if writer.from_ns > now_ns {
                 let start_ns = writer.from_ns;
@@ -204,7 +204,7 @@ impl<'a> TailPlay<'a> {
     }
 
     fn finish_write(&mut self, race: &mut Race, now_ns: u64) {
-        race.arrive(0, now_ns);
+        race.arrive(0, now_ns, true);
         let (writer, size) = (&mut self.writer, self.tail.transfer_size);
         if writer.errno != 0 {
             race.fail(0, (FILE, writer.written * size), "write", writer.errno);
@@ -271,7 +271,7 @@ impl<'a> TailPlay<'a> {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         reader.flying = false;
         race.alight();
-        race.runners[lane].end_ns = now_ns;
+        race.arrive(lane, now_ns, false);
         let offset = reader.next * size;
         if reader.errno != 0 {
             race.fail(lane, (FILE, offset), "read", reader.errno);

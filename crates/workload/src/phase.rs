@@ -85,6 +85,9 @@ pub struct PhaseSpec {
     /// Memory that each process holds and touches during the phase, in bytes, so that less is left for the page cache.
     #[serde(default)]
     pub hog_bytes: u64,
+    /// Operations of each task that are kept one by one, with their end and their latency: the first so many.
+    #[serde(default)]
+    pub operation_log: u32,
     /// Seed of orders and payloads. A read verifies against the payload of the same seed.
     pub seed: u64,
     /// Length of an interval of the series.

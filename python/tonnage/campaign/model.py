@@ -98,6 +98,9 @@ class Campaign(Section):
     scale: Annotated[float, Field(gt=0, le=1e6)] = Field(
         1.0, description="multiplies the amount of work of every workload, never its tasks; --scale sets it"
     )
+    keep_operations: Count | None = Field(
+        None, description="keep so many operations of each task one by one, with their end and latency"
+    )
     published: str | None = Field(None, description="published figures that the report shows beside these")
     workloads: Annotated[tuple[AnyWorkload, ...], BeforeValidator(_as_list), Field(min_length=1), ScalarOrList()] = (
         Field(

@@ -37,6 +37,8 @@ class Loop:
     """All lines of the run, those before a resume included."""
     clock: Setting
     """A setting whose storage keeps the run's clock."""
+    keep_operations: int = 0
+    """Operations of each task that are kept one by one."""
     spent_before_ns: int = 0
     _began_ns: int = 0
     _noted: set[str] = field(default_factory=set)
@@ -149,7 +151,8 @@ class Loop:
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
         try:
-            running = ensemble.prepare(spec)
+            kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
+            running = ensemble.prepare(spec | kept)
             running.go()
             while not running.wait(_TICK_S):
                 if self.interrupts:

@@ -125,6 +125,7 @@ def _carry_out(
             plan.time_ns_most,
             lines,
             every[0],
+            campaign.keep_operations or 0,
             used,
         )
         if pilot is not None and not lines and not interrupts:

@@ -94,6 +94,11 @@ class Run:
         columns: dict[str, list[int]] | None = self._native("heat", record, "parquet", "read_table")
         return columns
 
+    def operations(self, record: str) -> dict[str, list[int]] | None:
+        """Columns of ``operations/``, where single operations were kept; None if there is no such file."""
+        columns: dict[str, list[int]] | None = self._native("operations", record, "parquet", "read_table")
+        return columns
+
     def histograms(self, record: str) -> dict[str, list[tuple[int, int]]] | None:
         """Tag → (highest equivalent value in ns, count), ascending; None if there is no such file."""
         tags: dict[str, list[tuple[int, int]]] | None = self._native("latency", record, "hlog", "read_histograms")

@@ -15,7 +15,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
 COPIES, OUTPUT = "copies.jsonl", "output"
-DIRECTORIES = ("series", "heat", "latency")
+DIRECTORIES = ("series", "heat", "latency", "operations")
 
 
 class RunWriter:

@@ -18,6 +18,7 @@ pub fn spec(op: Op, tasks: u32) -> PhaseSpec {
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,
+        operation_log: 0,
         seed: 5,
         interval_ns: 10_000_000,
         work: Work::Stream(Stream::new(

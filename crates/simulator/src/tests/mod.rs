@@ -1,6 +1,7 @@
 //! Each workload on the model against what the model says in closed form.
 
 mod command;
+mod files;
 mod paced;
 mod stream;
 mod tail;
@@ -20,6 +21,7 @@ pub fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
         limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0, ..Limit::default() },
         pace: Pace::default(),
         hog_bytes: 0,
+        operation_log: 0,
         seed: 7,
         interval_ns: 100_000_000,
         work: Work::Stream(Stream::new(
