@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pieces::Cut;
+
 /// The kinds of storage in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,6 +75,9 @@ pub struct TargetSpec {
     /// Past the page cache or through it.
     #[serde(default)]
     pub direct: DirectMode,
+    /// Keeps each file as several.
+    #[serde(default)]
+    pub cut: Option<Cut>,
 }
 
 impl TargetSpec {
@@ -81,6 +86,6 @@ impl TargetSpec {
     pub fn new(kind: StorageKind) -> Self {
         let (existing, direct) = (Existing::default(), DirectMode::default());
         let (directories, names, assign, run_id) = (Vec::new(), Vec::new(), Vec::new(), String::new());
-        Self { kind, directories, assign, names, existing, keep: false, run_id, direct }
+        Self { kind, directories, assign, names, existing, keep: false, run_id, direct, cut: None }
     }
 }

@@ -11,7 +11,7 @@ pub struct Limit {
     /// No operation starts later than this after the start line. `None`: no time limit.
     #[serde(default)]
     pub time_ns: Option<u64>,
-    /// Begin again at the start of the block when it is done (needs `time_ns`); otherwise the phase ends there.
+    /// Begin again at the start of the block when it is done (needs `time_ns` or `operations`); otherwise the phase ends there.
     #[serde(default)]
     pub wrap: bool,
     /// Most operations of a task.
@@ -36,7 +36,7 @@ impl Limit {
             return Err(SpecError::Zero("limit.operations"));
         }
         match self.time_ns {
-            None if self.wrap => Err(SpecError::Endless),
+            None if self.wrap && self.operations.is_none() => Err(SpecError::Endless),
             Some(most) if self.min_time_ns > most => Err(SpecError::MinTime { least: self.min_time_ns, most }),
             _ => Ok(()),
         }
@@ -54,6 +54,7 @@ mod tests {
         assert_eq!(Limit { wear_out: true, wrap: true, ..timed }.check(), Err(SpecError::WearOut));
         assert_eq!(Limit { wear_out: true, ..Limit::default() }.check(), Err(SpecError::WearOut));
         assert_eq!(Limit { wrap: true, ..Limit::default() }.check(), Err(SpecError::Endless));
+        assert_eq!(Limit { wrap: true, operations: Some(3), ..Limit::default() }.check(), Ok(()));
         assert_eq!(Limit { operations: Some(0), ..timed }.check(), Err(SpecError::Zero("limit.operations")));
         assert_eq!(Limit { min_time_ns: 11, ..timed }.check(), Err(SpecError::MinTime { least: 11, most: 10 }));
         assert_eq!(Limit { min_time_ns: 10, ..timed }.check(), Ok(()));

@@ -125,8 +125,8 @@ pub enum SpecError {
         /// As given.
         total: u32,
     },
-    /// Wrapping never ends without a time limit.
-    #[error("limit.wrap needs limit.time_ns, or the phase would never end")]
+    /// Wrapping never ends without a limit of time or operations.
+    #[error("limit.wrap needs limit.time_ns or limit.operations, or the phase would never end")]
     Endless,
     /// There is one time limit, and what is done beyond it must have an end.
     #[error("limit.wear_out needs limit.time_ns, and ends after one pass: leave limit.wrap out")]

@@ -44,8 +44,8 @@ class Room:
         self._directory = directory
         self._series = series
         self._lay_out_tasks = lay_out_tasks
-        self._open: dict[tuple[str, str], Ensemble] = {}
-        self._laid_out: dict[tuple[str, str], _LaidOut] = {}
+        self._open: dict[tuple[str, str, str], Ensemble] = {}
+        self._laid_out: dict[tuple[str, str, str], _LaidOut] = {}
 
     @property
     def target(self) -> Target:
@@ -57,6 +57,8 @@ class Room:
         key = _key(setting, self._target)
         if key not in self._open:
             spec = self._target.spec(setting.storage, setting.direct, self._directory, self._seed)
+            if setting.cut is not None and self._target.scheme != "sim":
+                spec["cut"] = setting.cut
             self._open[key] = self._launcher.open(spec, self._series)
         return self._open[key]
 
@@ -107,8 +109,9 @@ class Room:
         return fill, first
 
 
-def _key(setting: Setting, target: Target) -> tuple[str, str]:
-    return (setting.storage, setting.direct) if target.scheme == "path" else (target.scheme, "")
+def _key(setting: Setting, target: Target) -> tuple[str, str, str]:
+    cut = str(setting.cut or "")
+    return (setting.storage, setting.direct, cut) if target.scheme == "path" else (target.scheme, "", cut)
 
 
 def _payload(setting: StreamSetting) -> tuple[str, int]:

@@ -106,9 +106,16 @@ def _value(front: FrontEnd, option: Option, text: str) -> Any:
         raise RequestError(f"{front.name} {option.names[0]}: {error}") from None
 
 
-def size(text: str) -> int:
-    """Bytes of ``4k``, ``16M``, ``1g`` or ``4096``: powers of two, as in the originals."""
-    return parse_size(text)
+def size(least: int = 0) -> Callable[[str], int]:
+    """Reads bytes, at least so many: ``4k``, ``16M``, ``1g`` or ``4096``; powers of two, as in the originals."""
+
+    def parse(text: str) -> int:
+        value = parse_size(text)
+        if value < least:
+            raise RequestError(f"{text!r} is not a size above 0; hint: write it like 64k")
+        return value
+
+    return parse
 
 
 def number(least: int = 0) -> Callable[[str], int]:

@@ -53,6 +53,11 @@ class Setting:
         """Bytes that one trial reads at most."""
         return 0
 
+    @property
+    def cut(self) -> dict[str, int] | None:
+        """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
+        return None
+
     def describe(self) -> str:
         """One line for ``--dry-run``, without kind and tasks."""
         raise NotImplementedError

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Op = Literal["write", "read", "mixed"]
 Access = Literal["sequential", "strided", "random"]
-Layout = Literal["file-per-task", "shared"]
+Layout = Literal["file-per-task", "file-per-segment", "shared"]
 Direct = Literal["auto", "yes", "no"]
 StorageKind = Literal["posix", "uring", "mmap", "null", "memory"]
 Sync = Literal["none", "fsync", "fsync-each"]
@@ -45,7 +45,9 @@ class Stream(WorkloadSection):
     block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
     segments: Sweep[Count] = Field((1,), description="blocks a task moves one after another")
     access: Sweep[Access] = Field(("sequential",), description="order in which a task visits its transfers")
-    layout: Sweep[Layout] = Field(("file-per-task",), description="a file for each task, or one for all")
+    layout: Sweep[Layout] = Field(
+        ("file-per-task",), description="a file for each task, one for each of its segments, or one for all"
+    )
     direct: Sweep[Direct] = Field(
         ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
     )
@@ -105,8 +107,12 @@ class Stream(WorkloadSection):
             refuse("rate", "rate and operations_rate are two rates for the same operations", "keep one of them")
         if self.wear_out and (self.time_limit_ns is None or self.wrap):
             refuse("wear_out", "wear_out needs time_limit, and no wrap", 'add time_limit = "10s"')
-        if self.wrap and self.time_limit_ns is None:
-            refuse("wrap", "wrap needs time_limit, or the phase would never end", 'add time_limit = "10s"')
+        if self.wrap and self.time_limit_ns is None and self.operations is None:
+            refuse(
+                "wrap", "wrap needs time_limit or operations, or the phase would never end", 'add time_limit = "10s"'
+            )
+        if "file-per-segment" in self.layout and "uring" in self.storage:
+            refuse("layout", "layout file-per-segment does one operation at a time", 'set storage = "posix"')
         if self.verify and self.payload == "constant":
             refuse(
                 "verify",
@@ -180,13 +186,17 @@ class StreamSetting(Setting):
 
     @property
     def files(self) -> int:
-        """Number of files it works on."""
-        return self.tasks if self.layout == "file-per-task" else 1
+        """Number of files it works on; one that is cut into segments counts once."""
+        return 1 if self.layout == "shared" else self.tasks
 
     @property
     def file_bytes(self) -> int:
         """Bytes of each of them after one pass."""
-        return self.segments * self.block_size * (1 if self.layout == "file-per-task" else self.tasks)
+        return self.segments * self.block_size * (self.tasks if self.layout == "shared" else 1)
+
+    @property
+    def cut(self) -> dict[str, int] | None:
+        return {"count": self.segments, "bytes": self.block_size} if self.layout == "file-per-segment" else None
 
     @property
     def pass_bytes(self) -> int:
@@ -216,7 +226,16 @@ class StreamSetting(Setting):
         )
 
     def try_out(self) -> dict[str, Any]:
-        one = replace(self, op="write", tasks=1, block_size=self.transfer_size, segments=1, verify=False, hog=None)
+        one = replace(
+            self,
+            op="write",
+            tasks=1,
+            layout="file-per-task",
+            block_size=self.transfer_size,
+            segments=1,
+            verify=False,
+            hog=None,
+        )
         return phase_spec(one, "try-out", 0)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
@@ -261,7 +280,7 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
                 "transfer_size": setting.transfer_size,
                 "block_size": setting.block_size,
                 "segments": setting.segments,
-                "layout": setting.layout,
+                "layout": "shared" if setting.layout == "shared" else "file-per-task",
                 "access": setting.access,
             },
             **_source(setting),

@@ -41,15 +41,14 @@ def campaign_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     if asked["-s"] is None:
         raise RequestError("sob was not told how large a file is; hint: add -s 1g")
     block = parse_size(asked["-b"]) if isinstance(asked["-b"], str) else asked["-b"]
-    if not block or not asked["-s"] or asked["-s"] % block:
-        whole = format_size(max(asked["-s"] // block, 1) * block) if block else "a block above 0"
+    if asked["-s"] % block:
         raise RequestError(
             f"sob -s {format_size(asked['-s'])} is not a whole number of blocks of {format_size(block)}; "
-            f"hint: use {whole}"
+            f"hint: use {format_size(max(asked['-s'] // block, 1) * block)}"
         )
     files = {
         "kind": "stream", "tasks": 1, "transfer_size": block, "block_size": asked["-s"], "segments": asked["-n"],
-        "layout": "file-per-segment" if asked["-n"] > 1 else "file-per-task", "direct": "no", "cache": "keep",
+        "layout": "file-per-segment", "direct": "no", "cache": "keep",
     }  # fmt: skip
     workloads = []
     if asked["-w"]:

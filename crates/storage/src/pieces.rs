@@ -1,0 +1,179 @@
+//! A task's file kept as several files, one after the other.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tonnage_workload::CachePolicy;
+
+use crate::error::{Result, StorageError};
+use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, Watch};
+
+/// How a file is cut: `count` files of `bytes` each. File *f* is kept as the files *f* × `count` and on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// Files that one file becomes.
+    pub count: u32,
+    /// Bytes of each; a multiple of the transfer size.
+    pub bytes: u64,
+}
+
+/// Another storage, whose files each are several. A task has one of them open at a time: the one of its latest
+/// operation, in whose latency the closing of the one before and the opening are.
+pub struct Pieces {
+    inner: Arc<dyn Storage>,
+    cut: Cut,
+}
+
+impl Pieces {
+    /// `inner`, with every file cut.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Storage>, cut: Cut) -> Self {
+        Self { inner, cut }
+    }
+
+    fn pieces<'a>(&self, files: &'a [u32]) -> impl Iterator<Item = u32> + use<'a> {
+        let count = self.cut.count;
+        files.iter().flat_map(move |&file| (0..count).map(move |piece| file.saturating_mul(count).saturating_add(piece)))
+    }
+}
+
+impl Storage for Pieces {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        if self.cut.count == 0 || self.cut.bytes == 0 || !self.cut.bytes.is_multiple_of(request.transfer_size.max(1) as u64) {
+            let (bytes, transfer) = (self.cut.bytes, request.transfer_size);
+            let text =
+                format!("files of {bytes} bytes are no whole number of transfers of {transfer}; use another transfer_size");
+            return Err(StorageError::Unsupported(text));
+        }
+        let request = OpenRequest { file_bytes: self.cut.bytes, ..*request };
+        // Asked for now, so that what the storage cannot do is told before the start.
+        if matches!(
+            self.inner.lane(&OpenRequest { file: request.file.saturating_mul(self.cut.count), ..request })?,
+            Lane::Queued(_)
+        ) {
+            let text = "files one after the other take one operation at a time; use storage posix or mmap".to_owned();
+            return Err(StorageError::Unsupported(text));
+        }
+        let inner = Arc::clone(&self.inner);
+        Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened: None, unsynced: BTreeSet::new() })))
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        self.inner.names(request)
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.pieces(&[file]).map(|piece| self.inner.length(piece)).sum()
+    }
+
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.inner.prepare_write(&self.pieces(files).collect::<Vec<_>>())
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.inner.settle(&self.pieces(files).collect::<Vec<_>>(), cache)
+    }
+
+    fn watch(&self, _file: u32) -> Option<Watch> {
+        None
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()
+    }
+
+    fn finish(&self) -> Result<Vec<Note>> {
+        self.inner.finish()
+    }
+
+    fn facts(&self) -> Facts {
+        self.inner.facts()
+    }
+}
+
+struct PiecesFile {
+    inner: Arc<dyn Storage>,
+    cut: Cut,
+    /// Of one piece; `file` is that of the whole.
+    request: OpenRequest,
+    opened: Option<(u32, Box<dyn File>)>,
+    /// Pieces that were written since the last sync.
+    unsynced: BTreeSet<u32>,
+}
+
+impl PiecesFile {
+    /// The open file of the piece that holds `offset`, and the offset in it.
+    fn at(&mut self, offset: u64) -> io::Result<(&mut dyn File, u64)> {
+        let (piece, inside) = ((offset / self.cut.bytes) as u32, offset % self.cut.bytes);
+        if self.opened.as_ref().is_none_or(|(open, _)| *open != piece) {
+            self.close()?;
+            self.opened = Some((piece, self.open_piece(piece)?));
+        }
+        match &mut self.opened {
+            Some((_, file)) => Ok((file.as_mut(), inside)),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn open_piece(&self, piece: u32) -> io::Result<Box<dyn File>> {
+        let number = self.request.file.checked_mul(self.cut.count).and_then(|first| first.checked_add(piece));
+        let Some(file) = number.filter(|_| piece < self.cut.count) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such file; use fewer files or tasks"));
+        };
+        let Lane::Sync(mut opened) = self.inner.lane(&OpenRequest { file, ..self.request }).map_err(|error| plain(&error))?
+        else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        opened.open().map_err(|error| plain(&error))?;
+        Ok(opened)
+    }
+}
+
+impl File for PiecesFile {
+    /// Nothing yet: each piece is opened with its first operation.
+    fn open(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let (file, inside) = self.at(offset)?;
+        file.read_at(inside, buffer)
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        let (file, inside) = self.at(offset)?;
+        let moved = file.write_at(inside, buffer)?;
+        self.unsynced.insert((offset / self.cut.bytes) as u32);
+        Ok(moved)
+    }
+
+    /// Those that were closed are opened once more for it.
+    fn sync(&mut self) -> io::Result<()> {
+        for piece in std::mem::take(&mut self.unsynced) {
+            match &mut self.opened {
+                Some((open, file)) if *open == piece => file.sync()?,
+                _ => {
+                    let mut file = self.open_piece(piece)?;
+                    file.sync()?;
+                    file.close()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.opened.take().map_or(Ok(()), |(_, mut file)| file.close())
+    }
+}
+
+/// As an operation reports it: the system's own error where there is one.
+fn plain(error: &StorageError) -> io::Error {
+    match error.io().and_then(io::Error::raw_os_error) {
+        Some(errno) => io::Error::from_raw_os_error(errno),
+        None => io::Error::other(error.to_string()),
+    }
+}
