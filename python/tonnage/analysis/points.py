@@ -154,7 +154,8 @@ def _cache(lines: Sequence[Line]) -> tuple[str | None, float | None]:
         return None, None
     states = {cache["state"] for cache in caches}
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
-    moved = sum(line["bytes"] for line in lines if line.get("cache"))
+    # An older record has no mixes, so that all it moved was read.
+    moved = sum(line["cache"].get("read_bytes", line["bytes"]) for line in lines if line.get("cache"))
     if not moved or any(cache.get("device_bytes") is None for cache in caches):
         return state, None
     return state, min(1.0, sum(cache["device_bytes"] for cache in caches) / moved)

@@ -72,7 +72,7 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, totals["bytes"]) if (result and result.get("cache")) or phase == "read" else None,
+        "cache": _cache(result, _read_bytes(result, totals["bytes"])) if (result and result.get("cache")) or phase == "read" else None,
         "durability": "none" if phase in ("read", "check") else setting.get("sync", "none"),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -144,6 +144,12 @@ def device_share(device_bytes: int | None, moved: int) -> float | None:
     return min(1.0, device_bytes / moved)
 
 
+def _read_bytes(result: Mapping[str, Any] | None, moved: int) -> int:
+    """Bytes that a phase read: of a mix, the part that reads."""
+    parts = (result or {}).get("parts") or ()
+    return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
+
+
 def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
     facts = (result or {}).get("cache") or {}
     share = device_share(facts.get("device_bytes"), moved)
@@ -153,6 +159,7 @@ def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
         "examined_bytes": facts.get("examined_bytes"),
         "device_bytes": facts.get("device_bytes"),
         "device_share": share,
+        "read_bytes": moved,
         "hole_bytes": facts.get("hole_bytes"),
     }
 

@@ -68,7 +68,7 @@ def _cache(line: dict[str, Any]) -> Iterator[str]:
     cache = line.get("cache")
     if not cache:
         return
-    share = device_share(cache.get("device_bytes"), line["bytes"])
+    share = device_share(cache.get("device_bytes"), cache.get("read_bytes", line["bytes"]))
     if cache.get("device_share") != share:
         yield f"cache.device_share is {cache.get('device_share')}, and {share} from device_bytes and bytes"
     elif cache.get("state") != cache_state(share):
