@@ -101,6 +101,7 @@ class Campaign(Section):
     keep_operations: Count | None = Field(
         None, description="keep so many operations of each task one by one, with their end and latency"
     )
+    pause_ns: Time | None = time_field("pause", None, "wait before each trial, outside every clock")
     published: str | None = Field(None, description="published figures that the report shows beside these")
     workloads: Annotated[tuple[AnyWorkload, ...], BeforeValidator(_as_list), Field(min_length=1), ScalarOrList()] = (
         Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -40,6 +41,8 @@ class Loop:
     keep_operations: int = 0
     """Operations of each task that are kept one by one."""
     spent_before_ns: int = 0
+    pause_ns: int = 0
+    """Wait before each trial."""
     _began_ns: int = 0
     _noted: set[str] = field(default_factory=set)
     """Codes of fallbacks that the user was told of."""
@@ -63,11 +66,18 @@ class Loop:
             trial = self.schedule.next(self.lines, self.spent_ns)
             if trial is None:
                 return "complete"
+            self._pause()
             status = self.trial(number, trial)
             if status == "failed" and self.on_error == "stop":
                 return "failed"
             number += 1
         return "interrupted"
+
+    def _pause(self) -> None:
+        end = time.monotonic_ns() + self.pause_ns
+        # A signal does not end a sleep; what it asks for should not wait for the whole of it.
+        while not self.interrupts and (left := end - time.monotonic_ns()) > 0:
+            time.sleep(min(left / 1e9, _TICK_S))
 
     @property
     def spent_ns(self) -> int:

@@ -127,6 +127,7 @@ def _carry_out(
             every[0],
             campaign.keep_operations or 0,
             used,
+            campaign.pause_ns or 0,
         )
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)

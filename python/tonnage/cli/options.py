@@ -269,7 +269,21 @@ COMPAT = Command(
     (("tonnage compat install ~/bin", "from then on, scripts that call them run here"),),
 )
 
-COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, SOB, COMPAT)
+IOR = Command(
+    "ior",
+    "IOR's command lines, measured here",
+    "Takes the options, directives and scripts of IOR 4.1 and prints what it prints, on files of the names that IOR "
+    "gives them. Tasks are threads of one process: -N or --tasks says how many. docs/ior.md has the options; what "
+    "the output does not say comes after it on stderr.",
+    (),
+    (
+        ("tonnage ior -t 16m -b 1g -F -g -G 27 -k -e -o /scratch/me/FILE", "write, then read, a file of 1 GiB"),
+        ("tonnage ior -N 16 -w -z -E -F -k -e -m -d 0.1 -i 10 -t 4k -b 16m -o FILE", "random writes, 16 tasks"),
+    ),
+    verbatim=True,
+)
+
+COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, IOR, SOB, COMPAT)
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),

@@ -1,0 +1,14 @@
+"""``tonnage ior``: IOR's command lines."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    from tonnage.compat.ior.command import run as run_ior
+    from tonnage.compat.shared import Voice
+
+    return run_ior(arguments.words, Voice(sys.stdout, sys.stderr))

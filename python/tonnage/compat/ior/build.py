@@ -1,0 +1,124 @@
+"""From a test to the campaign that measures it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.options import Parameters
+from tonnage.compat.ior.parameters import node_memory
+from tonnage.compat.ior.validate import STORAGES
+from tonnage.errors import RequestError
+
+
+def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> Campaign:
+    """The campaign of a validated test; with ``-m`` of one ``repetition``, which has files of its own."""
+    several = test.repetitions if repetition is None else 1
+    data: dict[str, Any] = {
+        "name": "ior",
+        "order": "given",
+        "seed": seed,
+        # IOR goes on after damaged data, and ends where an operation fails.
+        "on_error": "continue" if test.check_read or test.check_write else "stop",
+        "repeat": {"count": several},
+        "workload": _workloads(test),
+        **_place(test, repetition),
+    }
+    if test.inter_test_delay:
+        data["pause_ns"] = round(test.inter_test_delay * 1e9)
+    if test.max_time_duration:
+        data["budget"] = {"time_ns": test.max_time_duration * 60 * 10**9}
+    return build_campaign(data, "ior", stored=True)
+
+
+def seed_of(test: Parameters) -> int:
+    """``-G`` if it is given: a later ``ior -r -R`` with the same one expects the same data."""
+    for given in (test.set_time_stamp_signature, test.random_offset_seed + 1, test.reorder_tasks_random_seed):
+        if given:
+            return abs(given)
+    return secrets.randbelow(2**32)
+
+
+def _place(test: Parameters, repetition: int | None) -> dict[str, Any]:
+    if test.api == "DUMMY":
+        return {"target": "null:"}
+    names = file_names(test, repetition)
+    existing = "overwrite" if test.use_existing_test_file else "ours"
+    return {
+        "target": str(Path(names[0]).parent),
+        "file_names": names,
+        "existing": existing,
+        "keep": bool(test.keep_file),
+    }
+
+
+def _workloads(test: Parameters) -> list[dict[str, Any]]:
+    shared: dict[str, Any] = {
+        "kind": "stream",
+        "tasks": test.num_tasks,
+        "transfer_size": test.transfer_size,
+        "block_size": test.block_size,
+        "segments": test.segment_count,
+        "access": "random" if test.random_offset else "sequential",
+        "layout": "file-per-task" if test.file_per_proc else "shared",
+        "storage": STORAGES[test.api],
+        "direct": "yes" if test.odirect else "no",
+        "cache": "keep",
+        **_limits(test),
+        **_hog(test),
+    }
+    if STORAGES[test.api] == "uring":
+        shared["queue_depth"] = test.max_pending
+    reading = {"op": "read", **shared, **_source(test)}
+    found: list[dict[str, Any]] = []
+    if test.write_file:
+        sync = "fsync-each" if test.fsync_per_write else "fsync" if test.fsync else "none"
+        found.append({"name": "write", "op": "write", "sync": sync, "check_written": bool(test.check_write), **shared})
+    elif test.check_write:
+        found.append({"name": "check", "verify": True, **reading})
+    if test.read_file or test.check_read:
+        found.append({"name": "read", "verify": bool(test.check_read), **reading, **_iterations(test)})
+    return found
+
+
+def _limits(test: Parameters) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    if test.deadline_for_stonewalling:
+        limits["time_limit_ns"] = test.deadline_for_stonewalling * 10**9
+        limits["wear_out"] = bool(test.stone_walling_wear_out)
+    if test.min_time_duration:
+        limits["min_time_ns"] = test.min_time_duration * 10**9
+    if test.stone_walling_wear_out_iterations:
+        limits["operations"] = test.stone_walling_wear_out_iterations
+    if test.inter_io_delay:
+        limits["think_ns"] = test.inter_io_delay * 1000
+    return limits
+
+
+def _hog(test: Parameters) -> dict[str, Any]:
+    size = test.memory_per_task * test.num_tasks or (node_memory(test) if test.memory_per_node else 0)
+    return {"hog": size} if size else {}
+
+
+def _source(test: Parameters) -> dict[str, Any]:
+    if test.reorder_tasks:
+        return {"source": "shift", "shift": test.task_per_node_offset}
+    return {"source": "random"} if test.reorder_tasks_random else {}
+
+
+def _iterations(test: Parameters) -> dict[str, Any]:
+    """A read of what an earlier, stonewalled write left: as many transfers as its status file says."""
+    if not test.stone_walling_status_file or test.write_file:
+        return {}
+    try:
+        text = Path(test.stone_walling_status_file).read_text(encoding="ascii").split()
+        return {"operations": int(text[0])}
+    except (OSError, ValueError, IndexError):
+        raise RequestError(
+            f"Could not read back the stonewalling status from the file {test.stone_walling_status_file}; "
+            "hint: give the file of the write, made with -O stoneWallingWearOut=1"
+        ) from None

@@ -1,0 +1,83 @@
+"""What IOR's output does not say, or says wrongly: one line each, after the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tonnage.compat.ior.numbers import MEBIBYTE, mean
+from tonnage.compat.ior.results import Row, TestResult
+from tonnage.records.latency import summarise
+from tonnage.records.lines import COLD_SHARE
+
+_TELLS = 0.001
+"""Share by which a mean of rates may be off before it is told."""
+
+
+def findings(result: TestResult) -> list[str]:
+    """Of a test that was run."""
+    found = [*_missing(result)]
+    for access in ("write", "read"):
+        if rows := result.of(access):
+            found += [*_mean_rate(access, rows), *_latency(access, rows), *_durability(access, rows),
+                      *_holes(access, rows)]  # fmt: skip
+            if result.test.api != "DUMMY":
+                found += _memory(access, rows)
+    return found
+
+
+def _missing(result: TestResult) -> Iterator[str]:
+    test = result.test
+    for access, asked in (("write", test.write_file), ("read", test.read_file or test.check_read)):
+        done = len(result.of(access))
+        if asked and done < test.repetitions:
+            yield f"{access}: {done} of {test.repetitions} repetitions were measured; the summary is of those"
+
+
+def _mean_rate(access: str, rows: Sequence[Row]) -> Iterator[str]:
+    rate = mean([row.bandwidth for row in rows]) / MEBIBYTE
+    true = sum(row.bytes for row in rows) / sum(row.total for row in rows) / MEBIBYTE
+    if abs(rate / true - 1) >= _TELLS:
+        yield (
+            f"{access}: Mean(MiB) {rate:.2f} is a mean of rates; all bytes by all time are {true:.2f} MiB/s "
+            f"({rate / true - 1:+.1%})"
+        )
+
+
+def _latency(access: str, rows: Sequence[Row]) -> Iterator[str]:
+    """The measured latency of one operation, over all tasks and repetitions."""
+    counts: dict[int, int] = {}
+    for row in rows:
+        for value, count in row.histogram:
+            counts[value] = counts.get(value, 0) + count
+    if counts:
+        latency = summarise(sorted(counts.items()))
+        shown = ", ".join(f"{name} {_duration(latency[f'{name}_ns'])}" for name in ("p50", "p99", "max"))
+        yield f"{access}: Latency(s) is the lowest mean of a task; the latencies measured are {shown}"
+
+
+def _duration(time_ns: int) -> str:
+    for factor, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
+        if time_ns >= factor:
+            return f"{time_ns / factor:.3g} {unit}"
+    return f"{time_ns} ns"
+
+
+def _durability(access: str, rows: Sequence[Row]) -> Iterator[str]:
+    if access == "write" and rows[0].line["durability"] == "none" and not rows[0].line["direct"]:
+        yield "write: without -e the rate is that into memory; the data may not be on a device yet"
+
+
+def _memory(access: str, rows: Sequence[Row]) -> Iterator[str]:
+    shares = [row.line["cache"]["device_share"] for row in rows if row.line["cache"]]
+    known = [share for share in shares if share is not None]
+    if known and min(known) < COLD_SHARE:
+        yield (
+            f"{access}: {1 - min(known):.0%} of the bytes came from memory, not from a device; "
+            "read what another node wrote, or files larger than the memory"
+        )
+
+
+def _holes(access: str, rows: Sequence[Row]) -> Iterator[str]:
+    holes = max(((row.line["cache"] or {}).get("hole_bytes") or 0 for row in rows), default=0)
+    if holes:
+        yield f"{access}: {holes} bytes of the files are holes, which read as zeros at the speed of memory"

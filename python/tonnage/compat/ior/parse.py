@@ -1,0 +1,153 @@
+"""IOR's command line, directives and scripts, read as IOR reads them; what it would misread is refused."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
+from tonnage.errors import RequestError
+
+_SPELLINGS = spellings()
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_LARGEST = 2**63
+
+
+def parse(arguments: Sequence[str]) -> list[Parameters]:
+    """The tests that a command line asks for, in order; with ``-f`` one for each ``RUN`` of the script."""
+    test = Parameters()
+    left = list(arguments)
+    while left:
+        token = left.pop(0)
+        if not token.startswith("-") or token in ("-", "--"):
+            raise RequestError(f"Error invalid argument: {token}; hint: see `tonnage ior -h`")
+        if token.startswith("--"):
+            _long(test, token, left)
+        else:
+            _shorts(test, token, left)
+    return read_script(test.test_scripts, test) if test.test_scripts else [test]
+
+
+def wants_help(arguments: Sequence[str]) -> bool:
+    """Whether ``-h`` or ``--help`` is among them."""
+    return any(argument in ("-h", "--help") for argument in arguments)
+
+
+def _long(test: Parameters, token: str, left: list[str]) -> None:
+    name, equals, value = token[2:].partition("=")
+    if name not in LONG:
+        near = difflib.get_close_matches(name, LONG, n=1, cutoff=0.6)
+        hint = f"did you mean --{near[0]}?" if near else "see `tonnage ior -h`"
+        raise RequestError(f"Error invalid argument: {token}; hint: {hint}")
+    _take(test, LONG[name], f"--{name}", value if equals else None, left)
+
+
+def _shorts(test: Parameters, token: str, left: list[str]) -> None:
+    """``-wre``, ``-b 1m``, ``-b=1m``, ``-b1m``, and ``-wb 1m``."""
+    letters, equals, value = token[1:].partition("=")
+    for at, letter in enumerate(letters):
+        if letter not in SHORT:
+            raise RequestError(f"Error invalid argument: -{letter} in {token}; hint: see `tonnage ior -h`")
+        name, rest = SHORT[letter], letters[at + 1 :]
+        if _SPELLINGS[name].kind == "flag":
+            _take(test, name, f"-{letter}", value if equals and not rest else None, left)
+            continue
+        attached = f"{rest}{equals}{value}" if rest else value if equals else None
+        _take(test, name, f"-{letter}", attached, left)
+        return
+
+
+def _take(test: Parameters, name: str, given: str, value: str | None, left: list[str]) -> None:
+    spelling = _SPELLINGS[name]
+    if spelling.kind == "flag":
+        old: int = getattr(test, name)
+        setattr(test, name, old + 1 if value is None else max(whole_number(value, given), 0))
+        return
+    if value is None:
+        if not left:
+            raise RequestError(f"argument missing for option {given}; hint: see `tonnage ior -h`")
+        value = left.pop(0)
+    if spelling.kind == "directives":
+        parse_directives(test, value)
+    else:
+        setattr(test, name, _value(spelling, value, given))
+
+
+def parse_directives(test: Parameters, text: str) -> None:
+    """``checkRead=1,keepFile=1``, as after ``-O`` and on a line of a script."""
+    text = text.partition("#")[0]
+    for part in text.split(","):
+        found = re.match(r"\s*([^=#\s]+)\s*=\s*([^#\s]+)", part)
+        if not found:
+            raise RequestError(f"Syntax error in configuration options: {part.strip()!r}; hint: write name=value")
+        _directive(test, found[1], found[2])
+
+
+def _directive(test: Parameters, key: str, value: str) -> None:
+    name = DIRECTIVES.get(key.lower()) or (LONG.get(key[2:]) if key.startswith("--") else None)
+    if name is None:
+        near = difflib.get_close_matches(key.lower(), DIRECTIVES, n=1, cutoff=0.6)
+        hint = f"did you mean {_SPELLINGS[DIRECTIVES[near[0]]].directive}?" if near else "see docs/ior.md"
+        raise RequestError(f'Unrecognized parameter "{key}"; hint: {hint}')
+    setattr(test, name, _value(_SPELLINGS[name], value, key))
+    # IOR keeps the one that was said last.
+    if name == "memory_per_task":
+        test.memory_per_node = ""
+    elif name == "memory_per_node":
+        test.memory_per_task = 0
+
+
+def _value(spelling: Spelling, text: str, given: str) -> Any:
+    if spelling.kind == "text":
+        return text
+    if spelling.kind == "seconds":
+        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text):
+            raise RequestError(f"{given}: {text!r} is not a time in seconds; hint: write it like 2 or 0.5")
+        return float(text)
+    return whole_number(text, given)
+
+
+def whole_number(text: str, given: str) -> int:
+    """A number with IOR's suffixes, which are powers of two."""
+    found = re.fullmatch(r"\s*(-?\d{1,19})\s*([kmgtp]?)(i?b)?\s*", text, re.IGNORECASE | re.ASCII)
+    if not found:
+        raise RequestError(f"{given}: {text!r} is not a whole number; hint: write it like 8, 4k, 2m or 1g")
+    number = int(found[1]) << _SHIFTS[found[2].lower()]
+    if abs(number) >= _LARGEST:
+        raise RequestError(f"{given}: {text!r} is above 2^63; hint: use a smaller one")
+    return number
+
+
+def read_script(path: str, first: Parameters) -> list[Parameters]:
+    """The tests of a script: what stands before a ``RUN`` also holds for the tests after it."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise RequestError(f"cannot read the script {path}: {reason}; hint: give the path after -f") from None
+    at = next((at for at, line in enumerate(lines) if line.strip().lower() == "ior start"), None)
+    if at is None:
+        raise RequestError(f"{path} has no line IOR START; hint: begin it with one")
+    tests = [replace(first)]
+    ran = False
+    for number, line in enumerate(lines[at + 1 :], start=at + 2):
+        word = line.strip().lower()
+        if word == "ior stop":
+            return tests
+        if not word or word.startswith("#"):
+            continue
+        if ran:
+            tests.append(replace(tests[-1]))
+            ran = False
+        if word == "run":
+            ran = True
+            continue
+        try:
+            parse_directives(tests[-1], line)
+        except RequestError as error:
+            raise RequestError(f"{path}:{number}: {error}") from None
+    return tests
