@@ -225,6 +225,9 @@ impl<'a> Race<'a> {
         runner.recorder.record(latency_ns);
         runner.bytes += bytes;
         runner.operations += 1;
+        if runner.log.len() < self.spec.operation_log as usize {
+            runner.log.push((now_ns - self.start_ns, latency_ns));
+        }
         self.sampler.count(index, now_ns, latency_ns, bytes);
     }
 
@@ -264,11 +267,14 @@ impl<'a> Race<'a> {
 
     /// Ends the phase with its last task.
     pub fn finish(self) -> Result<Finish, FileError> {
-        let Self { runners, start_ns, sampler, damage, first_error, .. } = self;
+        let Self { runners, start_ns, mut sampler, damage, first_error, .. } = self;
         let mut total = LatencyRecorder::new();
         runners.iter().filter(|runner| runner.role == Role::Work).for_each(|runner| total.add(&runner.recorder));
         let tasks: Vec<TaskResult> = runners.iter().map(|runner| runner.result(start_ns)).collect();
         let end_ns = tasks.iter().map(|task| task.end_ns).max().unwrap_or(start_ns);
+        for runner in &runners {
+            sampler.keep(runner.number, &runner.log)?;
+        }
         let histograms: Vec<_> = runners.iter().flat_map(Runner::histograms).collect();
         let events = sampler.finish(end_ns, &histograms)?;
         let verify = VerifyResult {

@@ -22,6 +22,8 @@ pub(crate) struct Runner {
     pub end_ns: u64,
     /// Of a follower: how far behind it was, in time and at most in bytes.
     pub lag: Option<(LatencyRecorder, u64)>,
+    /// End and latency of its first operations, as many as are kept one by one.
+    pub log: Vec<(u64, u64)>,
     /// What it took after that to make its data durable.
     pub sync_ns: u64,
 }
@@ -43,6 +45,7 @@ impl Runner {
             stonewall: None,
             end_ns: start_ns,
             lag: None,
+            log: Vec::new(),
             sync_ns: 0,
         }
     }

@@ -122,6 +122,12 @@ impl Sampler {
         heat.iter().enumerate().try_for_each(|(bucket, &count)| files.heat(from, to, bucket, count))
     }
 
+    /// Keeps the operations of a task one by one: their ends, relative to the start line, and their latencies.
+    pub fn keep(&mut self, task: u32, log: &[(u64, u64)]) -> Result<(), FileError> {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        log.iter().try_for_each(|&(end_ns, latency_ns)| files.operation(task, end_ns, latency_ns))
+    }
+
     /// Ends the last interval at `end_ns`, finishes the files, and gives back the stalls.
     pub fn finish(mut self, end_ns: u64, histograms: &[(Tagged, &LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
         self.advance_to(end_ns)?;

@@ -1,7 +1,5 @@
 //! A modelled storage over the phases of a run.
 
-use std::collections::BTreeMap;
-
 use thiserror::Error;
 use tonnage_records::{CacheFacts, CopyResult, FileError, FollowResult, Part, PhaseFiles, PhaseResult};
 use tonnage_workload::{PhaseSpec, SpecError, Work};
@@ -64,12 +62,14 @@ pub(crate) struct Outcome {
     pub parts: Vec<Part>,
     pub follow: Option<FollowResult>,
     pub copies: Vec<CopyResult>,
+    /// What the storage did of what it was asked.
+    pub fact: Option<(&'static str, bool)>,
 }
 
 impl Outcome {
     /// Nothing more than `finish`.
     pub const fn of(finish: Finish) -> Self {
-        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new() }
+        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new(), fact: None }
     }
 }
 
@@ -109,7 +109,7 @@ impl Simulator {
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies } = match &spec.work {
+        let Outcome { finish, cache, parts, follow, copies, fact } = match &spec.work {
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
@@ -126,7 +126,7 @@ impl Simulator {
             cache,
             verify: spec.work.verifies().then_some(finish.verify),
             first_error: finish.first_error,
-            facts: BTreeMap::from([("simulated".to_owned(), true)]),
+            facts: [("simulated", true)].into_iter().chain(fact).map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: Vec::new(),
             events: finish.events,
             parts,

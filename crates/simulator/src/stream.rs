@@ -112,7 +112,8 @@ pub(crate) fn run(
     if !model.direct {
         pages.keep_cached(&touched, capacity);
     }
-    Ok(Outcome { cache, parts, ..Outcome::of(race.finish()?) })
+    let fact = (stream.preallocate && stream.writes()).then_some(("preallocated", true));
+    Ok(Outcome { cache, parts, fact, ..Outcome::of(race.finish()?) })
 }
 
 /// Checks that what will be read is there, and brings the cache into the state asked for.

@@ -85,7 +85,8 @@ pub(crate) fn run(
     let follow = (readers > 0).then(|| play.result(&race));
     let touched: BTreeMap<u32, u64> = play.files.close(pages);
     pages.keep_cached(&touched, cache_bytes);
-    Ok(Outcome { follow, ..Outcome::of(race.finish()?) })
+    let fact = follow.is_some().then_some(("readers_past_cache", model.direct));
+    Ok(Outcome { follow, fact, ..Outcome::of(race.finish()?) })
 }
 
 impl Play for TailPlay<'_> {

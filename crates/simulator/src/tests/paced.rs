@@ -1,6 +1,6 @@
 //! Mixes, paces, limits and sources of streams.
 
-use tonnage_records::StopReason;
+use tonnage_records::{PhaseFiles, StopReason, read_table};
 use tonnage_workload::{Limit, Op, Pace, PhaseSpec, Source};
 
 use super::{MIB, bytes, elapsed_ns, near, phase, rate, run, simulator, streaming};
@@ -140,7 +140,24 @@ fn space_that_is_reserved_is_refused_before_the_first_write() {
     let result = run(model, &spec);
     let error = result.first_error.expect("no space for the second file");
     assert_eq!((error.errno, error.task, error.message.split(':').next()), (28, 1, Some("preallocate failed")));
-    assert_eq!(result.latency.count, 0);
+    assert_eq!((result.latency.count, result.facts["preallocated"]), (0, true));
+}
+
+#[test]
+fn the_first_operations_are_kept_one_by_one_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["series", "heat", "latency", "operations"] {
+        std::fs::create_dir(directory.path().join(name)).expect("made");
+    }
+    let mut files = PhaseFiles::create(directory.path(), "a", false).expect("created");
+    files.keep_operations(directory.path(), "a").expect("kept");
+    let spec = PhaseSpec { operation_log: 5, ..phase(Op::Write, 2, 0, "a") };
+    simulator(steady()).run(&spec, Some(files)).expect("runs");
+    let table = read_table(&directory.path().join("operations/a.parquet")).expect("reads");
+    assert_eq!(table[0].1, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    let service = SERVICE_NS.round() as i64;
+    assert_eq!(table[1].1[..5], [1, 2, 3, 4, 5].map(|number| number * service));
+    assert_eq!(table[2].1, [service; 10]);
 }
 
 #[test]
