@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from tonnage.campaign.expand import Sweep
@@ -14,8 +15,12 @@ def campaign(tail: str) -> Campaign:
     return parse_campaign(f'target = "null:"\n{tail}', "c.toml")
 
 
+NUMBERS = count()
+
+
 def line(trial: Trial, bandwidth: int = 1000, status: str = "ok") -> dict[str, Any]:
     return {
+        "trial": next(NUMBERS),
         "purpose": "measure",
         "status": status,
         "setting": trial.setting.as_dict(),
@@ -81,3 +86,13 @@ def test_a_time_budget_ends_the_sweep() -> None:
     limited = campaign('[budget]\ntime = "10s"\n')
     assert Sweep(limited, 1).next([], 9 * 10**9) is not None
     assert Sweep(limited, 1).next([], 10 * 10**9) is None
+
+
+def test_a_trial_whose_later_phase_was_interrupted_is_measured_again() -> None:
+    one = campaign('[workload]\nop = "write"\ntasks = 1\n[repeat]\ncount = 1\n')
+    trial = Sweep(one, seed=1).next([], 0)
+    assert trial is not None
+    first = line(trial)
+    lines = [first, {**line(trial, status="interrupted"), "trial": first["trial"]}]
+    assert Sweep(one, seed=1).next(lines, 0) == trial
+    assert Sweep(one, seed=1).next([*lines, line(trial)], 0) is None

@@ -80,8 +80,10 @@ def _narrow(values: Sequence[float], share: float) -> bool:
 def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
     """Setting → repetition → rate (0 where it failed) of everything that need not be measured again."""
     done: dict[Setting, dict[int, float]] = {}
+    # A trial of several phases is interrupted as a whole.
+    interrupted = {line["trial"] for line in lines if line["status"] == "interrupted"}
     for line in lines:
-        if line["purpose"] == "measure" and line["status"] != "interrupted":
+        if line["purpose"] == "measure" and line["trial"] not in interrupted:
             rate = headline(line)[0] or 0 if line["status"] == "ok" else 0
             repetitions = done.setdefault(setting_of(line["setting"]), {})
             # The slowest phase of a trial decides; 0, where one failed.

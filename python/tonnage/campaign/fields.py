@@ -46,11 +46,14 @@ def _sweep(value: Any) -> Any:
 
 _SIZE = {"anyOf": [{"type": "string", "examples": ["1MiB", "4k"]}, {"type": "integer", "minimum": 1}]}
 _TIME = {"type": "string", "examples": ["500ms", "60s", "2m"]}
+_LENGTH = {"anyOf": [{"type": "string", "examples": ["4k", "0"]}, {"type": "integer", "minimum": 0}]}
 _SHARE = {"anyOf": [{"type": "string", "examples": ["5%"]}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 
 Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_SIZE)]
 """Bytes; ``"1MiB"`` or a number of bytes."""
+Length = Annotated[int, BeforeValidator(_size), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_LENGTH)]
+"""Bytes, or none."""
 Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds; ``"60s"`` in a file, the integer in a manifest."""
 Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1), WithJsonSchema(_SHARE)]

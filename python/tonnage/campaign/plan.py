@@ -33,6 +33,7 @@ class Plan:
     free_bytes: int | None
     write_bytes_most: int | None
     read_bytes_most: int | None
+    name_operations: int
     time_ns_most: int | None
 
 
@@ -42,7 +43,7 @@ def make_plan(campaign: Campaign) -> Plan:
     free = free_bytes(target)
     if campaign.search is not None:
         space = campaign.budget.space_bytes or search_space(free)
-        return Plan(target, (), None, None, space, free, None, None, campaign.search.budget_ns)
+        return Plan(target, (), None, None, space, free, None, None, 0, campaign.search.budget_ns)
     found = campaign.settings()
     repeat = campaign.repeat
     repetitions = repeat.fixed or repeat.at_most
@@ -57,13 +58,14 @@ def make_plan(campaign: Campaign) -> Plan:
         free_bytes=free,
         write_bytes_most=None if endless else sum(setting.write_bytes for setting in found) * repetitions,
         read_bytes_most=None if endless else sum(setting.read_bytes for setting in found) * repetitions,
+        name_operations=sum(setting.name_operations for setting in found) * repetitions,
         time_ns_most=campaign.budget.time_ns or _time_most(found, repetitions),
     )
 
 
 def _time_most(settings: list[Setting], repetitions: int) -> int | None:
     """Time for measuring at most; None where a trial ends only when its work is done."""
-    limits = [setting.time_limit_ns for setting in settings for _ in setting.phases]
+    limits = [setting.time_ns_most for setting in settings]
     return None if None in limits else sum(limit or 0 for limit in limits) * repetitions
 
 
@@ -73,7 +75,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if target.path is not None:
         _check_directory(target.path)
     if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
-        hint = "use --space" if campaign.search else "use a smaller block_size or fewer tasks"
+        hint = "use --space" if campaign.search else _largest(plan).smaller
         raise RequestError(
             f"the files need {format_bytes(plan.space_bytes)} and {target.name} has "
             f"{format_bytes(plan.free_bytes)} free; "
@@ -83,7 +85,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if limit is not None and campaign.search is None and plan.space_bytes > limit:
         raise RequestError(
             f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
-            "hint: use a smaller block_size or fewer tasks, or raise budget.space"
+            f"hint: {_largest(plan).smaller}, or raise budget.space"
         )
     direct = any(setting.direct == "yes" for setting in plan.settings or campaign.settings())
     if direct and target.path is not None and accepts_direct(target.path) is False:
@@ -94,6 +96,10 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
+
+
+def _largest(plan: Plan) -> Setting:
+    return max(plan.settings, key=lambda setting: setting.space_bytes)
 
 
 def free_bytes(target: Target) -> int | None:
@@ -174,4 +180,6 @@ def _time_text(plan: Plan) -> str:
         parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
     if moved:
         parts.append(f"at most {format_bytes(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
+    if plan.name_operations:
+        parts.append(f"{plan.name_operations} names to work on, at 100,000/s {plan.name_operations / 1e5:.0f} s")
     return "; ".join(parts)

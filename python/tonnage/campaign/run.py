@@ -46,6 +46,8 @@ class Loop:
     _began_ns: int = 0
     _noted: set[str] = field(default_factory=set)
     """Codes of fallbacks that the user was told of."""
+    task_operations: list[int] = field(default_factory=list)
+    """Operations of each task in the latest phase, by number."""
     _begun: dict[str, str | None] = field(default_factory=dict)
     """What was done once, and why it failed."""
     _endings: dict[str, Callable[[], str | None]] = field(default_factory=dict)
@@ -169,6 +171,7 @@ class Loop:
                     running.stop()
                 self.observer.tick(running.live())
             result = running.result()
+            self.task_operations = [task["operations"] for task in result["tasks"]]
         except OSError as error:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:

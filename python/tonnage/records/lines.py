@@ -9,6 +9,12 @@ from typing import Any
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
 
+_WITHOUT_WRITES = {
+    "read", "check", "make-tree", "remove-tree", "make-directory", "stat-directory", "rename-directory",
+    "remove-directory", "stat", "rename", "read-directory", "remove",
+}  # fmt: skip
+"""Phases in which nothing is written that could be made durable."""
+
 
 def rate(count: int, elapsed_ns: int | None) -> int | None:
     """Things per second, rounded down; None where no time passed or none was measured."""
@@ -72,8 +78,10 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, _read_bytes(result, totals["bytes"])) if (result and result.get("cache")) or phase == "read" else None,
-        "durability": "none" if phase in ("read", "check") else setting.get("sync", "none"),
+        "cache": _cache(result, _read_bytes(result, totals["bytes"]))
+        if (result and result.get("cache")) or phase == "read"
+        else None,
+        "durability": "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none"),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
         "verify": result["verify"] if result else None,

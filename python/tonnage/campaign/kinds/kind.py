@@ -44,6 +44,11 @@ class Setting:
         return 0
 
     @property
+    def smaller(self) -> str:
+        """What to do where there is not enough space: the hint of a message."""
+        return "use a smaller block_size or fewer tasks"
+
+    @property
     def write_bytes(self) -> int:
         """Bytes that one trial writes at most, laying out included."""
         return 0
@@ -57,6 +62,16 @@ class Setting:
     def cut(self) -> dict[str, int] | None:
         """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
         return None
+
+    @property
+    def name_operations(self) -> int:
+        """Operations of one trial on names of files, which move no bytes."""
+        return 0
+
+    @property
+    def time_ns_most(self) -> int | None:
+        """Time that one trial measures at most; None where it ends only when its work is done."""
+        return None if self.time_limit_ns is None else self.time_limit_ns * len(self.phases)
 
     def describe(self) -> str:
         """One line for ``--dry-run``, without kind and tasks."""

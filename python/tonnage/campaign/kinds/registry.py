@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from tonnage.campaign.kinds.command import Command, CommandSetting
+from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.kinds.tail import Tail, TailSetting
 
-WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream, "command": Command, "tail": Tail}
+WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream, "files": Files, "tail": Tail, "command": Command}
 """Kind → the table of the campaign file."""
 
-SETTINGS: dict[str, type[Setting]] = {"stream": StreamSetting, "command": CommandSetting, "tail": TailSetting}
+SETTINGS: dict[str, type[Setting]] = {
+    "stream": StreamSetting,
+    "files": FilesSetting,
+    "tail": TailSetting,
+    "command": CommandSetting,
+}
 """Kind → a setting of all its factors."""
 
 

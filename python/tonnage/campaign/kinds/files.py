@@ -1,0 +1,318 @@
+"""``files``: tasks that make, look at and remove the names of many small files and directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from tonnage.campaign.fields import Count, Length, Sweep, Time
+from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.section import refuse, time_field
+from tonnage.campaign.units import format_size
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+Phase = Literal[
+    "make-tree", "create", "write", "stat", "read", "rename", "read-directory", "remove", "remove-tree",
+    "open-write-close",
+]  # fmt: skip
+Directories = Literal["unique", "shared"]
+What = Literal["files", "directories", "both"]
+Order = Literal["creation", "random"]
+Sync = Literal["none", "fsync-each"]
+Cache = Literal["keep", "drop"]
+Payload = Literal["unique", "constant"]
+
+_ITEMS = 1000
+"""Items in a directory where nothing is said."""
+_OF_DIRECTORIES = {
+    "create": "make-directory",
+    "stat": "stat-directory",
+    "rename": "rename-directory",
+    "remove": "remove-directory",
+}
+_STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "remove": 3}
+"""How many shifts further a phase works than the one that created, as in mdtest: no task meets its own cache."""
+_WHOLE = {"make-tree", "remove-tree", "remove", "remove-directory", "rename", "rename-directory"}
+"""Phases that a time limit does not cut: what they left would be neither here nor there."""
+_WRITING = {"create", "write", "open-write-close"}
+_NAME_BYTES = 1024
+"""What a name without content takes, about: an inode and an entry of a directory."""
+_BLOCK_BYTES = 4096
+_FASTEST_PER_S = 10**6
+"""No task creates more names in a second."""
+_DEEPEST = 100
+Depth = Annotated[int, Field(ge=0, le=_DEEPEST, strict=True)]
+
+
+class Files(WorkloadSection):
+    """Tasks that work on the names of trees of directories."""
+
+    FACTORS: ClassVar[tuple[str, ...]] = (
+        "tasks", "depth", "branch", "items_per_directory", "items", "file_size", "directories", "what", "sync", "order",
+        "cache",
+    )  # fmt: skip
+
+    kind: Literal["files"] = Field("files", description="tasks that make, look at and remove many small files")
+    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks at once")
+    phases: tuple[Phase, ...] = Field(
+        ("create", "stat", "read", "remove"), min_length=1, description="what a trial does to all names, in this order"
+    )
+    depth: Sweep[Depth] = Field((0,), description="levels of directories below the root of a tree")
+    branch: Sweep[Count] = Field((1,), description="directories in each directory that is not a leaf")
+    items_per_directory: Sweep[Count] | None = Field(None, description="items of each task in a directory; 1000")
+    items: Sweep[Count] | None = Field(None, description="instead: items of each task in the whole tree")
+    leaves_only: bool = Field(False, description="only the leaves of the tree hold items")
+    directories: Sweep[Directories] = Field(("unique",), description="a tree for each task, or one for all")
+    what: Sweep[What] = Field(("files",), description="what the items are; both: first directories, then files")
+    file_size: Sweep[Length] = Field((0,), description="bytes of each file")
+    read_size: Length | None = Field(None, description="bytes read of each file; all")
+    sync: Sweep[Sync] = Field(("none",), description="fsync each written file before it is closed, inside the clock")
+    order: Sweep[Order] = Field(("creation",), description="in which items are visited once they are there")
+    shift: Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] = Field(
+        0, description="a task stats the items of the task so many further on, reads two and removes three times that"
+    )
+    operations: Count = Field(1000, description="operations of each task in open-write-close")
+    cache: Sweep[Cache] = Field(("keep",), description="the files' pages in the page cache before a read phase")
+    payload: Payload = Field("unique", description="what is written; constant flatters compression")
+    verify: bool = Field(False, description="check every byte that is read")
+    time_limit_ns: Time | None = time_field(
+        "time_limit", None, "no operation starts later than this in a phase that creates or only looks"
+    )
+    keep: bool = Field(False, description="do these phases only, on what is there, and leave what they leave")
+
+    @model_validator(mode="after")
+    def _combinations(self) -> Files:
+        if self.items is not None and self.items_per_directory is not None:
+            refuse("items", "items and items_per_directory are two sizes of the same tree", "keep one of them")
+        for number, phase in enumerate(self.phases):
+            if phase in self.phases[:number]:
+                refuse("phases", f"phases has {phase!r} twice", "name each phase once")
+        if "make-tree" in self.phases[1:]:
+            refuse("phases", "make-tree stands behind other phases", "put it first, or leave it out")
+        if "remove-tree" in self.phases[:-1]:
+            refuse("phases", "remove-tree stands before other phases", "put it last, or leave it out")
+        if self.verify and self.payload == "constant":
+            refuse(
+                "verify",
+                "verify needs payload unique: constant data cannot tell one place from another",
+                'set payload = "unique"',
+            )
+        for size in self.file_size:
+            if self.read_size is not None and self.read_size > size and "read" in self.phases:
+                refuse(
+                    "read_size",
+                    f"read_size {format_size(self.read_size)} is above file_size {format_size(size)}",
+                    "read no more than a file has",
+                )
+        # Each combination is checked where it is made.
+        self.settings()
+        return self
+
+    def setting(self, factors: dict[str, Any], scale: float) -> FilesSetting:
+        """The setting of one combination."""
+        items, depth, branch = factors.pop("items"), factors["depth"], factors["branch"]
+        directories = _directories(depth, branch)
+        if directories > 1 << 32:
+            refuse("depth", f"the tree would have {directories} directories", "use a smaller depth or branch")
+        if items is not None:
+            holders = branch**depth if self.leaves_only else directories
+            if items % holders:
+                near = max(items // holders, 1) * holders
+                refuse("items", f"items {items} do not fill the {holders} directories evenly", f"use {near}")
+            factors["items_per_directory"] = items // holders
+        factors["items_per_directory"] = scaled(factors["items_per_directory"] or _ITEMS, scale)
+        same = ("leaves_only", "shift", "payload", "verify", "time_limit_ns", "keep")
+        return FilesSetting(
+            workload=self.name,
+            **factors,
+            sequence=",".join(self.phases),
+            read_size=factors["file_size"] if self.read_size is None else self.read_size,
+            operations=scaled(self.operations, scale) if "open-write-close" in self.phases else 0,
+            **{key: getattr(self, key) for key in same},
+        )
+
+
+def _directories(depth: int, branch: int) -> int:
+    return sum(branch**level for level in range(depth + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSetting(Setting):
+    """Every factor of a trial on names. Sizes in bytes."""
+
+    kind: str = "files"
+    direct: str = "no"
+    sequence: str
+    """Phases in order, as the file gives them, joined by commas."""
+    depth: int
+    branch: int
+    items_per_directory: int
+    leaves_only: bool
+    directories: str
+    what: str
+    file_size: int
+    read_size: int
+    sync: str
+    order: str
+    shift: int
+    operations: int
+    cache: str
+    payload: str
+    verify: bool
+    keep: bool = False
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The engine's phases: those on items first for directories, then for files, where the items are both."""
+        given = self.sequence.split(",")
+        items = [phase for phase in given if phase not in ("make-tree", "remove-tree")]
+        directories = [_OF_DIRECTORIES[phase] for phase in items if phase in _OF_DIRECTORIES]
+        files = items if self.what != "directories" else [phase for phase in items if phase == "read-directory"]
+        tree = {phase: [phase] if phase in given else [] for phase in ("make-tree", "remove-tree")}
+        return (*tree["make-tree"], *(directories if self.what != "files" else ()), *files, *tree["remove-tree"])
+
+    @property
+    def tree_directories(self) -> int:
+        """Directories of one tree, its root included."""
+        return _directories(self.depth, self.branch)
+
+    @property
+    def items(self) -> int:
+        """Items of each task."""
+        holders = self.branch**self.depth if self.leaves_only else self.tree_directories
+        return holders * self.items_per_directory
+
+    def operations_of(self, phase: str) -> int:
+        """Operations of a phase over all tasks, where no limit ends it."""
+        if phase in ("make-tree", "remove-tree"):
+            return self.tree_directories * (1 if self.directories == "shared" else self.tasks)
+        if phase == "read-directory":
+            return self.tree_directories * self.tasks
+        return self.tasks * (self.operations if phase == "open-write-close" else self.items)
+
+    @property
+    def name_operations(self) -> int:
+        return sum(self.operations_of(phase) for phase in self.phases)
+
+    @property
+    def space_bytes(self) -> int:
+        file = -(-self.file_size // _BLOCK_BYTES) * _BLOCK_BYTES + _NAME_BYTES
+        made = {"create": file, "make-directory": _BLOCK_BYTES}
+        items = max(size * self._most(phase) if phase in self.phases else 0 for phase, size in made.items())
+        return items + self.operations_of("make-tree") * _BLOCK_BYTES + self.tasks * file
+
+    def _most(self, phase: str) -> int:
+        """Items that a phase makes at most, also where the tree could hold more than the time allows."""
+        if self.time_limit_ns is None:
+            return self.operations_of(phase)
+        return min(self.operations_of(phase), self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
+
+    @property
+    def smaller(self) -> str:
+        return "use fewer items, smaller files or fewer tasks"
+
+    @property
+    def write_bytes(self) -> int:
+        return sum(self.operations_of(phase) * self.file_size for phase in self.phases if phase in _WRITING)
+
+    @property
+    def read_bytes(self) -> int:
+        return self.operations_of("read") * self.read_size if "read" in self.phases else 0
+
+    @property
+    def time_ns_most(self) -> int | None:
+        # Phases that rename and remove end when they are done.
+        return None
+
+    def describe(self) -> str:
+        tree = f"depth {self.depth} × branch {self.branch}  " if self.depth else ""
+        return (
+            f"{tree}{self.items_per_directory} {_ITEM_NAMES[self.what]} a directory and task"
+            + ("  in leaves" if self.leaves_only and self.depth else "")
+            + f"  {self.directories}"
+            + (f"  {format_size(self.file_size)}" if self.file_size else "")
+            + (f"  {self.sync}" if self.sync != "none" else "")
+            + ("  random" if self.order == "random" else "")
+        )
+
+    def try_out(self) -> dict[str, Any]:
+        return phase_spec(self, self.phases[0], "try-out", 0)
+
+    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        """Makes the tree, measures the phases in their order, and removes what is left. After a phase that failed, the
+        others are recorded as failed too."""
+        if self.keep:
+            return self._measure(loop, number, trial)
+        loop.room.clear()
+        try:
+            return self._measure(loop, number, trial)
+        finally:
+            # A full disk must not stay full for the next trial.
+            loop.room.clear()
+
+    def _measure(self, loop: Loop, number: int, trial: Trial) -> str:
+        failed: str | None = None
+        if "make-tree" not in self.phases and not self.keep:
+            spec = phase_spec(self, "make-tree", f"{number:04d}-make-tree", loop.seed)
+            status = loop.phase(number, trial, self, "make-tree", spec, purpose="fill")
+            if status == "interrupted":
+                return status
+            failed = "the tree could not be made" if status == "failed" else None
+        counts: dict[bool, list[int]] = {}
+        renamed: set[bool] = set()
+        for phase in self.phases:
+            if failed is not None:
+                loop.without(number, trial, phase, failed)
+                continue
+            of_directories = phase.endswith("-directory") and phase != "read-directory"
+            spec = phase_spec(self, phase, f"{number:04d}-{phase}", loop.seed)
+            work = spec["work"] | {"counts": counts.get(of_directories, []), "renamed": of_directories in renamed}
+            status = loop.phase(number, trial, self, phase, spec | {"work": work})
+            if status == "interrupted":
+                return status
+            if status == "failed":
+                failed = "the phase before it failed"
+            elif phase.startswith("rename"):
+                renamed ^= {of_directories}
+            elif phase in ("create", "make-directory") and loop.lines[-1]["stop_reason"] == "time":
+                counts[of_directories] = loop.task_operations
+        return "failed" if failed is not None else "ok"
+
+
+_ITEM_NAMES = {"files": "files", "directories": "directories", "both": "files and directories"}
+
+
+def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dict[str, Any]:
+    """The PhaseSpec (``crates/workload/src/files.rs``) that measures one phase of ``setting``."""
+    steps = _STEPS.get(phase.removesuffix("-directory") if phase in _OF_DIRECTORIES.values() else phase, 0)
+    reads = phase == "read"
+    return {
+        "record": record,
+        "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
+        "limit": {"time_ns": None if phase in _WHOLE else setting.time_limit_ns, "wrap": False},
+        "seed": seed,
+        "work": {
+            "kind": "files",
+            "op": phase,
+            "tree": {
+                "depth": setting.depth,
+                "branch": setting.branch,
+                "items_per_directory": setting.items_per_directory,
+                "leaves_only": setting.leaves_only,
+                "shared": setting.directories == "shared",
+            },
+            "operations": setting.operations,
+            "file_bytes": setting.read_size if reads else setting.file_size,
+            "fsync": setting.sync != "none" and phase in _WRITING,
+            "shift": setting.shift * steps % setting.tasks,
+            "random": setting.order == "random",
+            "cache": setting.cache,
+            "payload": setting.payload,
+            "verify": setting.verify and reads,
+        },
+    }
