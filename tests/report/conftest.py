@@ -32,3 +32,15 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], 
         return path
 
     return put
+
+
+@pytest.fixture(scope="session")
+def kinds_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a run of every kind of workload, beside published figures."""
+    pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
+    import kinds_sample
+    from tonnage.analysis import analyse
+    from tonnage.report.source import Source
+
+    run = kinds_sample.write(tmp_path_factory.mktemp("every-kind") / "run", repetitions=2, published="lcls-ffb")
+    return render(analyse(run), Source.of(run))

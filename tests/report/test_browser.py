@@ -75,14 +75,36 @@ def test_every_figure_draws_and_no_text_covers_another(
     page, trouble = _open(browser, page_file("whole", page_text), width=width, theme=theme)
     plots = page.query_selector_all(".plot")
     assert len(plots) == 8
+    _look_at(page, plots, width)
+    assert trouble == []
+    page.close()
+
+
+_DRAWN = "p => p.querySelectorAll('.scatterlayer .trace path, .barlayer .trace path, .heatmaplayer image').length"
+
+
+def _look_at(page: Any, plots: list[Any], width: int) -> None:
+    """Each plot drew, within the page, and no text of it covers another."""
     for plot in plots:
-        drawn = plot.evaluate("p => p.querySelectorAll('.scatterlayer .trace path, .heatmaplayer image').length")
+        drawn = plot.evaluate(_DRAWN)
         assert drawn > 0, plot.get_attribute("id")
         assert _overlaps(plot.evaluate(_TEXTS)) == [], plot.get_attribute("id")
         box = plot.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 800])
+def test_every_kind_of_workload_draws_beside_published_figures(
+    browser: Any, page_file: Callable[[str, str], Path], kinds_page: str, width: int, theme: str
+) -> None:
+    page, trouble = _open(browser, page_file("kinds", kinds_page), width=width, theme=theme)
+    plots = page.query_selector_all(".plot")
+    assert len(plots) == 18
+    _look_at(page, plots, width)
+    assert page.inner_text("#published").count("this run") >= 2
     assert trouble == []
     page.close()
 

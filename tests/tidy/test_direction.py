@@ -25,15 +25,16 @@ PYTHON_BRIDGES = {"pyo3", "pythonize"}
 _MIDDLE = {"cluster", "machine", "importers", "analysis", "records"}
 ROOMS: dict[str, set[str]] = {
     "records": {"_native"},
+    "published": set(),
     "analysis": {"records"},
     "machine": {"records", "_native"},
     "importers": {"records"},
     "cluster": {"records", "machine", "_native"},
-    "campaign": _MIDDLE | {"_native"},
+    "campaign": _MIDDLE | {"_native", "published"},
     "placement": _MIDDLE,
     "staging": _MIDDLE | {"_native"},
     "dashboard": _MIDDLE,
-    "report": {"analysis", "records"},
+    "report": {"analysis", "records", "published"},
     "compat": _MIDDLE | {"campaign"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
     "__main__": {"cli"},
@@ -108,7 +109,7 @@ def test_python_rooms_import_downwards_only() -> None:
 
 
 def test_every_python_room_is_on_the_plan() -> None:
-    unplanned = _rooms() - set(ROOMS) - {"_native", "published"}
+    unplanned = _rooms() - set(ROOMS) - {"_native"}
     assert not unplanned, f"{sorted(unplanned)} need a line in ROOMS, docs/design.md and docs/house.md"
 
 

@@ -57,6 +57,7 @@ def analyse(run: Run) -> Analysis:
         tasks=tasks,
     )
     findings = judge(evidence)
+    campaign = run.manifest.get("campaign") or {}
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -71,6 +72,8 @@ def analyse(run: Run) -> Analysis:
         ceilings=tuple(run.manifest.get("ceilings") or ()),
         cost=run.manifest.get("cost"),
         stalls=tuple(stalls_of(events)),
+        published=campaign.get("published"),
+        scale=campaign.get("scale") or 1.0,
     )
 
 

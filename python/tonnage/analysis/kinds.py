@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.analysis.results import Follow, Part
+from tonnage.analysis.results import Copies, Follow, Part
 from tonnage.records import Run
 from tonnage.records.latency import summarise
 
@@ -67,3 +67,28 @@ def _lag(run: Run, lines: Sequence[Line]) -> dict[str, int] | None:
             for value, count in pairs if tag.startswith("lag-") else ():
                 merged[value] += count
     return summarise(sorted(merged.items())) if merged else None
+
+
+def copies_of(run: Run, lines: Sequence[Line]) -> Copies | None:
+    """Processor time and device bytes of all copies; None where a phase runs no command."""
+    if lines[0]["setting"].get("kind") != "command":
+        return None
+    records = {line["record"] for line in lines}
+    found = [copy for copy in run.copies() if copy["record"] in records]
+    host = run.manifest.get("host") or {}
+    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    cpu_ns = sum(copy["cpu_user_ns"] + copy["cpu_system_ns"] for copy in found)
+    elapsed_ns = sum(line["elapsed_ns"] for line in lines)
+    return Copies(
+        copies=len(found),
+        cpu_ns=cpu_ns,
+        cpu_share=cpu_ns / (processors * elapsed_ns) if processors else None,
+        device_read_bytes=_all(found, "device_read_bytes"),
+        device_write_bytes=_all(found, "device_write_bytes"),
+    )
+
+
+def _all(copies: Sequence[Line], key: str) -> int | None:
+    """The sum over all copies; None where one of them is not known."""
+    values = [copy.get(key) for copy in copies]
+    return sum(value for value in values if value is not None) if values and None not in values else None

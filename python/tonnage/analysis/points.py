@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.kinds import follow_of, median_latency, parts_of
+from tonnage.analysis.kinds import copies_of, follow_of, median_latency, parts_of
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
 from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
 from tonnage.records import Run, headline
@@ -140,10 +140,12 @@ def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
         kind=str(lines[0]["setting"].get("kind") or "stream"),
         metric=OPERATIONS if headline(lines[0])[1] == "1/s" else BANDWIDTH,
         workload=_workload(lines[0]["setting"]),
+        setting=lines[0]["setting"],
         bandwidth_bytes_per_s=moved * 1e9 / elapsed_ns,
         elapsed_ns=int(statistics.median(line["elapsed_ns"] for line in lines)),
         parts=parts_of(lines),
         follow=follow_of(run, lines),
+        copies=copies_of(run, lines),
     )
 
 

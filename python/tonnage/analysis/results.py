@@ -5,6 +5,7 @@ Rates are in the metric of a point or line, latencies nanoseconds, as everywhere
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,8 @@ class Point:
     """What ``values``, ``median`` and its interval are: ``bandwidth_bytes_per_s`` or ``operations_per_s``."""
     workload: str = ""
     """Name of its ``[[workload]]``."""
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    """Every factor, as in ``trials.jsonl``."""
     bandwidth_bytes_per_s: float = 0.0
     """All bytes over all time, whatever the metric."""
     elapsed_ns: int = 0
@@ -174,3 +177,7 @@ class Analysis:
     ceilings: tuple[dict[str, Any], ...]
     cost: dict[str, Any] | None
     stalls: tuple[dict[str, Any], ...] = field(default=())
+    published: str | None = None
+    """Name of the published figures that the campaign wants to be shown beside these."""
+    scale: float = 1.0
+    """What the campaign's amounts of work were multiplied by."""

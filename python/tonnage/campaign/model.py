@@ -16,6 +16,7 @@ from tonnage.campaign.fields import Count, ScalarOrList, Share, Size, Sweep, Tim
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.section import Section, refuse, time_field
+from tonnage.published import EXPERIMENTS
 
 
 def _as_list(value: Any) -> Any:
@@ -121,6 +122,13 @@ class Campaign(Section):
             raise ValueError(
                 f"name {name!r} becomes part of a directory's name; hint: use letters, digits, '.', '_' and '-'"
             )
+        return name
+
+    @field_validator("published")
+    @classmethod
+    def _published_is_known(cls, name: str | None) -> str | None:
+        if name is not None and name not in EXPERIMENTS:
+            raise ValueError(f"published {name!r} is not known; hint: use one of {', '.join(EXPERIMENTS)}")
         return name
 
     @property

@@ -16,7 +16,7 @@ from typing import Any
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.report import load_line, percentiles, sentences, trials, units
+from tonnage.report import command, files, load_line, mixed, percentiles, published, sentences, tail, trials, units
 from tonnage.report.figure import Exhibit, Table
 from tonnage.report.source import Source
 
@@ -54,6 +54,8 @@ def render(analysis: Analysis, source: Source) -> str:
         lstrip_blocks=True,
     )
     lines = load_line.exhibits(analysis)
+    for section in (mixed, files, tail, command):
+        lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken
     scripts = [_plotly(), _static("report.js")]
@@ -65,6 +67,7 @@ def render(analysis: Analysis, source: Source) -> str:
         state=_state(analysis, source),
         points=_points_table(analysis.points),
         lines=lines,
+        comparisons=published.comparisons(analysis),
         closer=closer,
         unfinished=source.unfinished,
         unreadable=source.unreadable,

@@ -30,13 +30,22 @@ class Source:
     read_series: Callable[[str], Columns | None]
     read_heat: Callable[[str], Columns | None]
     read_histogram: Callable[[str], Histogram | None]
+    copies: list[Row] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(run: Run) -> Source:
         """Reads the lines now and the pictures when asked. RecordError if a line is damaged: figures would be wrong."""
         return Source(
-            run.path, run.manifest, run.trials(), run.tasks(), run.events(), run.series, run.heat, run.histogram
+            run.path,
+            run.manifest,
+            run.trials(),
+            run.tasks(),
+            run.events(),
+            run.series,
+            run.heat,
+            run.histogram,
+            run.copies(),
         )
 
     def series(self, record: str) -> Columns:
@@ -74,6 +83,10 @@ class Source:
     def tasks_of(self, record: str) -> list[Row]:
         """The tasks of a record, by number."""
         return sorted((row for row in self.tasks if row["record"] == record), key=lambda row: row["task"])
+
+    def copies_of(self, record: str) -> list[Row]:
+        """The copies of a record, by number."""
+        return sorted((row for row in self.copies if row["record"] == record), key=lambda row: row["copy"])
 
     def stalls_of(self, record: str) -> list[Row]:
         """The stalls of a record, in order of time."""

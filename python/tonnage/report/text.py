@@ -5,33 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import sentences, units
+from tonnage.report import command, figure, files, mixed, published, sentences, tail, units
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-_WIDTH = 100
+_WIDEST = 1000
+_WORDS = ("phase", "operation", "hosts", "host", "tier", "job", "where", "whose time", "")
 
 
 def print_summary(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
     """Table, load lines, ceilings, findings, and where the report is (None: none was written)."""
-    for op, group in dict.fromkeys((point.op, point.group) for point in analysis.points):
-        table = _table([point for point in analysis.points if (point.op, point.group) == (op, group)])
-        # On a narrow terminal lines may wrap: a number that is cut off would be a wrong number.
-        wide = console.options.update(width=max(console.width, _WIDTH))
-        console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
+    for table in _tables(list(analysis.points)):
+        _print_table(console, table)
         console.print()
     if not analysis.points:
         console.print("Nothing was measured.")
     for line in analysis.load_lines:
         _print_load_line(console, line)
+    for comparison in published.comparisons(analysis):
+        console.print()
+        _print_table(console, _plain(comparison.title, comparison.table))
+        for number, note in enumerate(comparison.notes, 1):
+            _print_indented(console, f"{number}. {note}")
     _print_facts(console, analysis)
     for finding in analysis.findings:
         console.print()
@@ -42,6 +46,33 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         console.print()
         # Never wrapped: a path in two pieces cannot be copied.
         console.print(Text(f"Report: {report_path}"), soft_wrap=True)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """On a narrow terminal lines may wrap: a number that is cut off would be a wrong number."""
+    needed = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
+    wide = console.options.update(width=max(console.width, needed))
+    console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
+
+
+def _tables(points: list[Point]) -> list[Table]:
+    """A table for each curve of a stream, then those of the other kinds."""
+    streams = [point for point in points if point.kind == "stream"]
+    found = [
+        _table([point for point in streams if (point.op, point.group) == curve])
+        for curve in dict.fromkeys((point.op, point.group) for point in streams)
+    ]
+    return found + [_plain(*titled) for section in (mixed, files, tail, command) for titled in section.tables(points)]
+
+
+def _plain(title: str, content: figure.Table) -> Table:
+    """A table of the page for the terminal: words to the left, numbers to the right."""
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for name in content.columns:
+        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+    for row in content.rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _print_load_line(console: Console, line: LoadLine) -> None:

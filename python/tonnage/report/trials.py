@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import heat, sentences, series, stragglers, units
 from tonnage.report.figure import Exhibit, Figure, Variant
+from tonnage.report.groups import worth_a_look
 from tonnage.report.source import Source
 
 MOST_TRIALS = 48
@@ -33,16 +34,8 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
-    """Trials worth a look: those with stalls first, then the most typical one of each setting."""
-    stalled: list[tuple[Point, str]] = []
-    typical: list[tuple[Point, str]] = []
-    for point in (point for point in analysis.points if point.kind in ("stream", "files")):
-        distances = [abs(value - point.median) for value in point.values]
-        nearest = point.records[distances.index(min(distances))]
-        stalled += [(point, record) for record in point.records if source.stalls_of(record)]
-        if (point, nearest) not in stalled:
-            typical.append((point, nearest))
-    return stalled + typical
+    """Trials worth a look. Those of a tail and of commands have sections of their own."""
+    return worth_a_look([point for point in analysis.points if point.kind in ("stream", "files")], source)
 
 
 def _most_telling(points: list[Point], analysis: Analysis) -> int:

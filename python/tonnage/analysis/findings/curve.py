@@ -22,7 +22,8 @@ def no_plateau(evidence: Evidence) -> Iterator[Finding]:
                 "no-plateau",
                 subject(line.op, line.group),
                 line.why,
-                "Raise --max-tasks, add nodes, or give a larger --budget; until then no cap on jobs follows from it.",
+                "Try more tasks (--max-tasks, or tasks of the workload), add nodes, or give a larger --budget; "
+                "until then no cap on jobs follows from it.",
             )
 
 

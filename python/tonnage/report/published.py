@@ -1,0 +1,178 @@
+"""Published figures beside ours, in the shape in which they were published, in units that are what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tonnage import published
+from tonnage.analysis.results import Analysis, Point
+from tonnage.report import units
+from tonnage.report.figure import Table
+
+NOTHING = units.NOT_MEASURED
+MIB_PER_S = 1 << 20
+_KIB_THOUSAND = 1024 * 1000
+"""Bytes per second of what was computed as KiB/s ÷ 1000 and printed as MB/s."""
+_WRITES, _READS = ("write", "create"), ("read",)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A published table with a row or a column of ours, and what to keep in mind."""
+
+    title: str
+    table: Table
+    notes: tuple[str, ...] = ()
+
+
+def comparisons(analysis: Analysis) -> list[Comparison]:
+    """Those of the figures that the campaign names; none where it names none, or nothing was measured."""
+    make = _EXPERIMENTS.get(analysis.published or "")
+    if make is None or not analysis.points:
+        return []
+    found = make(analysis)
+    notes = [*found[-1].notes, *(f"Published: {doubt}." for doubt in published.doubts(analysis.published or ""))]
+    if analysis.scale != 1.0:
+        times = f"This run did {analysis.scale:g} times the work of its file: compare rates, not times."
+        notes.insert(0, times)
+    return [*found[:-1], Comparison(found[-1].title, found[-1].table, tuple(notes))]
+
+
+def _of(analysis: Analysis, workload: str, phases: tuple[str, ...] = ()) -> list[Point]:
+    """The points of a workload, by its name in the campaign file."""
+    points = [point for point in analysis.points if point.workload == workload]
+    return [point for point in points if not phases or point.op in phases]
+
+
+def _seconds(ns: int) -> str:
+    return units.duration(ns)
+
+
+def _sob(analysis: Analysis) -> list[Comparison]:
+    """A row a host, a column a test and phase: seconds, and MB/s of 10⁶ bytes."""
+    tests = [(test, op) for test in "1234" for op in ("write", "read") if (test, op) != ("2", "read")]
+    theirs: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+    for row in published.figures("knox-epouta-sob")["knox-epouta-sob"]:
+        cell = f"{row['elapsed_s']} s, {units.rate(float(row['bandwidth_MB_per_s']) * MIB_PER_S)}"
+        theirs.setdefault((row["layout"], row["host"]), {})[row["test"], row["op"]] = cell
+    rows = [(layout, host, *(cells.get(test, NOTHING) for test in tests)) for (layout, host), cells in theirs.items()]
+    ours: dict[int, dict[tuple[str, str], str]] = {}
+    for test, op in tests:
+        for point in _of(analysis, f"test-{test}", _WRITES if op == "write" else _READS):
+            cell = f"{_seconds(point.elapsed_ns)}, {units.rate(point.bandwidth_bytes_per_s)}"
+            ours.setdefault(point.tasks, {})[test, op] = cell
+    for tasks, cells in sorted(ours.items()):
+        name = "1 task" if tasks == 1 else f"{tasks} tasks together"
+        rows.append(("this run", name, *(cells.get(test, NOTHING) for test in tests)))
+    notes = (
+        "sob's MB is 2²⁰ bytes; all rates here are MB/s of 10⁶ bytes. Its random reads (test 3) were never reported.",
+        "Our figures are those of all tasks together, from the first start to the last end, fsync and close included.",
+    )
+    columns = ("hosts", "host", *(f"test {test} {op}" for test, op in tests))
+    return [Comparison("sob on NFS between Knox and ePouta", Table(columns, tuple(rows)), notes)]
+
+
+def _ffb(analysis: Analysis) -> list[Comparison]:
+    return [_ffb_limits(analysis), _ffb_readers(analysis)]
+
+
+def _ffb_limits(analysis: Analysis) -> Comparison:
+    """One writer and many on one OST, theirs beside ours; then our writers × devices."""
+    points = _of(analysis, "writers")
+    devices = sorted({_devices(point) for point in points})
+    single = [point for point in points if _devices(point) == 1]
+    one = [point for point in single if point.tasks == 1]
+    limits = {row["what"]: row for row in published.figures("lcls-ffb")["lcls-ffb-limits"]}
+    rows = [
+        (name, f"{limits[what]['value']} {limits[what]['unit']}", best, *([""] * len(devices)))
+        for name, what, best in (
+            ("one writer, one OST", "single process to one OST", _best(one)),
+            ("many writers, one OST", "many processes to one OST", _best(single)),
+        )
+    ]
+    for tasks in sorted({point.tasks for point in points}):
+        cells = [_best([p for p in points if p.tasks == tasks and _devices(p) == number]) for number in devices]
+        rows.append((f"{tasks} {'writer' if tasks == 1 else 'writers'}", NOTHING, "", *cells))
+    columns = ("", "published", "this run", *(f"{n} {'device' if n == 1 else 'devices'}" for n in devices))
+    return Comparison("LCLS fast feedback: writers and OSTs", Table(columns, tuple(rows)))
+
+
+def _devices(point: Point) -> int:
+    return point.setting.get("devices") or 1
+
+
+def _best(points: list[Point]) -> str:
+    return units.rate(max((point.median for point in points), default=None))
+
+
+def _ffb_readers(analysis: Analysis) -> Comparison:
+    """Write rate against readers: as printed, as it is, and ours; each also relative to no reader."""
+    printed = {
+        int(row["readers"]): int(row["write_rate_MB_per_s"])
+        for row in published.figures("lcls-ffb")["lcls-ffb-read-while-write"]
+    }
+    points = _of(analysis, "tail")
+    groups = list(dict.fromkeys(point.group for point in points)) or [""]
+    ours = {(point.group, point.tasks - 1): point for point in points}
+    rows = []
+    for readers in sorted({*printed, *(readers for _, readers in ours)}):
+        said = printed.get(readers)
+        cells = [str(readers), f"{said} MB/s" if said else NOTHING]
+        cells += [units.rate(said * _KIB_THOUSAND), units.share(said / printed[0])] if said else [NOTHING] * 2
+        for group in groups:
+            point, alone = ours.get((group, readers)), ours.get((group, 0))
+            cells.append(units.rate(point.median if point else None))
+            cells.append(units.share(point.median / alone.median if point and alone else None))
+            cells.append(units.duration(point.latency.get("p99_ns") if point else None))
+        rows.append(tuple(cells))
+    names = [name for group in groups for name in (_named(group, groups), "of that alone", "write p99")]
+    columns = ("readers", "printed", "really", "of that alone", *names)
+    notes = ("Printed as MB/s, computed as KiB/s ÷ 1000: the column “really” holds MB/s of 10⁶ bytes.",)
+    return Comparison("LCLS fast feedback: write rate while others read", Table(columns, tuple(rows)), notes)
+
+
+def _named(group: str, groups: list[str]) -> str:
+    return "this run" if len(groups) < 2 else f"this run: {group}"
+
+
+def _summit(analysis: Analysis) -> list[Comparison]:
+    """Elapsed time of opening, writing and closing one file again and again."""
+    rows = []
+    for row in published.figures("summit-metadata")["summit-metadata"]:
+        tasks, each, elapsed = int(row["processes"]), int(row["files_per_process"]), float(row["elapsed_s"])
+        rate = units.operations(tasks * each / elapsed)
+        rows.append((row["tier"].upper(), str(tasks), f"{each:,}", f"{row['elapsed_s']} s", rate, "rank 0 alone"))
+    for point in _of(analysis, "open-write-close"):
+        each = round(point.operations_per_s * point.elapsed_ns / 1e9 / point.tasks)
+        rate = units.operations(point.operations_per_s)
+        seconds = _seconds(point.elapsed_ns)
+        rows.append(("this run", str(point.tasks), f"{each:,}", seconds, rate, "all tasks, first start to last end"))
+    columns = ("tier", "processes", "operations each", "elapsed", "operations/s", "whose time")
+    notes = ("The published rates are computed here, as if both processes had ended with rank 0.",)
+    return [Comparison("Summit: open, write, close", Table(columns, tuple(rows)), notes)]
+
+
+def _iobsub(analysis: Analysis) -> list[Comparison]:
+    """Elapsed seconds of a job over NFS and on the file server, and of ours by concurrency."""
+    columns = ("job", "where", "at once", "real", "user and system", "jobs/s")
+    rows: list[tuple[str, ...]] = []
+    for workload, job, copies in (("gzip", "gzip 1 GB", 1), ("copies", "50 x bwa", 50)):
+        for row in published.figures("iobsub")["iobsub-runs"]:
+            if row["job"] == job:
+                used = f"{float(row['user_s']) + float(row['sys_s']):.1f} s" if row["user_s"] else NOTHING
+                rate = units.operations(copies / float(row["real_s"]))
+                rows.append((job, row["placement"], row["concurrency"], f"{row['real_s']} s", used, rate))
+        for point in _of(analysis, workload):
+            used = units.duration(point.copies.cpu_ns / point.repetitions) if point.copies else NOTHING
+            rate = units.operations(point.median)
+            rows.append((workload, "this run", str(point.tasks), _seconds(point.elapsed_ns), used, rate))
+    return [Comparison("iobsub: jobs over NFS and at the file server", Table(columns, tuple(rows)))]
+
+
+_EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
+    "knox-epouta-sob": _sob,
+    "lcls-ffb": _ffb,
+    "summit-metadata": _summit,
+    "iobsub": _iobsub,
+}
