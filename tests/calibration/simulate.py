@@ -16,7 +16,7 @@ from tonnage import _native
 from tonnage.analysis.loadline import WITHIN, estimate
 from tonnage.analysis.search import Search
 from tonnage.analysis.statistics import median_interval, pooled_noise
-from tonnage.records import trial_line
+from tonnage.records import headline, trial_line
 
 PLATEAU = 2_000_000_000
 MAX_TASKS = 64
@@ -29,7 +29,7 @@ KNEES = range(1, 25)
 @dataclass(frozen=True)
 class Measured:
     tasks: int
-    values: list[int]
+    values: list[float]
 
 
 def phase(
@@ -61,38 +61,59 @@ def setting(tasks: int, op: str = "write", **more: Any) -> dict[str, Any]:
 
 
 def truth(shape: str, knee: int, tasks: int) -> float:
-    """Noise-free throughput by the laws of ``crates/simulator/src/law.rs``, written down a second time."""
+    """Noise-free share of the plateau by the laws of ``crates/simulator/src/law.rs``, written down a second time."""
     if shape == "hinge":
-        return PLATEAU * min(1.0, WITHIN * tasks / (knee - 0.5))
+        return min(1.0, WITHIN * tasks / (knee - 0.5))
     if shape == "smooth":
-        return PLATEAU * -math.expm1(math.log(1 - WITHIN) * tasks / (knee - 0.5))
-    return PLATEAU * tasks / knee
+        return -math.expm1(math.log(1 - WITHIN) * tasks / (knee - 0.5))
+    return tasks / knee
 
 
-def probe(shape: str, noise: float, knee: int, seed: int) -> dict[str, Any]:
+PLATEAUS = {"stream": PLATEAU, "files": 20_000, "command": 2}
+"""In the metric of each kind: bytes, creations or copies of 1 GB in a second."""
+
+
+def trial(target: Any, kind: str, record: str, tasks: int) -> dict[str, Any]:
+    """The PhaseResult of one trial of a kind, on fresh files."""
+    spec = phase(record, tasks)
+    if kind == "files":
+        tree = {"depth": 0, "branch": 0, "items_per_directory": 1 << 20, "leaves_only": False, "shared": False}
+        work = {"kind": "files", "tree": tree, "cache": "keep"}
+        target.clear()
+        run_phase(target, {**spec, "limit": {}, "work": {**work, "op": "make-tree"}})
+        spec["work"] = {**work, "op": "create"}
+    elif kind == "command":
+        spec["work"] = {"kind": "command", "argv": ["gzip"], "copies": 2 * tasks, "directory": "/"}
+    return run_phase(target, spec if kind == "stream" else {**spec, "limit": LIMITS[kind]})
+
+
+LIMITS: dict[str, dict[str, Any]] = {"files": {"time_ns": 250_000_000}, "command": {}}
+
+
+def probe(kind: str, shape: str, noise: float, knee: int, seed: int) -> dict[str, Any]:
     """One search and what its estimators say, against the truth."""
     model = {"shape": shape, "knee": knee, "plateau_bytes_per_s": PLATEAU, "noise": noise, "seed": seed}
     # No jitter: in a trial this short the tail, in which some tasks have ended, takes up to 5 % of the throughput of
     # 64 tasks. That is a true rate (all bytes by the last end), but then the law is not the truth to compare with.
     target = _native.Target(json.dumps({"kind": "sim", "jitter": 0.0, **model}))
     search = Search("write", MAX_TASKS, seed)
-    values: dict[int, list[int]] = {}
+    values: dict[int, list[float]] = {}
     done = 0
     while (tasks := search.next([Measured(n, v) for n, v in sorted(values.items())], TRIALS - done)) is not None:
-        result = run_phase(target, phase(f"{done:04d}-write", tasks))
-        line = trial_line(
-            trial=done, setting=setting(tasks), phase="write", repetition=0, block=0, started="", result=result
-        )
-        values.setdefault(tasks, []).append(line["bandwidth_bytes_per_s"])
+        result = trial(target, kind, f"{done:04d}-write", tasks)
+        factors = {**setting(tasks), "kind": kind}
+        line = trial_line(trial=done, setting=factors, phase="write", repetition=0, block=0, started="", result=result)
+        values.setdefault(tasks, []).append(headline(line)[0] or 0)
         done += 1
     found = estimate(values)
     noise_of_curve = pooled_noise(values.values())
     intervals = [
-        (truth(shape, knee, n), *median_interval(v, curve=noise_of_curve)[1:3])
+        (PLATEAUS[kind] * truth(shape, knee, n), *median_interval(v, curve=noise_of_curve)[1:3])
         for n, v in values.items()
         if len(v) >= 2
     ]
     return {
+        "kind": kind,
         "shape": shape,
         "noise": noise,
         "knee": knee,
@@ -100,6 +121,7 @@ def probe(shape: str, noise: float, knee: int, seed: int) -> dict[str, Any]:
         "reached": found.reached,
         "low": found.knee_low,
         "high": found.knee_high,
+        "true_plateau": PLATEAUS[kind],
         "plateau": [found.plateau_low, found.plateau, found.plateau_high],
         "points": len(intervals),
         "points_covered": sum(low <= true <= high for true, low, high in intervals),
@@ -109,9 +131,11 @@ def probe(shape: str, noise: float, knee: int, seed: int) -> dict[str, Any]:
 def main() -> None:
     part, parts = int(sys.argv[1]), int(sys.argv[2])
     for cell in json.load(sys.stdin):
-        for seed in range(part, cell["seeds"], parts):
+        first = cell.get("first_seed", 0)
+        for seed in range(first + part, first + cell["seeds"], parts):
             knee = KNEES[seed % len(KNEES)] if cell["shape"] != "linear" else 32
-            print(json.dumps(probe(cell["shape"], cell["noise"], knee, seed)), flush=True)
+            kind = cell.get("kind", "stream")
+            print(json.dumps(probe(kind, cell["shape"], cell["noise"], knee, seed)), flush=True)
 
 
 if __name__ == "__main__":

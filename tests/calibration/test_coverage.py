@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Callable
 from statistics import fmean
-from typing import Any
 
 import pytest
+
+from .pool import Row, covers_knee, covers_plateau, rows_of, share
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
@@ -20,54 +15,16 @@ CELLS = [
     *({"shape": shape, "noise": noise, "seeds": 384} for shape in ("hinge", "smooth") for noise in (0.05, 0.20)),
     *({"shape": "linear", "noise": noise, "seeds": 96} for noise in (0.05, 0.20)),
 ]
-PLATEAU = 2_000_000_000
-TIME_LIMIT_S = 280
-Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """One row a seed, from as many processes as there are processors."""
-    parts = os.cpu_count() or 1
-    with ThreadPoolExecutor(parts) as pool:
-        found = [row for part in pool.map(lambda part: simulate(part, parts), range(parts)) for row in part]
-    assert len(found) == sum(cell["seeds"] for cell in CELLS)
-    return found
-
-
-def simulate(part: int, parts: int) -> list[Row]:
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("simulate.py")), str(part), str(parts)],
-        input=json.dumps(CELLS),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=TIME_LIMIT_S,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        },
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return rows_of(CELLS)
 
 
 @pytest.fixture(scope="module")
 def kneed(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["shape"] != "linear"]
-
-
-def covers_knee(row: Row) -> bool:
-    return bool(row["low"] <= row["knee"] <= row["high"])
-
-
-def covers_plateau(row: Row) -> bool:
-    return bool(row["plateau"][0] <= PLATEAU <= row["plateau"][2])
-
-
-def share(rows: Iterable[Row], holds: Callable[[Row], bool]) -> float:
-    return fmean(holds(row) for row in rows)
 
 
 @pytest.mark.slow

@@ -1,0 +1,58 @@
+"""Runs ``simulate.py`` on every core, and counts what its rows say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+TIME_LIMIT_S = 280
+Row = dict[str, Any]
+
+
+def rows_of(cells: Sequence[dict[str, Any]]) -> list[Row]:
+    """One row a seed, from as many processes as there are processors."""
+    parts = os.cpu_count() or 1
+    with ThreadPoolExecutor(parts) as pool:
+        found = [row for part in pool.map(lambda part: _simulate(cells, part, parts), range(parts)) for row in part]
+    assert len(found) == sum(cell["seeds"] for cell in cells)
+    return found
+
+
+def _simulate(cells: Sequence[dict[str, Any]], part: int, parts: int) -> list[Row]:
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("simulate.py")), str(part), str(parts)],
+        input=json.dumps(cells),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=TIME_LIMIT_S,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        },
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def covers_knee(row: Row) -> bool:
+    """Its interval of the knee holds the knee."""
+    return bool(row["low"] <= row["knee"] <= row["high"])
+
+
+def covers_plateau(row: Row) -> bool:
+    """Its interval of the plateau holds the plateau."""
+    return bool(row["plateau"][0] <= row["true_plateau"] <= row["plateau"][2])
+
+
+def share(rows: Iterable[Row], holds: Callable[[Row], bool]) -> float:
+    """Of ``rows``, the share for which something holds."""
+    return fmean(holds(row) for row in rows)
