@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,14 +40,22 @@ def measure_ceilings(
             "source": f"{tasks} tasks write {transfer} bytes an operation to a storage that does nothing",
         },
     ]
-    cost = {
+    return ceilings, _cost(alone, transfer)
+
+
+def measure_costs(launcher: Launcher, settings: Sequence[StreamSetting], seed: int) -> list[dict[str, Any]]:
+    """What the generator alone takes for an operation of each of these settings' transfer sizes."""
+    return [_cost(_null_phase(launcher, setting, 1, seed), setting.transfer_size) for setting in settings]
+
+
+def _cost(alone: dict[str, int], transfer: int) -> dict[str, Any]:
+    return {
         "operations_per_s": alone["operations_per_s"],
         "ns_per_operation": round(1e9 / max(alone["operations_per_s"], 1)),
         "cpu_ns_per_operation": round(alone["cpu_ns"] / max(alone["operations"], 1)),
         "transfer_size": transfer,
         "tasks": 1,
     }
-    return ceilings, cost
 
 
 def _null_phase(launcher: Launcher, setting: StreamSetting, tasks: int, seed: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import __version__
-from tonnage.campaign.ceilings import measure_ceilings
+from tonnage.campaign.ceilings import measure_ceilings, measure_costs
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
@@ -102,15 +102,21 @@ def _carry_out(
     most = campaign.search.max_tasks if campaign.search else 1
     room = Room(plan.target, start, seed, scratch.directory, writer.path, lay_out_tasks=most)
     every = campaign.settings()
-    base = next((setting for setting in every if isinstance(setting, StreamSetting)), Stream().first())
+    streams = [setting for setting in every if isinstance(setting, StreamSetting)]
+    # What only starts programs needs no ceilings of a storage.
+    base = next(iter(streams), Stream().first() if any(setting.uses_storage for setting in every) else None)
     state = "failed"
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:
         writer.update_manifest(state="running")
-        if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
+        if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
             ceilings, cost = measure_ceilings(start, base, seed)
-            writer.update_manifest(ceilings=ceilings, cost=cost)
+            others = {
+                setting.transfer_size: setting for setting in streams if setting.transfer_size != base.transfer_size
+            }
+            costs = [cost, *measure_costs(start, list(others.values()), seed)]
+            writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
         schedule, pilot = _schedule(campaign, plan, seed)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(

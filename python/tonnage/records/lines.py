@@ -78,9 +78,7 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, _read_bytes(result, totals["bytes"]))
-        if (result and result.get("cache")) or phase == "read"
-        else None,
+        "cache": _cache(result, totals["bytes"]) if phase == "read" or (result or {}).get("cache") else None,
         "durability": "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none"),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -160,6 +158,7 @@ def _read_bytes(result: Mapping[str, Any] | None, moved: int) -> int:
 
 def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
     facts = (result or {}).get("cache") or {}
+    moved = _read_bytes(result, moved)
     share = device_share(facts.get("device_bytes"), moved)
     return {
         "state": cache_state(share),

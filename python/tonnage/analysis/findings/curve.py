@@ -46,8 +46,10 @@ def client_limited(evidence: Evidence) -> Iterator[Finding]:
 
 def _generator_share(evidence: Evidence, point: Point) -> str | None:
     """Whether the generator's own time for an operation is a large part of all the time it takes."""
-    cost = evidence.run.manifest.get("cost") or {}
-    own_ns = cost.get("ns_per_operation")
+    manifest = evidence.run.manifest
+    costs = manifest.get("costs") or [manifest.get("cost") or {}]
+    of_size = [cost for cost in costs if cost.get("transfer_size", point.transfer_size) == point.transfer_size]
+    own_ns = of_size[0].get("ns_per_operation") if of_size else None
     # The cost is that of a transfer; what a name or a copy costs the generator is not measured.
     if point.metric != BANDWIDTH or not own_ns or not point.operations_per_s:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 PHASE = "command"
 PLACE = "{copy}"
 """Becomes the copy's number in an argument."""
+_SCALED = re.compile(r"\{scale:(\d{1,18})\}")
 
 
 def _arguments(value: Any) -> Any:
@@ -70,7 +72,9 @@ class Command(WorkloadSection):
 
     kind: Literal["command"] = Field(description="copies of any command line, so many at once as there are tasks")
     argv: Argv = Field(description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number")
-    copies: Count = Field(description="how many copies a trial runs; scale multiplies it")
+    copies: Count = Field(
+        description="how many copies a trial runs; scale multiplies it where no argument does {scale:N}"
+    )
     tasks: Sweep[Count] = Field((1, 2, 4, 8), description="copies that run at once")
     directory: str | None = Field(None, description="where they run; the target")
     environment: Annotated[dict[str, str], AfterValidator(_plain)] = Field(
@@ -86,15 +90,29 @@ class Command(WorkloadSection):
     teardown: Argv | None = Field(None, description="run once after the last trial, outside the clock")
 
     def setting(self, factors: dict[str, Any], scale: float) -> CommandSetting:
-        same = ("directory", "keep_output", "time_limit_ns", "argv", "setup", "prepare", "cleanup", "teardown")
+        same = {key: getattr(self, key) for key in ("directory", "keep_output", "time_limit_ns")}
+        lines = ("argv", "setup", "prepare", "cleanup", "teardown")
+        commands: dict[str, Any] = {key: _sized(getattr(self, key), scale) for key in lines}
         return CommandSetting(
             kind="command",
             workload=self.name,
-            copies=scaled(self.copies, scale),
+            copies=self.copies if self._scales_itself() else scaled(self.copies, scale),
             environment=tuple(f"{name}={value}" for name, value in sorted(self.environment.items())),
             **factors,
-            **{key: getattr(self, key) for key in same},
+            **same,
+            **commands,
         )
+
+    def _scales_itself(self) -> bool:
+        """Whether the command says what scales: then each copy has less to do. Of any other there are fewer copies."""
+        return any(map(_SCALED.search, (*self.argv, *(self.setup or ()), *(self.prepare or ()))))
+
+
+def _sized(argv: tuple[str, ...] | None, scale: float) -> tuple[str, ...] | None:
+    """The command with each ``{scale:N}`` in its arguments replaced by N times ``scale``, at least 1."""
+    if argv is None:
+        return None
+    return tuple(_SCALED.sub(lambda number: str(scaled(int(number[1]), scale)), argument) for argument in argv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
