@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,14 @@ TRAPS: dict[str, dict[str, Any]] = {
     "memory-backed": {"manifest": {"target": {"kind": "posix", "memory_backed": True, "file_system": "tmpfs"}}},
     "wrapped": {"alter": lambda line: line.update(wrapped=True)},
     "stall": {"result": {"events": [{"time_ns": 5, "kind": "stall", "task": 1, "duration_ns": 3 * 10**10}]}},
+    "holes": {"op": "read", "alter": lambda line: line["cache"].update(hole_bytes=5, examined_bytes=10)},
+    "late": {"setting": {"rate_bytes_per_s": 3 * 10**9}},
+    "away-from-interrupt": {
+        "manifest": {
+            "host": {"hostname": "node", "cpu_count": 8, "cpu_affinity": [0]},
+            "target": {"kind": "posix", "interrupt_cpus": [1]},
+        }
+    },
     "no-direct": {"result": {"notes": [{"code": "no-direct", "message": "this file system refuses O_DIRECT"}]}},
     "io-uring-off": {"result": {"notes": [{"code": "io-uring-off", "message": "io_uring is off"}]}},
 }
@@ -94,8 +103,69 @@ def test_damaged_data_is_named_with_its_place(make_run: Make, quiet_curve: Curve
     assert "offset 4096 of file 3: zeros" in found["damaged-data"].evidence
 
 
+def test_an_open_loop_that_was_kept_is_not_late(make_run: Make, quiet_curve: Curve) -> None:
+    curve = {n: [1e9] * 4 for n in quiet_curve()}
+    asked = {"rate_bytes_per_s": 10**9, "operations_rate": None}
+    assert "late" not in codes(make_run(curve, setting=asked))
+
+
+def test_an_open_loop_kept_on_the_whole_but_with_a_line_before_it_is_late(make_run: Make) -> None:
+    def wait(line: dict[str, Any]) -> None:
+        line["latency"]["p99_ns"] = 3 * 10**9
+
+    run = make_run({4: [1e9]}, setting={"operations_rate": 900}, alter=wait)
+    (found,) = [finding for finding in analyse(run).findings if finding.code == "late"]
+    assert "one operation in a hundred took 3 s or more from when it was due" in found.evidence
+
+
+def test_readers_a_second_behind_do_not_follow(make_run: Make) -> None:
+    quantiles = ("count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
+    follow = {
+        "readers": 3, "bytes": 1, "lag": dict.fromkeys(quantiles, 2 * 10**9), "max_lag_bytes": 7_000_000, "waits": 0,
+    }  # fmt: skip
+    tail = {"op": "tail", "result": {"follow": follow}}
+    (found,) = analyse(make_run({4: [1e9, 1e9]}, setting={"kind": "tail"}, **tail)).findings
+    assert (found.code, found.subject) == ("lag", "tail")
+    assert "with 3 readers" in found.evidence
+    assert "up to 7 MB behind" in found.evidence
+    slow = {"kind": "tail", "poll_ns": 10**9, "workload": "slow"}
+    found_again = analyse(make_run({4: [1e9, 1e9]}, setting=slow, **tail)).findings
+    assert [finding.code for finding in found_again] == ["lag"], "who looks once a second is allowed to be behind"
+
+
+def test_copies_that_failed_are_named_with_how_they_ended(make_run: Make) -> None:
+    run = make_run({2: [1e9, 1e9]}, op="command", setting={"kind": "command"})
+    ends = [{"exit_code": 0}, {"exit_code": 3}, {"exit_code": None, "signal": 9}]
+    copies = [
+        {
+            "record": "0000-command", "copy": number, "task": 0, "start_ns": 0, "end_ns": 1, "signal": None,
+            "error": None, "cpu_user_ns": 0, "cpu_system_ns": 0, **end,
+        }
+        for number, end in enumerate(ends)
+    ]  # fmt: skip
+    (run.path / "copies.jsonl").write_text("".join(json.dumps(copy) + "\n" for copy in copies))
+    (found,) = [finding for finding in analyse(run).findings if finding.code == "copy-failed"]
+    assert found.evidence == "2 failed (copy 1 of 0000-command, copy 2 of 0000-command): exit status 3, signal 9"
+
+
+def test_a_process_beside_its_interrupt_is_at_home(make_run: Make, quiet_curve: Curve) -> None:
+    facts = {"host": {"cpu_affinity": [0, 1]}, "target": {"interrupt_cpus": [1]}}
+    assert codes(make_run(quiet_curve(), manifest=facts)) == []
+
+
+def test_a_check_that_found_damage_says_where(make_run: Make, quiet_curve: Curve) -> None:
+    damage = [{"task": 0, "file": 3, "offset": at, "what": "other bytes"} for at in (4096, 8192)]
+    verify = {"checked_bytes": 1, "damaged_operations": 128, "first_damage": damage}
+    make_run({8: [2e9]}, op="check", purpose="check", result={"verify": verify})
+    found = {finding.code: finding for finding in analyse(make_run(quiet_curve())).findings}
+    assert found["damaged-data"].evidence.startswith("128 operations read back other bytes")
+    assert found["damaged-data"].evidence.endswith("then at 8192")
+    assert found["trial-failed"].subject == "check"
+
+
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
+    here |= {"lag", "copy-failed"}
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
 
 

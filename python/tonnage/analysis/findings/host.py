@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
-from tonnage.analysis.text import count
+from tonnage.analysis.text import count, some
 
 LOAD_PER_CPU = 0.5
 """Load average of the last minute, per processor."""
@@ -19,6 +19,7 @@ _ADVICE = {
     "io-uring-off": "Operations were synchronous and the queue depth had no effect: "
     "ask for kernel.io_uring_disabled=0, or use more tasks.",
     "no-fixed-buffers": "Each operation pays for mapping its buffer: raise the limit of locked memory (ulimit -l).",
+    "no-striping": "Files lie where the file system puts them: install its user tools (lfs, beegfs-ctl) to place them.",
     "no-preallocation": "Space was taken while writing: a full disk shows in the middle of a trial, not at its start.",
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
@@ -46,6 +47,26 @@ def load_present(evidence: Evidence) -> Iterator[Finding]:
             f"before the run began, {' and '.join(reasons)}",
             "Other work shared this host: repeat on an idle one, or read these figures as what is left beside it.",
         )
+
+
+@finding("away-from-interrupt")
+def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
+    host = evidence.run.manifest.get("host") or {}
+    allowed, served = set(host.get("cpu_affinity") or ()), set(evidence.target.get("interrupt_cpus") or ())
+    past_cache = [line for line in evidence.trials if line.get("direct") and line["purpose"] == "measure"]
+    if not allowed or not served or allowed & served or not past_cache or evidence.simulated:
+        return
+    yield Finding(
+        "away-from-interrupt",
+        str(host.get("hostname") or "host"),
+        f"tasks may run on CPU {_numbers(allowed)} only, and CPU {_numbers(served)} serves the device's interrupts",
+        "Each operation then waits for another processor to wake up, which can cost half of the rate of small ones: "
+        "do not bind the process, or bind it where the interrupts are (mpirun --bind-to none).",
+    )
+
+
+def _numbers(processors: set[int]) -> str:
+    return some([str(number) for number in sorted(processors)])
 
 
 @finding("notes")

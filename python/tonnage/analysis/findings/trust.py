@@ -73,6 +73,23 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+@finding("holes")
+def holes(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        caches = [evidence.line(record).get("cache") or {} for point in points for record in point.records]
+        shares = [
+            c["hole_bytes"] / c["examined_bytes"] for c in caches if c.get("hole_bytes") and c.get("examined_bytes")
+        ]
+        if shares:
+            yield Finding(
+                "holes",
+                subject(op, group),
+                f"in {len(shares)} of {count(len(caches), 'trial')} up to {share(max(shares))} of the files was holes, "
+                "which no block holds",
+                "A hole reads as zeros at the speed of memory. Write the files whole before they are read.",
+            )
+
+
 @finding("above-ceiling")
 def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
     if evidence.simulated:
