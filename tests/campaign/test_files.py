@@ -118,6 +118,7 @@ def test_a_plan_says_how_many_names_and_how_much_space() -> None:
         ("depth = 33\nbranch = 2\n", "the tree would have 17179869183 directories"),
         ('file_size = "1k"\nread_size = "2k"\n', "read_size 2KiB is above file_size 1KiB"),
         ('verify = true\npayload = "constant"\n', "verify needs payload unique"),
+        ("wear_out = true\n", "wear_out needs time_limit"),
         ("item = 3\n", "unknown key 'item' in [workload]; hint: did you mean 'items'?"),
     ],
 )
@@ -180,6 +181,14 @@ def test_phases_after_a_time_limit_work_on_what_was_created(tmp_path: Path) -> N
     create, stat, rename, remove = lines[1:]
     assert create["stop_reason"] == "time"
     assert stat["operations"] <= create["operations"] == rename["operations"] == remove["operations"]
+
+
+def test_tasks_that_wear_out_create_the_same_number(tmp_path: Path) -> None:
+    tree = 'tasks = 2\nitems_per_directory = 2000000000\ntime_limit = "20ms"\nwear_out = true\n'
+    create, remove = run(tmp_path, tree + 'phases = ["create", "remove"]\n')[1:]
+    tasks = [json.loads(line) for line in (tmp_path / "run" / "tasks.jsonl").read_text().splitlines()]
+    assert len({task["operations"] for task in tasks if task["phase"] == "create"}) == 1
+    assert (create["stop_reason"], remove["operations"]) == ("time", create["operations"])
 
 
 def test_too_many_files_for_the_space_are_refused_with_what_to_do(tmp_path: Path) -> None:

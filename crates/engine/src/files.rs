@@ -10,6 +10,7 @@ use tonnage_storage::{Buffer, ItemKind, Names, NamesRequest, Opening, Residency,
 use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, PayloadKind, PhaseSpec, Place, Verifier, Walk};
 
 use crate::clock::Clock;
+use crate::goal::{Goal, Stonewall};
 use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
 use crate::transfers::{read_all, write_all};
 
@@ -25,12 +26,15 @@ pub struct FilesCrew {
     files: Files,
     seed: u64,
     verifier: Option<Arc<Verifier>>,
+    /// Where tasks that wear out meet.
+    wall: Option<Arc<Stonewall>>,
 }
 
 /// One task of a `files` phase.
 struct FilesWorker {
     walk: Walk,
     hands: Hands,
+    wall: Option<Arc<Stonewall>>,
 }
 
 /// What a task does its operations with.
@@ -53,9 +57,11 @@ struct Hands {
 }
 
 impl FilesCrew {
-    pub fn new(files: Files, seed: u64) -> Self {
+    pub fn new(files: Files, spec: &PhaseSpec) -> Self {
+        let seed = spec.seed;
         let verifier = files.verify.then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
-        Self { files, seed, verifier }
+        let wall = spec.limit.wear_out.then(|| Arc::new(Stonewall::new(spec.tasks.here)));
+        Self { files, seed, verifier, wall }
     }
 
     /// Directories that a task may hold open.
@@ -108,7 +114,7 @@ impl Crew for FilesCrew {
         if hands.files.op == FileOp::Read && hands.files.cache == CachePolicy::Drop {
             hands.forget(walk.clone())?;
         }
-        Ok(Box::new(FilesWorker { walk, hands }))
+        Ok(Box::new(FilesWorker { walk, hands, wall: self.wall.clone() }))
     }
 }
 
@@ -126,16 +132,18 @@ impl Worker for FilesWorker {
     /// nanoseconds of taking the next number and spelling its name, and the entering of a directory. Checking what was
     /// read is outside the latency (but inside the phase).
     fn transfer(&mut self, desk: &mut Desk) {
-        let Self { walk, hands } = self;
+        let Self { walk, hands, wall } = self;
         let shared = Arc::clone(&desk.shared);
         let clock = shared.clock;
+        let mut goal = Goal::new(&shared.spec.limit, walk.len() as u64, clock, wall.take());
         let mut last = clock.ticks();
-        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
-        while !shared.stop.load(Ordering::Relaxed) {
+        let mut done = 0;
+        while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+            // What is made or removed once is not there again: there is one pass.
             let Some(place) = walk.next() else { break };
-            let done = hands.act(place, &mut desk.tally);
+            let acted = hands.act(place, &mut desk.tally);
             let now = clock.ticks();
-            match done {
+            match acted {
                 Ok(bytes) => {
                     let began = last + std::mem::take(&mut hands.checking);
                     desk.tally.record(&desk.board, clock.ns_between(began, now), bytes);
@@ -147,9 +155,9 @@ impl Worker for FilesWorker {
                     break;
                 }
             }
+            done += 1;
             last = now;
-            if now >= deadline && walk.len() > 0 {
-                desk.tally.timed_out = true;
+            if now >= goal.deadline && walk.len() > 0 && goal.time_is_up(desk, done, done) {
                 break;
             }
         }

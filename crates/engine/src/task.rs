@@ -269,7 +269,7 @@ impl Tally {
 pub fn crew_for(spec: &PhaseSpec) -> Box<dyn Crew> {
     match &spec.work {
         Work::Stream(stream) => Box::new(StreamCrew::new(stream.clone(), spec)),
-        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec.seed)),
+        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec)),
         Work::Tail(tail) => Box::new(TailCrew::new(tail.clone(), spec.seed)),
         Work::Command(command) => Box::new(CommandCrew::new(command.clone())),
     }

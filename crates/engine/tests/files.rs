@@ -219,6 +219,19 @@ fn the_time_limit_ends_a_phase_and_the_next_works_on_what_was_made() {
 }
 
 #[test]
+fn tasks_that_wear_out_make_as_many_as_the_fastest_had() {
+    let (_home, scratch, storage) = on_disk(StorageKind::Posix);
+    let with = |op| Files { tree: Tree { depth: 0, items_per_directory: 1 << 40, ..TREE }, ..files(op) };
+    run(&storage, 3, with(FileOp::MakeTree));
+    let limit = Limit { time_ns: Some(10_000_000), wear_out: true, ..Limit::default() };
+    let made = run_limited(&storage, 3, with(FileOp::Create), limit);
+    assert_eq!((made.first_error.clone(), made.stop_reason), (None, StopReason::Time));
+    let most = made.tasks.iter().filter_map(|task| task.stonewall_operations).max();
+    assert!(made.tasks.iter().all(|task| Some(task.operations) == most), "{:?}, {most:?}", operations(&made));
+    scratch.remove().unwrap();
+}
+
+#[test]
 fn a_failing_storage_ends_the_phase_with_one_line_and_is_cleared() {
     const EIO: i32 = 5;
     const ENOSPC: i32 = 28;

@@ -39,6 +39,7 @@ _STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "r
 """How many shifts further a phase works than the one that created, as in mdtest: no task meets its own cache."""
 _WHOLE = {"make-tree", "remove-tree", "remove", "remove-directory", "rename", "rename-directory"}
 """Phases that a time limit does not cut: what they left would be neither here nor there."""
+_MAKING = {"create", "make-directory"}
 _WRITING = {"create", "write", "open-write-close"}
 _NAME_BYTES = 1024
 """What a name without content takes, about: an inode and an entry of a directory."""
@@ -83,6 +84,9 @@ class Files(WorkloadSection):
     time_limit_ns: Time | None = time_field(
         "time_limit", None, "no operation starts later than this in a phase that creates or only looks"
     )
+    wear_out: bool = Field(
+        False, description="when the time is up, go on until each task has created as many as the fastest had then"
+    )
     keep: bool = Field(False, description="do these phases only, on what is there, and leave what they leave")
 
     @model_validator(mode="after")
@@ -96,6 +100,8 @@ class Files(WorkloadSection):
             refuse("phases", "make-tree stands behind other phases", "put it first, or leave it out")
         if "remove-tree" in self.phases[:-1]:
             refuse("phases", "remove-tree stands before other phases", "put it last, or leave it out")
+        if self.wear_out and self.time_limit_ns is None:
+            refuse("wear_out", "wear_out needs time_limit", 'add time_limit = "10s"')
         if self.verify and self.payload == "constant":
             refuse(
                 "verify",
@@ -126,7 +132,7 @@ class Files(WorkloadSection):
                 refuse("items", f"items {items} do not fill the {holders} directories evenly", f"use {near}")
             factors["items_per_directory"] = items // holders
         factors["items_per_directory"] = scaled(factors["items_per_directory"] or _ITEMS, scale)
-        same = ("leaves_only", "shift", "payload", "verify", "time_limit_ns", "keep")
+        same = ("leaves_only", "shift", "payload", "verify", "time_limit_ns", "wear_out", "keep")
         return FilesSetting(
             workload=self.name,
             **factors,
@@ -164,6 +170,7 @@ class FilesSetting(Setting):
     cache: str
     payload: str
     verify: bool
+    wear_out: bool = False
     keep: bool = False
 
     @property
@@ -279,7 +286,7 @@ class FilesSetting(Setting):
                 failed = "the phase before it failed"
             elif phase.startswith("rename"):
                 renamed ^= {of_directories}
-            elif phase in ("create", "make-directory") and loop.lines[-1]["stop_reason"] == "time":
+            elif phase in _MAKING and loop.lines[-1]["stop_reason"] == "time":
                 counts[of_directories] = loop.task_operations
         return "failed" if failed is not None else "ok"
 
@@ -294,7 +301,10 @@ def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dic
     return {
         "record": record,
         "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
-        "limit": {"time_ns": None if phase in _WHOLE else setting.time_limit_ns, "wrap": False},
+        "limit": {
+            "time_ns": None if phase in _WHOLE else setting.time_limit_ns,
+            "wear_out": setting.wear_out and phase in _MAKING,
+        },
         "seed": seed,
         "work": {
             "kind": "files",
