@@ -32,7 +32,7 @@ class FakeLauncher:
 
 def room(**keywords: int) -> tuple[Room, FakeLauncher]:
     fake = FakeLauncher()
-    made = Room(parse_target("/x"), cast("Launcher", fake), 1, Path("/x/s"), None, **keywords)
+    made = Room(parse_target("/x"), cast("Launcher", fake), 1, [Path("/x/s")], None, **keywords)
     made.ensemble(READ)
     return made, fake
 

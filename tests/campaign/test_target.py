@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.campaign.target import parse_target
+from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.target import parse_target, target_of
 from tonnage.errors import RequestError
 
 
@@ -20,7 +22,7 @@ def test_a_model_is_read_in_its_units() -> None:
         "stall_ns": 10**9,
         "direct": True,
     }
-    assert target.spec("posix", "auto", None, 5) == {"kind": "sim", "seed": 5, **target.model}
+    assert target.spec("posix", "auto", (), 5) == {"kind": "sim", "seed": 5, **target.model}
 
 
 def test_a_model_without_a_plateau_has_no_knee() -> None:
@@ -29,11 +31,78 @@ def test_a_model_without_a_plateau_has_no_knee() -> None:
 
 def test_a_path_is_made_absolute_and_keeps_its_colon() -> None:
     assert parse_target("a:b").path == Path.cwd() / "a:b"
-    assert parse_target("/x").spec("posix", "yes", Path("/x/s"), 1) == {
+    assert parse_target("/x").spec("posix", "yes", [Path("/x/s")], 1) == {
         "kind": "posix",
         "directories": ["/x/s"],
         "direct": "yes",
     }
+
+
+def campaign(text: str) -> Campaign:
+    return parse_campaign(text, "c.toml")
+
+
+def test_a_list_of_directories_is_one_target_of_several_devices() -> None:
+    target = target_of(campaign('target = ["/a", "/b"]\nassign = [1, 0, 1]\n'))
+    assert target.name == "/a, /b"
+    assert target.spec("uring", "auto", [Path("/a/s"), Path("/b/s")], 1) == {
+        "kind": "uring",
+        "direct": "auto",
+        "directories": ["/a/s", "/b/s"],
+        "assign": [1, 0, 1],
+    }
+    plain = target_of(campaign('target = ["/a", "/b"]\n'))
+    assert plain.spec("posix", "no", [Path("/a/s"), Path("/b/s")], 1, devices=1)["directories"] == ["/a/s"]
+    assert target_of(campaign('target = ["null:"]\n')).scheme == "null"
+    with pytest.raises(RequestError, match="a list of targets holds directories, not null:"):
+        target_of(campaign('target = ["/a", "null:"]\n'))
+
+
+def test_files_are_counted_where_they_will_be() -> None:
+    target = target_of(campaign('target = ["/a", "/b", "/c"]\n'))
+    assert target.files_in(8) == [3, 3, 2]
+    assert target.files_in(8, 2) == [4, 4, 0]
+    assert target.files_in(1) == [1, 0, 0]
+    pinned = target_of(campaign('target = ["/a", "/b"]\nassign = [1, 1, 0]\n'))
+    assert pinned.files_in(7) == [2, 5]
+
+
+def test_files_named_by_the_user_are_the_target() -> None:
+    text = 'target = "/x"\nfile_names = ["/a/f0", "/b/f1", "f2"]\nexisting = "ours"\nkeep = true\n'
+    target = target_of(campaign(text))
+    assert target.paths == (Path("/a"), Path("/b"), Path.cwd())
+    assert target.spec("posix", "auto", (), 1, run_id="r1") == {
+        "kind": "posix",
+        "direct": "auto",
+        "names": ["/a/f0", "/b/f1", str(Path.cwd() / "f2")],
+        "existing": "ours",
+        "keep": True,
+        "run_id": "r1",
+    }
+    assert target.files_in(2) == [1, 1, 0]
+    assert target_of(campaign('target = "sim:knee=2"\nfile_names = ["/a/f0"]\n')).spec("posix", "no", (), 1) == {
+        "kind": "sim",
+        "seed": 1,
+        "knee": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("keep = true", "keep is about file_names, and there are none"),
+        ('existing = "ours"', "existing is about file_names"),
+        ('file_names = ["/a/f"]\nassign = [0]', "keep one of them"),
+        ("assign = []", "assign"),
+        ("assign = [-1]", "assign"),
+        ("[stripe]", "says nothing"),
+        ('[stripe]\nosts = [1]\npool = "fast"', "keep one of them"),
+        ('[stripe]\npool = "fast; rm"', "stripe.pool"),
+    ],
+)
+def test_keys_of_a_target_that_contradict_are_refused(text: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        campaign(f'target = "/x"\n{text}\n')
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ else:
     """A ``[workload]`` table of any kind; ``kind`` says which."""
 
 
+PathText = Annotated[str, Field(min_length=1, max_length=4096)]
+Device = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
+
+
 class Repeat(Section):
     """How often each setting is measured: ``count`` times, or until the interval is narrow."""
 
@@ -79,15 +83,47 @@ class Search(Section):
     p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
 
 
+class Stripe(Section):
+    """Striping of the scratch directories, set by the file system's own user tool (Lustre, BeeGFS)."""
+
+    count: Annotated[int, Field(ge=-1, le=2000, strict=True)] | None = Field(
+        None, description="devices (OSTs, storage targets) that a file is spread over; -1: all"
+    )
+    size: Size | None = Field(None, description="bytes on a device before the next one")
+    osts: tuple[Device, ...] | None = Field(
+        None, description="Lustre: the OSTs; of several directories, directory k is pinned to the k-th"
+    )
+    pool: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = Field(None, description="a pool of devices")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Stripe:
+        if self.osts is not None and self.pool is not None:
+            refuse("osts", "osts and pool both choose devices", "keep one of them")
+        if all(value is None for value in (self.count, self.size, self.osts, self.pool)):
+            refuse("stripe", "[stripe] says nothing", "give count, size, osts or pool, or leave it out")
+        return self
+
+
 class Campaign(Section):
     """Everything a run needs to know before it starts."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)] = Field(
         "campaign", description="part of the run directory's name"
     )
-    target: Annotated[str, Field(min_length=1, max_length=4096)] = Field(
-        description="a directory, or null:, memory:, sim:…"
+    target: PathText | Annotated[tuple[PathText, ...], Field(min_length=1, max_length=4096)] = Field(
+        description="a directory, a list of directories (its devices), or null:, memory:, sim:…"
     )
+    assign: Literal["round-robin"] | Annotated[tuple[Device, ...], Field(min_length=1)] = Field(
+        "round-robin", description="which directory each file goes to: in turn, or by these numbers, from 0, in turn"
+    )
+    stripe: Stripe | None = Field(None)
+    file_names: tuple[PathText, ...] = Field(
+        (), description="files of the user instead of scratch files: file i by name"
+    )
+    existing: Literal["refuse", "overwrite", "ours"] = Field(
+        "refuse", description="what a write does where one of file_names is there already"
+    )
+    keep: bool = Field(False, description="leave file_names at the end of the run")
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(
         None, description="of trial order and payloads; drawn and recorded if not given"
     )
@@ -142,6 +178,15 @@ class Campaign(Section):
         """Every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
         return list(dict.fromkeys(found))
+
+    @model_validator(mode="after")
+    def _names_or_directories(self) -> Campaign:
+        if self.file_names and self.assign != "round-robin":
+            refuse("assign", "assign places files in directories, and file_names places them", "keep one of them")
+        if not self.file_names and (self.keep or self.existing != "refuse"):
+            key = "keep" if self.keep else "existing"
+            refuse(key, f"{key} is about file_names, and there are none", f"leave {key} out, or give file_names")
+        return self
 
     @model_validator(mode="after")
     def _workloads_have_names(self) -> Campaign:

@@ -10,15 +10,10 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.room import accepts_direct
-from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
+from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
+from tonnage.campaign.target import STORAGES_WITH_FILES, Target, target_of
 from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
-from tonnage.machine.host import memory
-
-SEARCH_SPACE = 8 << 30
-"""Bytes of files that a search uses at most unless told otherwise."""
-_SEARCH_SPACE_SHARE = 10
-"""… and the share of free space, as a divisor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,7 @@ class Plan:
 
 def make_plan(campaign: Campaign) -> Plan:
     """The plan; nothing is checked and nothing is touched."""
-    target = parse_target(campaign.target)
+    target = target_of(campaign)
     free = free_bytes(target)
     if campaign.search is not None:
         space = campaign.budget.space_bytes or search_space(free)
@@ -72,70 +67,43 @@ def _time_most(settings: list[Setting], repetitions: int) -> int | None:
 def check(campaign: Campaign, plan: Plan) -> None:
     """RequestError if the target cannot take this campaign. Looks, and touches nothing."""
     target = plan.target
-    if target.path is not None:
-        _check_directory(target.path)
-    if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
-        hint = "use --space" if campaign.search else _largest(plan).smaller
-        raise RequestError(
-            f"the files need {format_bytes(plan.space_bytes)} and {target.name} has "
-            f"{format_bytes(plan.free_bytes)} free; "
-            f"hint: {hint}, or another target"
-        )
-    limit = campaign.budget.space_bytes
-    if limit is not None and campaign.search is None and plan.space_bytes > limit:
-        raise RequestError(
-            f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
-            f"hint: {_largest(plan).smaller}, or raise budget.space"
-        )
-    direct = any(setting.direct == "yes" for setting in plan.settings or campaign.settings())
-    if direct and target.path is not None and accepts_direct(target.path) is False:
-        raise RequestError(f'the file system of {target.path} does not take O_DIRECT; hint: use direct "auto" or "no"')
+    settings = plan.settings or tuple(campaign.settings())
+    _check_devices(target, settings)
+    check_space(campaign, plan)
+    direct = any(setting.direct == "yes" for setting in settings)
+    for path in target.paths if direct else ():
+        if accepts_direct(path) is False:
+            raise RequestError(f'the file system of {path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     for setting in plan.settings:
         setting.check(target)
-    storages = {setting.storage for setting in campaign.settings() if setting.uses_storage}
+    storages = {setting.storage for setting in settings if setting.uses_storage}
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
 
 
-def _largest(plan: Plan) -> Setting:
-    return max(plan.settings, key=lambda setting: setting.space_bytes)
+def _check_devices(target: Target, settings: tuple[Setting, ...]) -> None:
+    for path in target.paths:
+        _check_directory(path, to_write=not target.names)
+    real = [os.path.realpath(path) for path in target.paths]
+    for number, path in enumerate(target.paths):
+        if real[number] in real[:number] and not target.names:
+            raise RequestError(f"{path} is given twice; hint: name each directory of the target once")
+    most = max((setting.devices or 0 for setting in settings), default=0)
+    if target.scheme == "path" and most > len(target.paths):
+        raise RequestError(
+            f"{most} devices are asked for and the target has {len(target.paths)} "
+            f"director{'ies' if len(target.paths) > 1 else 'y'}; hint: give a list of directories, one a device"
+        )
 
 
-def free_bytes(target: Target) -> int | None:
-    """Bytes an ordinary user may still write to the target; None where there is no bound or no such directory."""
-    if target.scheme == "memory":
-        return memory("MemAvailable")
-    if target.path is None:
-        return None
-    try:
-        facts = os.statvfs(target.path)
-    except OSError:
-        return None
-    # A file system without a size (ramfs, some FUSE) has no bound that could be told; it is not full.
-    return facts.f_bavail * facts.f_frsize if facts.f_blocks else None
-
-
-def search_space(free: int | None) -> int:
-    """Bytes of files that a search may use on a target with ``free`` bytes."""
-    return SEARCH_SPACE if free is None else min(SEARCH_SPACE, free // _SEARCH_SPACE_SHARE)
-
-
-def _check_directory(path: Path) -> None:
+def _check_directory(path: Path, *, to_write: bool) -> None:
     if not path.exists():
         raise RequestError(f"{path} does not exist; hint: give a directory on the storage to measure, or make it first")
     if not path.is_dir():
         raise RequestError(f"{path} is not a directory; hint: give the directory that holds it")
-    if not os.access(path, os.W_OK | os.X_OK):
+    if to_write and not os.access(path, os.W_OK | os.X_OK):
         raise RequestError(f"{path} is not writable; hint: give a directory in which you may create files")
-
-
-def format_bytes(size: int) -> str:
-    """Rounded, for people: ``1.50 GiB``."""
-    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size / factor:.2f} {unit}"
-    return f"{size} B"
 
 
 def describe(campaign: Campaign, plan: Plan) -> list[str]:

@@ -1,8 +1,9 @@
-"""The place a run works in: its scratch directory, the storages open on it, and which files hold what."""
+"""The place a run works in: its scratch directories, the storages open on it, and which files hold what."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,16 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster import Ensemble, Launcher
 
 _FILL_TRANSFER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a storage is opened with; a target that is no path has one storage."""
+
+    storage: str
+    direct: str = ""
+    devices: int | None = None
+    cut: str = ""
 
 
 @dataclass(slots=True)
@@ -31,21 +42,25 @@ class Room:
         target: Target,
         launcher: Launcher,
         seed: int,
-        directory: Path | None,
+        directories: Sequence[Path],
         series: Path | None,
         *,
+        run_id: str = "",
         lay_out_tasks: int = 1,
     ) -> None:
-        """``lay_out_tasks``: lay files out for at least so many tasks at once: a search will ask for them, and
-        together they are written at the storage's full speed."""
+        """``directories``: the run's scratch directories. ``run_id`` marks named files.
+
+        ``lay_out_tasks``: lay files out for at least so many tasks at once: a search will ask for them, and together
+        they are written at the storage's full speed."""
         self._target = target
         self._launcher = launcher
         self._seed = seed
-        self._directory = directory
+        self._directories = directories
+        self._run_id = run_id
         self._series = series
         self._lay_out_tasks = lay_out_tasks
-        self._open: dict[tuple[str, str, str], Ensemble] = {}
-        self._laid_out: dict[tuple[str, str, str], _LaidOut] = {}
+        self._open: dict[_Key, Ensemble] = {}
+        self._laid_out: dict[_Key, _LaidOut] = {}
 
     @property
     def target(self) -> Target:
@@ -56,17 +71,30 @@ class Room:
         """The processes with the setting's storage open."""
         key = _key(setting, self._target)
         if key not in self._open:
-            spec = self._target.spec(setting.storage, setting.direct, self._directory, self._seed)
+            spec = self._target.spec(
+                setting.storage,
+                setting.direct,
+                self._directories,
+                self._seed,
+                devices=setting.devices,
+                run_id=self._run_id,
+            )
             if setting.cut is not None and self._target.scheme != "sim":
                 spec["cut"] = setting.cut
             self._open[key] = self._launcher.open(spec, self._series)
         return self._open[key]
 
     def clear(self) -> None:
-        """Removes all data files, whichever storage made them."""
+        """Removes all data files, whichever storage made them; not those that are to be overwritten in place."""
         self._laid_out.clear()
+        if self._target.existing == "overwrite":
+            return
         for ensemble in self._open.values():
             ensemble.clear()
+
+    def finish(self) -> list[tuple[str, str]]:
+        """The run ends: named files go, or stay as the target says. Notes (code, sentence) on them."""
+        return list(dict.fromkeys(note for ensemble in self._open.values() for note in ensemble.finish()))
 
     def wrote(self, setting: StreamSetting) -> None:
         """A write phase of one full pass ended well: its files can be read."""
@@ -76,8 +104,11 @@ class Room:
     def fill_for(self, setting: StreamSetting) -> tuple[StreamSetting, int] | None:
         """The write that lays out what a read setting still misses, and its first task; None if all is there.
 
-        Files of another size or payload are removed first, so that at most one generation takes space.
+        Files of another size or payload are removed first, so that at most one generation takes space. Files that
+        the user named are read as they are.
         """
+        if self._target.names:
+            return None
         setting = replace(setting, tasks=max(setting.tasks, self._lay_out_tasks))
         known = self._laid_out.get(_key(setting, self._target))
         same = known is not None and known.payload == _payload(setting) and known.file_bytes >= setting.file_bytes
@@ -109,9 +140,11 @@ class Room:
         return fill, first
 
 
-def _key(setting: Setting, target: Target) -> tuple[str, str, str]:
+def _key(setting: Setting, target: Target) -> _Key:
     cut = str(setting.cut or "")
-    return (setting.storage, setting.direct, cut) if target.scheme == "path" else (target.scheme, "", cut)
+    if target.scheme != "path":
+        return _Key(target.scheme, cut=cut)
+    return _Key(setting.storage, setting.direct, setting.devices, cut)
 
 
 def _payload(setting: StreamSetting) -> tuple[str, int]:
@@ -155,5 +188,5 @@ def _accepts_unnamed(directory: Path) -> bool:
 
 
 def needs_scratch(target: Target, storages: tuple[str, ...]) -> bool:
-    """Whether files will be made."""
-    return target.scheme == "path" and bool(STORAGES_WITH_FILES & set(storages))
+    """Whether files will be made that the user did not name."""
+    return target.scheme == "path" and not target.names and bool(STORAGES_WITH_FILES & set(storages))

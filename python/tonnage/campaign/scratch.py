@@ -1,4 +1,4 @@
-"""The marked directory in which a run makes its files, and those that killed runs left behind."""
+"""The marked directories in which a run makes its files, and those that killed runs left behind."""
 
 from __future__ import annotations
 
@@ -37,29 +37,23 @@ def remove_leftover(leftover: Leftover) -> None:
 
 
 class RunScratch:
-    """The marked directory of the run, where the target has files; nothing otherwise."""
+    """The marked directories of the run, one in each directory of the target; none where no scratch files are made."""
 
     def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
-        self.directory: Path | None = None
-        self._scratch = None
+        self.directories: tuple[Path, ...] = ()
+        self.run_id = run_id
+        self._made: list[_native.Scratch] = []
         if not needs_scratch(target, tuple(setting.storage for setting in campaign.settings())):
             return
-        parent = str(target.path)
-        for left in leftovers(parent):
-            if left.run_id == run_id:
-                if left.alive is not False:
-                    raise RequestError(
-                        f"{left.path} belongs to a run that is still going; hint: wait for it, or stop it first"
-                    )
-                remove_leftover(left)
+        for parent in target.paths:
+            _remove_own_leftover(parent, run_id)
         try:
-            self._scratch = _native.Scratch.create(parent, run_id)
-        except OSError as error:
-            raise RequestError(
-                f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; "
-                "hint: give a directory in which you may create files"
-            ) from None
-        self.directory = Path(self._scratch.path)
+            for parent in target.paths:
+                self._made.append(_make(parent, run_id))
+        except BaseException:
+            self.remove()
+            raise
+        self.directories = tuple(Path(scratch.path) for scratch in self._made)
 
     def __enter__(self) -> RunScratch:
         return self
@@ -68,7 +62,34 @@ class RunScratch:
         self.remove()
 
     def remove(self) -> None:
-        """Removes it, once."""
-        if self._scratch is not None:
-            scratch, self._scratch = self._scratch, None
-            scratch.remove()
+        """Removes them, once: all that can be, whatever stands in the way of one."""
+        made, self._made = self._made, []
+        failed: Exception | None = None
+        for scratch in made:
+            try:
+                scratch.remove()
+            except (OSError, ValueError) as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+
+def _remove_own_leftover(parent: Path, run_id: str) -> None:
+    """A resumed run begins on fresh files."""
+    for left in leftovers(parent):
+        if left.run_id == run_id:
+            if left.alive is not False:
+                raise RequestError(
+                    f"{left.path} belongs to a run that is still going; hint: wait for it, or stop it first"
+                )
+            remove_leftover(left)
+
+
+def _make(parent: Path, run_id: str) -> _native.Scratch:
+    try:
+        return _native.Scratch.create(str(parent), run_id)
+    except OSError as error:
+        raise RequestError(
+            f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; "
+            "hint: give a directory in which you may create files"
+        ) from None

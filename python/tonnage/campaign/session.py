@@ -58,7 +58,7 @@ def run_campaign(
     path = run_directory(out, campaign.name, run_id)
     _check_out(path)
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id) as scratch:
-        _try_out(campaign, plan.target, scratch.directory)
+        _try_out(campaign, plan.target, scratch)
         try:
             writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
         except OSError as error:
@@ -83,7 +83,7 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
     plan = make_plan(campaign)
     check(campaign, plan)
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
-        _try_out(campaign, plan.target, scratch.directory)
+        _try_out(campaign, plan.target, scratch)
         writer = RunWriter.reopen(path)
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
 
@@ -100,7 +100,7 @@ def _carry_out(
     seed = campaign.seed or 0
     start = launcher(campaign.launcher)
     most = campaign.search.max_tasks if campaign.search else 1
-    room = Room(plan.target, start, seed, scratch.directory, writer.path, lay_out_tasks=most)
+    room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
     every = campaign.settings()
     streams = [setting for setting in every if isinstance(setting, StreamSetting)]
     # What only starts programs needs no ceilings of a storage.
@@ -139,6 +139,7 @@ def _carry_out(
             loop.pilot(pilot)
         state = loop.run()
     finally:
+        _finish_files(room, writer, observer)
         scratch.remove()
         writer.update_manifest(state=state, load_after=load())
         observer.ended()
@@ -146,20 +147,37 @@ def _carry_out(
     return Outcome(writer.path, state, failed)
 
 
-def _try_out(campaign: Campaign, target: Target, directory: Path | None) -> None:
+def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:
+    """Named files go or stay. What cannot be removed is told; the run is over and its records stand."""
+    try:
+        notes = room.finish()
+    except (OSError, ValueError) as error:
+        notes = [("kept-foreign", getattr(error, "strerror", None) or str(error))]
+    if notes:
+        told = [{"code": code, "message": message} for code, message in notes]
+        writer.update_manifest(target={**writer.manifest["target"], "notes": told})
+        for _, message in notes:
+            observer.note(f"note: {message}")
+
+
+def _try_out(campaign: Campaign, target: Target, scratch: RunScratch) -> None:
     """Brings one task of each kind to the start line and sends it home: what a storage refuses, it refuses now, not
-    after an hour. RequestError says what."""
+    after an hour. RequestError says what.
+
+    Of named files only what the run begins with is tried: the rest may read what that is to write.
+    """
     tried: set[str] = set()
-    for setting in campaign.settings():
-        spec = setting.try_out()
-        key = f"{setting.storage} {setting.direct} {json.dumps(spec)}"
+    for setting in campaign.settings()[: 1 if target.names else None]:
+        spec = setting.first_phase() if target.names else setting.try_out()
+        key = f"{setting.storage} {setting.direct} {setting.devices} {json.dumps(spec)}"
         if spec is None or key in tried:
             continue
         tried.add(key)
+        place = target.spec(
+            setting.storage, setting.direct, scratch.directories, 0, devices=setting.devices, run_id=scratch.run_id
+        )
         try:
-            ensemble = launcher(campaign.launcher).open(
-                target.spec(setting.storage, setting.direct, directory, 0), None
-            )
+            ensemble = launcher(campaign.launcher).open(place, None)
             ensemble.prepare(spec)
         except (ValueError, MemoryError) as error:
             raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
@@ -220,18 +238,27 @@ def _manifest(
 
 
 def _target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
-    mount = mount_of(target.path) if target.path else None
-    direct = accepts_direct(target.path) if target.path else None
+    mounts = [mount_of(path) for path in target.paths]
+    mount = mounts[0] if mounts else None
+    direct = [accepts_direct(path) for path in target.paths]
     first = campaign.settings()[0]
     wanted = first.direct
+    kinds = dict.fromkeys(mount.file_system for mount in mounts if mount)
     return {
         "name": target.name,
         "uri": target.uri,
         "kind": target.kind(first.storage),
         "path": str(target.path) if target.path else None,
-        "file_system": mount.file_system if mount else None,
+        "file_system": ", ".join(kinds) or None,
         "mount_options": mount.options if mount else None,
         "device": mount.device if mount else None,
-        "direct": "unsupported" if direct is False else "no" if wanted == "no" or target.path is None else "yes",
-        "memory_backed": mount.memory_backed if mount else target.scheme == "memory",
+        "direct": "unsupported" if False in direct else "no" if wanted == "no" or target.path is None else "yes",
+        "memory_backed": all(mount and mount.memory_backed for mount in mounts)
+        if mounts
+        else target.scheme == "memory",
+        "directories": [
+            {"path": str(path), "file_system": mount and mount.file_system, "device": mount and mount.device}
+            for path, mount in zip(target.paths, mounts, strict=True)
+        ],
+        "files": [str(name) for name in target.names],
     }

@@ -1,16 +1,19 @@
-"""Which storage is meant: a directory, ``null:``, ``memory:`` or ``sim:knee=8,plateau=2GB/s,noise=20%``."""
+"""Which storage is meant: directories, ``null:``, ``memory:`` or ``sim:knee=8,plateau=2GB/s,noise=20%``."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage.campaign import units
 from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.campaign.model import Campaign
 
 STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})
 
@@ -22,31 +25,96 @@ class Target:
     uri: str
     scheme: str
     """``path``, ``null``, ``memory`` or ``sim``."""
-    path: Path | None = None
-    """Absolute; only for ``path``."""
+    paths: tuple[Path, ...] = ()
+    """Its devices: absolute directories; only for ``path``."""
     model: dict[str, Any] | None = None
     """The ModelSpec (``crates/simulator``); only for ``sim``."""
+    assign: tuple[int, ...] = ()
+    """File i goes to the directory ``assign[i % len]``; empty: round robin."""
+    names: tuple[Path, ...] = ()
+    """Files named by the user, absolute: file i is the i-th. ``paths`` are then the directories they are in."""
+    existing: str = "refuse"
+    """What a write does where one of ``names`` is there."""
+    keep: bool = False
+    """Leave ``names`` at the end of the run."""
+
+    @property
+    def path(self) -> Path | None:
+        """The first of its directories."""
+        return self.paths[0] if self.paths else None
 
     @property
     def name(self) -> str:
         """Short, for titles."""
-        return self.uri if self.path is None else str(self.path)
+        return ", ".join(map(str, self.paths)) or self.uri
 
     def kind(self, storage: str) -> str:
         """The kind of storage in the records: the storage asked for, unless the URI itself is one."""
         return storage if self.scheme == "path" else self.scheme
 
-    def spec(self, storage: str, direct: str, directory: Path | None, seed: int) -> dict[str, Any]:
-        """What a launcher opens. ``directory`` is the scratch directory of a ``path``."""
+    def spec(
+        self,
+        storage: str,
+        direct: str,
+        directories: Sequence[Path],
+        seed: int,
+        *,
+        devices: int | None = None,
+        run_id: str = "",
+    ) -> dict[str, Any]:
+        """What a launcher opens. ``directories`` are the scratch directories of a ``path``, of which the first
+        ``devices`` are used (None: all)."""
         if self.model is not None:
             return {"kind": "sim", "seed": seed, **self.model}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
             return {"kind": storage if self.scheme == "path" else self.scheme}
-        return {"kind": storage, "directories": [str(directory)], "direct": direct}
+        spec: dict[str, Any] = {"kind": storage, "direct": direct}
+        if self.names:
+            names = [str(name) for name in self.names]
+            return {**spec, "names": names, "existing": self.existing, "keep": self.keep, "run_id": run_id}
+        spec["directories"] = [str(directory) for directory in directories[:devices]]
+        return {**spec, "assign": list(self.assign)} if self.assign else spec
+
+    def files_in(self, files: int, devices: int | None = None) -> list[int]:
+        """How many of files 0…``files`` − 1 are in each of its directories."""
+        if self.names:
+            order: Sequence[int] = [self.paths.index(name.parent) for name in self.names[:files]]
+        else:
+            order = self.assign or range(len(self.paths[:devices]))
+        whole, rest = divmod(files, len(order))
+        counts = [0] * len(self.paths)
+        for number, directory in enumerate(order):
+            counts[directory] += whole + (number < rest)
+        return counts
 
 
-def parse_target(uri: str) -> Target:
-    """The target that ``uri`` names; RequestError if it cannot name one. Nothing is looked at on disk."""
+def target_of(campaign: Campaign) -> Target:
+    """The target of a campaign, with the keys that say how its directories and files are used."""
+    target = parse_target(campaign.target)
+    if target.scheme != "path":
+        return target
+    if campaign.file_names:
+        names = tuple(Path.cwd() / name for name in campaign.file_names)
+        paths = tuple(dict.fromkeys(name.parent for name in names))
+        return replace(target, paths=paths, names=names, existing=campaign.existing, keep=campaign.keep)
+    return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
+
+
+def parse_target(uris: str | Sequence[str]) -> Target:
+    """The target that one URI, or a list of directories, names; RequestError if it cannot name one. Nothing is looked
+    at on disk."""
+    if isinstance(uris, str):
+        return _parse_one(uris)
+    found = [_parse_one(uri) for uri in uris]
+    if len(found) == 1:
+        return found[0]
+    for target in found:
+        if target.scheme != "path":
+            raise RequestError(f"a list of targets holds directories, not {target.uri}; hint: give it alone")
+    return Target(", ".join(uris), "path", tuple(path for target in found for path in target.paths))
+
+
+def _parse_one(uri: str) -> Target:
     scheme, colon, rest = uri.partition(":")
     if colon and scheme in ("null", "memory"):
         if rest:
@@ -56,7 +124,7 @@ def parse_target(uri: str) -> Target:
         return Target(uri, "sim", model=parse_model(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
-    return Target(uri, "path", path=Path.cwd() / uri)
+    return Target(uri, "path", (Path.cwd() / uri,))
 
 
 def parse_model(text: str) -> dict[str, Any]:

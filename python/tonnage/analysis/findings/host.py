@@ -23,6 +23,7 @@ _ADVICE = {
     "no-preallocation": "Space was taken while writing: a full disk shows in the middle of a trial, not at its start.",
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
+    "no-striping": "The figures are those of the directory's own striping: set it by hand, or read target.stripe.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
 
@@ -76,11 +77,13 @@ def notes(evidence: Evidence) -> Iterator[Finding]:
     for line in evidence.trials:
         for note in line.get("notes") or ():
             seen.setdefault(note["code"], []).append((line["record"], note["message"]))
+    for note in evidence.target.get("notes") or ():
+        seen.setdefault(note["code"], []).append(("", note["message"]))
     for code, places in seen.items():
-        records = list(dict.fromkeys(record for record, _ in places))
+        records = list(dict.fromkeys(record for record, _ in places if record))
         yield Finding(
             code,
-            count(len(records), "trial"),
+            count(len(records), "trial") if records else str(evidence.target.get("name") or "target"),
             places[0][1],
             _ADVICE.get(code, "A fallback was taken: the figures are those of the fallback."),
         )

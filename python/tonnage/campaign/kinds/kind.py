@@ -27,6 +27,8 @@ class Setting:
     tasks: int
     storage: str = "posix"
     direct: str = "auto"
+    devices: int | None = None
+    """How many of the target's directories are used; None: all."""
     time_limit_ns: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -42,6 +44,11 @@ class Setting:
     def space_bytes(self) -> int:
         """Bytes of files at once."""
         return 0
+
+    def space_in(self, target: Target) -> list[int]:
+        """Bytes of files at once in each directory of the target, at most."""
+        used = self.devices or len(target.paths)
+        return [-(-self.space_bytes // used) if number < used else 0 for number in range(len(target.paths))]
 
     @property
     def smaller(self) -> str:
@@ -89,6 +96,10 @@ class Setting:
     def try_out(self) -> dict[str, Any] | None:
         """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
         return None
+
+    def first_phase(self) -> dict[str, Any] | None:
+        """The PhaseSpec that a trial begins with, for a try on files that the user named."""
+        return self.try_out()
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """Brings the files into the state the trial wants, measures its phases, and returns its status."""

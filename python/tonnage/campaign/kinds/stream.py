@@ -15,6 +15,7 @@ from tonnage.campaign.units import format_size
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
     from tonnage.campaign.setting import Trial
+    from tonnage.campaign.target import Target
 
 Op = Literal["write", "read", "mixed"]
 Access = Literal["sequential", "strided", "random"]
@@ -166,7 +167,6 @@ class StreamSetting(Setting):
     cache: str
     payload: str
     wrap: bool
-    devices: int | None = None
     read_percent: int | None = None
     rate_bytes_per_s: int | None = None
     operations_rate: int | None = None
@@ -207,6 +207,9 @@ class StreamSetting(Setting):
     def space_bytes(self) -> int:
         return self.pass_bytes
 
+    def space_in(self, target: Target) -> list[int]:
+        return [files * self.file_bytes for files in target.files_in(self.files, self.devices)]
+
     @property
     def write_bytes(self) -> int:
         # What is read has to be laid out first.
@@ -237,6 +240,9 @@ class StreamSetting(Setting):
             hog=None,
         )
         return phase_spec(one, "try-out", 0)
+
+    def first_phase(self) -> dict[str, Any]:
+        return phase_spec(self, "try-out", 0)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """A write starts on fresh files; anything else has its files laid out first where they are not there."""

@@ -1,0 +1,113 @@
+"""How much room there is for files, on each file system of a target, and whether a campaign fits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tonnage.campaign.target import Target
+from tonnage.errors import RequestError
+from tonnage.machine.host import memory
+
+if TYPE_CHECKING:
+    from tonnage.campaign.kinds import Setting
+    from tonnage.campaign.model import Campaign
+    from tonnage.campaign.plan import Plan
+
+SEARCH_SPACE = 8 << 30
+"""Bytes of files that a search uses at most unless told otherwise."""
+_SEARCH_SPACE_SHARE = 10
+"""… and the share of free space, as a divisor."""
+
+
+def free_bytes(target: Target) -> int | None:
+    """Bytes an ordinary user may still write, spread evenly over the target's directories; None where there is no
+    bound or no such directory. Directories on one file system share what it has."""
+    if target.scheme == "memory":
+        return memory("MemAvailable")
+    each = [free // len(shared) for shared, free in _file_systems(target) if free is not None]
+    return min(each) * len(target.paths) if each else None
+
+
+def search_space(free: int | None) -> int:
+    """Bytes of files that a search may use on a target with ``free`` bytes."""
+    return SEARCH_SPACE if free is None else min(SEARCH_SPACE, free // _SEARCH_SPACE_SHARE)
+
+
+def check_space(campaign: Campaign, plan: Plan) -> None:
+    """RequestError if the files do not fit, or may not be as many as that."""
+    limit = campaign.budget.space_bytes
+    if limit is not None and campaign.search is None and plan.space_bytes > limit:
+        raise RequestError(
+            f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
+            f"hint: {_largest(plan).smaller}, or raise budget.space"
+        )
+    if campaign.search is not None or plan.target.scheme != "path":
+        if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
+            hint = "use --space" if campaign.search else _largest(plan).smaller
+            raise RequestError(_too_little(plan.space_bytes, plan.target.name, plan.free_bytes, hint))
+        return
+    file_systems = _file_systems(plan.target)
+    for setting in plan.settings:
+        needed = setting.space_in(plan.target) if _takes_space(setting, plan.target) else []
+        for shared, free in file_systems:
+            here = sum(needed[number] for number in shared) if needed else 0
+            if free is not None and here > free:
+                name = ", ".join(str(plan.target.paths[number]) for number in shared)
+                raise RequestError(_too_little(here, name, free, setting.smaller))
+
+
+def _largest(plan: Plan) -> Setting:
+    return max(plan.settings, key=lambda setting: setting.space_bytes)
+
+
+def _too_little(needed: int, name: str, free: int, hint: str) -> str:
+    return (
+        f"the files need {format_bytes(needed)} and {name} has {format_bytes(free)} free; "
+        f"hint: {hint}, or another target"
+    )
+
+
+def _takes_space(setting: Setting, target: Target) -> bool:
+    """Files that the user named are there already where they are only read."""
+    return not (target.names and setting.phases == ("read",))
+
+
+def _file_systems(target: Target) -> list[tuple[list[int], int | None]]:
+    """Numbers of the directories on each file system, and the bytes free on it."""
+    shared: dict[int, list[int]] = {}
+    for number, path in enumerate(target.paths):
+        try:
+            shared.setdefault(path.stat().st_dev, []).append(number)
+        except OSError:
+            continue
+    return [(numbers, _free_on(target, numbers)) for numbers in shared.values()]
+
+
+def _free_on(target: Target, numbers: list[int]) -> int | None:
+    try:
+        facts = os.statvfs(target.paths[numbers[0]])
+    except OSError:
+        return None
+    # A file system without a size (ramfs, some FUSE) has no bound that could be told; it is not full.
+    if not facts.f_blocks:
+        return None
+    here = {target.paths[number] for number in numbers}
+    return facts.f_bavail * facts.f_frsize + sum(_taken(name) for name in target.names if name.parent in here)
+
+
+def _taken(name: Path) -> int:
+    """Bytes of a named file, which its next write takes over."""
+    try:
+        return name.lstat().st_blocks * 512
+    except OSError:
+        return 0
+
+
+def format_bytes(size: int) -> str:
+    """Rounded, for people: ``1.50 GiB``."""
+    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:.2f} {unit}"
+    return f"{size} B"
