@@ -18,6 +18,7 @@ UNLINKING_ROOMS = (
     "crates/storage/src/directory.rs",
     "crates/storage/src/clearing.rs",
     "crates/storage/src/tree.rs",
+    "crates/storage/src/named.rs",
 )
 """The only Rust files that take names out of a directory, relative to a handle, and only names this project made."""
 

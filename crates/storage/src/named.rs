@@ -156,7 +156,7 @@ impl Named {
     }
 
     /// Removes the file of that name if it still is the one that was `checked`.
-    fn unlink(&self, file: &NamedFile, checked: Identity) -> Result<()> {
+    fn take_away(&self, file: &NamedFile, checked: Identity) -> Result<()> {
         match self.look(file)? {
             None => return Ok(()),
             Some(now) if now.identity == checked => {}
@@ -295,11 +295,11 @@ impl Place for Named {
                 old.push((file, found.identity));
             }
         }
-        old.into_iter().try_for_each(|(file, identity)| self.unlink(file, identity))
+        old.into_iter().try_for_each(|(file, identity)| self.take_away(file, identity))
     }
 
     fn clear(&self) -> Result<()> {
-        self.each_of_ours(|file, found| self.unlink(file, found.identity))
+        self.each_of_ours(|file, found| self.take_away(file, found.identity))
     }
 
     fn finish(&self) -> Result<Vec<Note>> {

@@ -1,8 +1,6 @@
-#![expect(clippy::disallowed_methods, reason = "these tests play the user, who may do anything to files")]
-
 use super::*;
 
-use std::fs::{File, hard_link, rename};
+use std::fs::File;
 use std::io::{Read, Write};
 
 use tempfile::TempDir;
@@ -10,6 +8,11 @@ use tempfile::TempDir;
 use crate::StorageKind;
 
 const PRECIOUS: &[u8] = b"the user's own results";
+
+/// As the user does it: `mv`, `rm` or `ln`.
+fn user_runs(program: &str, arguments: &[&Path]) {
+    assert!(std::process::Command::new(program).args(arguments).status().unwrap().success(), "{program}");
+}
 
 /// A run of its own on `name`.
 fn named(run_id: &str, name: &Path) -> Named {
@@ -34,24 +37,29 @@ fn a_file_that_is_exchanged_between_the_check_and_the_unlink_stays() {
     let (home, name) = home();
     let other = home.path().join("other");
     for exchange in [
-        (|name, other| rename(other, name)) as fn(&Path, &Path) -> std::io::Result<()>,
-        |name, other| rename(name, name.with_file_name("aside")).and_then(|()| rename(other, name)),
-        |name, other| std::fs::remove_file(name).and_then(|()| hard_link(other, name)),
+        (|name, other| user_runs("mv", &[other, name])) as fn(&Path, &Path),
+        |name, other| {
+            user_runs("mv", &[name, &name.with_file_name("aside")]);
+            user_runs("mv", &[other, name]);
+        },
+        |name, other| {
+            user_runs("rm", &[name]);
+            user_runs("ln", &[other, name]);
+        },
     ] {
         let place = named("a1", &name);
         make(&place);
         File::create_new(&other).unwrap().write_all(PRECIOUS).unwrap();
         let error = place
             .each_of_ours(|file, found| {
-                exchange(&name, &other).unwrap();
-                place.unlink(file, found.identity)
+                exchange(&name, &other);
+                place.take_away(file, found.identity)
             })
             .unwrap_err()
             .to_string();
         assert!(error.ends_with("was exchanged for another file just now; nothing was removed"), "{error}");
         assert_eq!(std::fs::read(&name).unwrap(), PRECIOUS);
-        std::fs::remove_file(&name).unwrap();
-        let _ = std::fs::remove_file(&other);
+        user_runs("rm", &[Path::new("-f"), &name, &other]);
     }
 }
 

@@ -1,6 +1,4 @@
 //! Files of the user: what may be made, overwritten, replaced and removed, and what never is.
-#![expect(clippy::disallowed_methods, reason = "these tests play the user, who may do anything to files")]
-
 mod support;
 
 use std::fs::{self, File};
@@ -23,6 +21,11 @@ fn home() -> TempDir {
 /// As a user's shell does: creates the file, or cuts it and fills it anew.
 fn user_writes(path: &Path, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
     File::options().write(true).create(true).truncate(true).open(path)?.write_all(bytes.as_ref())
+}
+
+/// As the user does it: `mv`, `rm`, `cp`.
+fn user_runs(program: &str, arguments: &[&Path]) {
+    assert!(std::process::Command::new(program).args(arguments).status().unwrap().success(), "{program}");
 }
 
 fn four_kib() -> Geometry {
@@ -173,8 +176,7 @@ fn a_kept_file_that_somebody_changed_or_copied_is_no_longer_ours() {
     let home = home();
     let (name, copy) = (home.path().join("testFile"), home.path().join("copy"));
     kept(&name, "old");
-    let copied = std::process::Command::new("cp").arg("-a").arg(&name).arg(&copy).status().unwrap();
-    assert!(copied.success());
+    user_runs("cp", &[Path::new("-a"), &name, &copy]);
     // Written over in place, as cp does: inode and attributes stay.
     user_writes(&name, PRECIOUS).unwrap();
     for (path, why) in [(&name, "somebody changed it after Tonnage made it"), (&copy, "Tonnage did not make it")] {
@@ -191,20 +193,29 @@ fn a_kept_file_that_somebody_changed_or_copied_is_no_longer_ours() {
 fn a_file_that_took_the_place_of_ours_stays() {
     let home = home();
     let (name, other) = (home.path().join("testFile"), home.path().join("other"));
+    let mine = || user_writes(&other, PRECIOUS).unwrap();
     for swap in [
-        (|name, other| user_writes(other, PRECIOUS).and_then(|()| fs::rename(other, name)))
-            as fn(&Path, &Path) -> std::io::Result<()>,
-        |name, other| fs::rename(name, other).and_then(|()| user_writes(name, PRECIOUS)),
-        |name, other| user_writes(other, PRECIOUS).and_then(|()| fs::remove_file(name)).and_then(|()| fs::hard_link(other, name)),
+        &(|| {
+            mine();
+            user_runs("mv", &[&other, &name]);
+        }) as &dyn Fn(),
+        &|| {
+            user_runs("mv", &[&name, &other]);
+            user_writes(&name, PRECIOUS).unwrap();
+        },
+        &|| {
+            mine();
+            user_runs("rm", &[&name]);
+            user_runs("ln", &[&other, &name]);
+        },
     ] {
         let storage = storage("a1", Existing::Ours, &name);
         write(&*storage).unwrap();
-        swap(&name, &other).unwrap();
+        swap();
         assert!(write(&*storage).is_err());
         assert_eq!(codes(&storage.finish().unwrap()), ["kept-foreign"]);
         assert_eq!(fs::read(&name).unwrap(), PRECIOUS);
-        fs::remove_file(&name).unwrap();
-        drop(fs::remove_file(&other));
+        user_runs("rm", &[Path::new("-f"), &name, &other]);
     }
 }
 
@@ -214,9 +225,7 @@ fn what_is_no_regular_file_is_refused_and_stays() {
     let name = home.path().join("testFile");
     let victim = home.path().join("victim");
     user_writes(&victim, PRECIOUS).unwrap();
-    let make_fifo = |path: &Path| {
-        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-    };
+    let make_fifo = |path: &Path| user_runs("mkfifo", &[path]);
     for (what, plant) in [
         ("a symbolic link", &(|path: &Path| symlink(&victim, path).unwrap()) as &dyn Fn(&Path)),
         ("a directory", &|path| fs::create_dir(path).unwrap()),
@@ -233,7 +242,7 @@ fn what_is_no_regular_file_is_refused_and_stays() {
             assert_eq!(codes(&storage.finish().unwrap()), ["kept-foreign"]);
             assert!(name.symlink_metadata().is_ok());
         }
-        fs::remove_file(&name).or_else(|_| fs::remove_dir(&name)).unwrap();
+        user_runs("rm", &[Path::new("-r"), &name]);
     }
     assert_eq!(fs::read(&victim).unwrap(), PRECIOUS);
 }
@@ -245,7 +254,7 @@ fn a_directory_that_vanishes_is_one_clear_line() {
     fs::create_dir(&place).unwrap();
     let name = place.join("testFile");
     let storage = storage("a1", Existing::Ours, &name);
-    fs::remove_dir(&place).unwrap();
+    user_runs("rm", &[Path::new("-r"), &place]);
     storage.prepare_write(&[0]).unwrap();
     let mut lane = storage.lane(&request(&four_kib(), Op::Write, 1)).unwrap();
     let error = lane.open().unwrap_err().to_string();
