@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tonnage.analysis import analyse
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
@@ -131,6 +132,19 @@ def test_directories_on_one_file_system_share_its_room(devices: list[Path], monk
     full = campaign(listed(devices), tasks="4", more="segments = 4")
     with pytest.raises(RequestError, match=r"the files need 4.00 MiB and .*device0, .*device2 has 3.00 MiB free"):
         check(full, make_plan(full))
+
+
+def test_striping_that_cannot_be_set_is_told_and_the_run_goes_on(devices: list[Path], tmp_path: Path) -> None:
+    listener = Listener()
+    what = campaign(f"{listed(devices)}\nstripe = {{ count = 2 }}", op='"write"', tasks="1")
+    assert run(what, tmp_path / "run", listener).failed == ()
+    done = Run.open(str(tmp_path / "run"))
+    striped = done.manifest["target"]["stripe"]
+    assert striped["wanted"]["count"] == 2
+    assert len(striped["directories"]) == 3
+    assert [problem.partition(" has no striping")[1] for problem in striped["problems"]] == [" has no striping"]
+    assert any("the files are not striped as asked" in note for note in listener.notes)
+    assert "no-striping" in {found.code for found in analyse(done).findings}
 
 
 def named(paths: list[Path], more: str = "") -> str:

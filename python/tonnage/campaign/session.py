@@ -14,13 +14,14 @@ from typing import Any
 from tonnage import __version__
 from tonnage.campaign.ceilings import measure_ceilings, measure_costs
 from tonnage.campaign.expand import Schedule, Sweep
+from tonnage.campaign.facts import stripe_scratch, target_facts
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
-from tonnage.campaign.room import Room, accepts_direct
+from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
@@ -106,10 +107,13 @@ def _carry_out(
     # What only starts programs needs no ceilings of a storage.
     base = next(iter(streams), Stream().first() if any(setting.uses_storage for setting in every) else None)
     state = "failed"
+    striped = stripe_scratch(campaign, plan.target, scratch)
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:
-        writer.update_manifest(state="running")
+        writer.update_manifest(state="running", target={**writer.manifest["target"], "stripe": striped})
+        for problem in striped["problems"] if striped else ():
+            observer.note(f"note: the files are not striped as asked: {problem}")
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
             ceilings, cost = measure_ceilings(start, base, seed)
             others = {
@@ -225,7 +229,7 @@ def _manifest(
         "campaign": campaign.model_dump(mode="json"),
         "campaign_text": text,
         "seed": campaign.seed,
-        "target": _target_facts(campaign, plan.target),
+        "target": target_facts(campaign, plan.target),
         "host": host_facts(),
         "load_before": load(),
         "load_after": None,
@@ -234,31 +238,4 @@ def _manifest(
         "search": None
         if search is None
         else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns"}),
-    }
-
-
-def _target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
-    mounts = [mount_of(path) for path in target.paths]
-    mount = mounts[0] if mounts else None
-    direct = [accepts_direct(path) for path in target.paths]
-    first = campaign.settings()[0]
-    wanted = first.direct
-    kinds = dict.fromkeys(mount.file_system for mount in mounts if mount)
-    return {
-        "name": target.name,
-        "uri": target.uri,
-        "kind": target.kind(first.storage),
-        "path": str(target.path) if target.path else None,
-        "file_system": ", ".join(kinds) or None,
-        "mount_options": mount.options if mount else None,
-        "device": mount.device if mount else None,
-        "direct": "unsupported" if False in direct else "no" if wanted == "no" or target.path is None else "yes",
-        "memory_backed": all(mount and mount.memory_backed for mount in mounts)
-        if mounts
-        else target.scheme == "memory",
-        "directories": [
-            {"path": str(path), "file_system": mount and mount.file_system, "device": mount and mount.device}
-            for path, mount in zip(target.paths, mounts, strict=True)
-        ],
-        "files": [str(name) for name in target.names],
     }

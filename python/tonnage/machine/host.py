@@ -7,6 +7,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from tonnage.machine.affinity import cpu_affinity
+
 
 def host_facts() -> dict[str, Any]:
     """Facts by name; ``None`` for what this system does not say. Sizes in bytes."""
@@ -19,6 +21,7 @@ def host_facts() -> dict[str, Any]:
         "cpu_model": _cpu_model(),
         "cpu_count": os.cpu_count(),
         "cpus_allowed": len(os.sched_getaffinity(0)),
+        "cpu_affinity": cpu_affinity(),
         "memory_bytes": memory("MemTotal"),
         "page_bytes": os.sysconf("SC_PAGE_SIZE"),
         "clock": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),

@@ -19,11 +19,9 @@ _ADVICE = {
     "io-uring-off": "Operations were synchronous and the queue depth had no effect: "
     "ask for kernel.io_uring_disabled=0, or use more tasks.",
     "no-fixed-buffers": "Each operation pays for mapping its buffer: raise the limit of locked memory (ulimit -l).",
-    "no-striping": "Files lie where the file system puts them: install its user tools (lfs, beegfs-ctl) to place them.",
     "no-preallocation": "Space was taken while writing: a full disk shows in the middle of a trial, not at its start.",
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
-    "no-striping": "The figures are those of the directory's own striping: set it by hand, or read target.stripe.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
 
@@ -68,6 +66,17 @@ def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
 
 def _numbers(processors: set[int]) -> str:
     return some([str(number) for number in sorted(processors)])
+
+
+@finding("no-striping")
+def no_striping(evidence: Evidence) -> Iterator[Finding]:
+    for problem in (evidence.target.get("stripe") or {}).get("problems") or ():
+        yield Finding(
+            "no-striping",
+            str(evidence.target.get("name") or "target"),
+            f"the files were not striped as asked: {problem}",
+            "Files lie where the file system puts them: install its user tools (lfs, beegfs-ctl), or leave [stripe] out.",
+        )
 
 
 @finding("notes")

@@ -1,0 +1,66 @@
+"""What the manifest keeps of the target: where it is, on what, and how its files are spread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.room import accepts_direct
+from tonnage.campaign.scratch import RunScratch
+from tonnage.campaign.target import Target
+from tonnage.machine import Striping, interrupt_cpus, mount_of, stripe
+
+
+def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
+    """``target`` of the manifest, before the run."""
+    mounts = [mount_of(path) for path in target.paths]
+    mount = mounts[0] if mounts else None
+    direct = [accepts_direct(path) for path in target.paths]
+    first = campaign.settings()[0]
+    wanted = first.direct
+    kinds = dict.fromkeys(mount.file_system for mount in mounts if mount)
+    return {
+        "name": target.name,
+        "uri": target.uri,
+        "kind": target.kind(first.storage),
+        "path": str(target.path) if target.path else None,
+        "file_system": ", ".join(kinds) or None,
+        "mount_options": mount.options if mount else None,
+        "device": mount.device if mount else None,
+        "direct": "unsupported" if False in direct else "no" if wanted == "no" or target.path is None else "yes",
+        "memory_backed": all(mount and mount.memory_backed for mount in mounts)
+        if mounts
+        else target.scheme == "memory",
+        "directories": [
+            {"path": str(path), "file_system": mount and mount.file_system, "device": mount and mount.device}
+            for path, mount in zip(target.paths, mounts, strict=True)
+        ],
+        "files": [str(name) for name in target.names],
+        "stripe": None,
+        "interrupt_cpus": _interrupt_cpus(target),
+    }
+
+
+def _interrupt_cpus(target: Target) -> list[int] | None:
+    """The CPUs that take interrupts of any of its devices."""
+    cpus = {cpu for path in target.paths for cpu in interrupt_cpus(path) or ()}
+    return sorted(cpus) or None
+
+
+def stripe_scratch(campaign: Campaign, target: Target, scratch: RunScratch) -> dict[str, Any] | None:
+    """Stripes the run's scratch directories as the campaign says; ``target.stripe`` of the manifest. Only they are
+    touched: the directories of files that the user named are left as they are."""
+    asked = campaign.stripe
+    if asked is None:
+        return None
+    wanted = Striping(asked.count, asked.size, asked.osts or (), asked.pool)
+    mounts = [mount_of(path) for path in scratch.directories]
+    striped = stripe(scratch.directories, [mount.file_system if mount else None for mount in mounts], wanted)
+    problems = [one.problem for one in striped if one.problem]
+    if not scratch.directories:
+        problems = [f"{target.name} has no scratch directories, and nothing else is ever striped"]
+    return {
+        "wanted": asked.model_dump(mode="json"),
+        "problems": list(dict.fromkeys(problems)),
+        "directories": [one.as_dict() for one in striped],
+    }

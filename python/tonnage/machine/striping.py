@@ -1,0 +1,166 @@
+"""Striping on parallel file systems, set and read back through their own user tools: ``lfs`` (Lustre), ``beegfs-ctl``
+(BeeGFS 7) and ``beegfs`` (BeeGFS 8). Nothing here needs privileges; what a tool refuses is told."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_LIMIT_S = 30
+"""A tool that hangs (a server that is gone) does not hang the run."""
+_MOST_TEXT = 4096
+"""Characters kept of what a tool prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Striping:
+    """What is wanted; ``None`` is the file system's own."""
+
+    count: int | None = None
+    """Devices a file is spread over; -1: all."""
+    size_bytes: int | None = None
+    """Bytes on one of them before the next."""
+    osts: tuple[int, ...] = ()
+    """Lustre: numbers of the OSTs."""
+    pool: str | None = None
+
+    def of_device(self, number: int, devices: int) -> Striping:
+        """That of the ``number``-th of several directories: it is pinned to one OST alone."""
+        if devices == 1 or not self.osts:
+            return self
+        return Striping(1, self.size_bytes, (self.osts[number % len(self.osts)],), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Striped:
+    """What became of it in one directory."""
+
+    path: str
+    tool: str | None
+    """Which tool was asked."""
+    problem: str | None
+    """Why the directory is not striped as wanted, one sentence; None if it is."""
+    found: dict[str, Any]
+    """What the file system says of the directory afterwards."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in the manifest."""
+        return {"path": self.path, "tool": self.tool, "problem": self.problem, "found": self.found}
+
+
+def stripe(directories: Sequence[Path], file_systems: Sequence[str | None], wanted: Striping) -> list[Striped]:
+    """Sets the default striping of empty directories, so that it holds for the files to come. Never raises."""
+    return [
+        _stripe_one(directory, file_system, wanted.of_device(number, len(directories)))
+        for number, (directory, file_system) in enumerate(zip(directories, file_systems, strict=True))
+    ]
+
+
+def _stripe_one(directory: Path, file_system: str | None, wanted: Striping) -> Striped:
+    if file_system == "lustre":
+        return _by_tool(directory, "lfs", lustre_arguments(wanted), ("getstripe", "-d"), _lustre_facts)
+    if file_system == "beegfs":
+        if wanted.osts:
+            return Striped(str(directory), None, "BeeGFS does not pin a directory to storage targets; use a pool", {})
+        if shutil.which("beegfs"):
+            return _by_tool(directory, "beegfs", beegfs_arguments(wanted), ("entry", "info", "--retro"), _beegfs_facts)
+        return _by_tool(directory, "beegfs-ctl", beegfs7_arguments(wanted), ("--getentryinfo",), _beegfs_facts)
+    return Striped(str(directory), None, f"{file_system or 'this file system'} has no striping to set", {})
+
+
+def lustre_arguments(wanted: Striping) -> list[str]:
+    """Of ``lfs setstripe``."""
+    arguments = ["setstripe"]
+    count = len(wanted.osts) if wanted.count is None and wanted.osts else wanted.count
+    if count is not None:
+        arguments += ["-c", str(count)]
+    if wanted.size_bytes is not None:
+        arguments += ["-S", str(wanted.size_bytes)]
+    if wanted.osts:
+        arguments += ["-o", ",".join(map(str, wanted.osts))]
+    if wanted.pool is not None:
+        arguments += ["-p", wanted.pool]
+    return arguments
+
+
+def beegfs_arguments(wanted: Striping) -> list[str]:
+    """Of ``beegfs``, version 8."""
+    return ["entry", "set", *_beegfs_options(wanted, "--num-targets", "--chunk-size", "--pool")]
+
+
+def beegfs7_arguments(wanted: Striping) -> list[str]:
+    """Of ``beegfs-ctl``, version 7."""
+    return ["--setpattern", *_beegfs_options(wanted, "--numtargets", "--chunksize", "--storagepoolid")]
+
+
+def _beegfs_options(wanted: Striping, count: str, size: str, pool: str) -> list[str]:
+    # BeeGFS takes as many targets as there are where more are asked for.
+    number = None if wanted.count is None else 65535 if wanted.count == -1 else wanted.count
+    values = ((count, number), (size, wanted.size_bytes), (pool, wanted.pool))
+    return [f"{option}={value}" for option, value in values if value is not None]
+
+
+def _by_tool(directory: Path, tool: str, arguments: Sequence[str], ask: Sequence[str], read: Any) -> Striped:
+    found: dict[str, Any] = {}
+    problem, _ = _run([tool, *arguments, str(directory)])
+    if not shutil.which(tool):
+        return Striped(str(directory), tool, problem, found)
+    unread, text = _run([tool, *ask, str(directory)])
+    if unread is None:
+        found = read(text)
+    return Striped(str(directory), tool, problem, found)
+
+
+def _run(argv: list[str]) -> tuple[str | None, str]:
+    """What went wrong in one sentence (None: nothing), and what it printed."""
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_S,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except FileNotFoundError:
+        return f"{argv[0]} is not installed here", ""
+    except subprocess.TimeoutExpired:
+        return f"{argv[0]} {argv[1]} did not answer within {_LIMIT_S} s", ""
+    except OSError as error:
+        return f"{argv[0]} cannot be run: {error.strerror}", ""
+    if done.returncode == 0:
+        return None, done.stdout[:_MOST_TEXT]
+    said = next((line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()), "")
+    return f"{argv[0]} {argv[1]} failed with status {done.returncode}" + (f": {said[:300]}" if said else ""), ""
+
+
+def _lustre_facts(text: str) -> dict[str, Any]:
+    """``stripe_count``, ``stripe_size_bytes``, ``stripe_offset``, ``pattern`` and ``pool`` of the last component (a
+    plain layout has one), ``components`` where there are several, and the text."""
+    facts: dict[str, Any] = {"text": text.strip()}
+    for key, value in re.findall(r"\b(?:lmm_)?(stripe_count|stripe_size|stripe_offset|pattern|pool):\s+(\S+)", text):
+        name = "stripe_size_bytes" if key == "stripe_size" else key
+        facts[name] = int(value) if re.fullmatch(r"-?[0-9]+", value) else value
+    if components := re.findall(r"\blcm_entry_count:\s+([0-9]+)", text):
+        facts["components"] = int(components[0])
+    return facts
+
+
+def _beegfs_facts(text: str) -> dict[str, Any]:
+    """``chunk_size``, ``num_targets``, ``pattern`` and ``pool`` as BeeGFS spells them, and the text."""
+    facts: dict[str, Any] = {"text": text.strip()}
+    for name, words in (
+        ("pattern", r"\+ Type:\s*(\S+)"),
+        ("chunk_size", r"\+ Chunksize:\s*(\S+)"),
+        ("num_targets", r"\+ Number of storage targets: desired:\s*([0-9]+)"),
+        ("pool", r"\+ Storage Pool:\s*(\S+)"),
+    ):
+        if match := re.search(words, text):
+            facts[name] = int(match[1]) if name == "num_targets" else match[1]
+    return facts
