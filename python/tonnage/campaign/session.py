@@ -107,13 +107,11 @@ def _carry_out(
     # What only starts programs needs no ceilings of a storage.
     base = next(iter(streams), Stream().first() if any(setting.uses_storage for setting in every) else None)
     state = "failed"
-    striped = stripe_scratch(campaign, plan.target, scratch)
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:
-        writer.update_manifest(state="running", target={**writer.manifest["target"], "stripe": striped})
-        for problem in striped["problems"] if striped else ():
-            observer.note(f"note: the files are not striped as asked: {problem}")
+        writer.update_manifest(state="running")
+        _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
             ceilings, cost = measure_ceilings(start, base, seed)
             others = {
@@ -149,6 +147,14 @@ def _carry_out(
         observer.ended()
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     return Outcome(writer.path, state, failed)
+
+
+def _stripe(campaign: Campaign, target: Target, scratch: RunScratch, writer: RunWriter, observer: Observer) -> None:
+    striped = stripe_scratch(campaign, target, scratch)
+    if striped is not None:
+        writer.update_manifest(target={**writer.manifest["target"], "stripe": striped})
+        for problem in striped["problems"]:
+            observer.note(f"note: the files are not striped as asked: {problem}")
 
 
 def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:

@@ -75,7 +75,7 @@ def no_striping(evidence: Evidence) -> Iterator[Finding]:
             "no-striping",
             str(evidence.target.get("name") or "target"),
             f"the files were not striped as asked: {problem}",
-            "Files lie where the file system puts them: install its user tools (lfs, beegfs-ctl), or leave [stripe] out.",
+            "Files lie where the file system puts them: install its tools (lfs, beegfs-ctl), or leave [stripe] out.",
         )
 
 
