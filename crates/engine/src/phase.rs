@@ -303,6 +303,10 @@ struct Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.board.set_step(Step::Ended);
+        if std::thread::panicking() {
+            // Others may wait for this one, and there is no result any more.
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
         if self.shared.running.fetch_sub(1, Ordering::Release) == 1
             && let Some(supervisor) = self.shared.supervisor.get()
         {

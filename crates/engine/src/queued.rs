@@ -40,6 +40,8 @@ struct Traffic {
     sync_each: bool,
     /// A place must not be written again while it is read and checked: passes do not overlap.
     pass_by_pass: bool,
+    /// Nothing is to be waited for: an operation follows as soon as another ended.
+    at_once: bool,
     clock: Clock,
 }
 
@@ -65,15 +67,15 @@ pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
             return;
         }
         now = clock.ticks();
-        while let Some(completion) = next_completion(worker) {
-            if traffic.complete(worker, desk, completion, now) {
-                traffic.free.push_back((completion.slot as usize, traffic.pacer.ready(now)));
-            }
-        }
         if now >= traffic.goal.deadline && !traffic.stopping {
             traffic.stopping = traffic.goal.time_is_up(desk, traffic.issued - traffic.in_flight, traffic.issued);
         }
         traffic.stopping |= desk.shared.stop.load(Ordering::Relaxed);
+        while let Some(completion) = next_completion(worker) {
+            if traffic.complete(worker, desk, completion, now) {
+                traffic.follow(worker, completion.slot as usize, now);
+            }
+        }
     }
     worker.passes = traffic.offsets.passes();
 }
@@ -101,6 +103,7 @@ impl Traffic {
     fn new(worker: &mut StreamWorker, desk: &Desk) -> Self {
         let (spec, clock, stream) = (&desk.shared.spec, desk.shared.clock, &worker.stream);
         let depth = stream.queue_depth as usize;
+        let pass_by_pass = stream.read_percent.is_some() && stream.verify;
         Self {
             slots: vec![Slot { op: stream.op, offset: 0, start: 0, moved: 0, started: 0 }; depth],
             free: (0..depth).map(|slot| (slot, 0)).collect(),
@@ -112,7 +115,8 @@ impl Traffic {
             offsets: stream.offsets(desk.number, spec.tasks.total, spec.seed),
             ops: stream.ops(desk.number, spec.seed),
             sync_each: stream.durability == Durability::FsyncEach,
-            pass_by_pass: stream.read_percent.is_some() && stream.verify,
+            pass_by_pass,
+            at_once: !pass_by_pass && !spec.pace.waits(),
             clock,
         }
     }
@@ -138,6 +142,16 @@ impl Traffic {
             self.issue(worker, slot, due.unwrap_or(now));
         }
         None
+    }
+
+    /// A slot became free: starts its next operation, at once where nothing is to be asked first.
+    #[inline]
+    fn follow(&mut self, worker: &mut StreamWorker, slot: usize, now: u64) {
+        if self.at_once && self.issued < self.goal.quota && !self.stopping {
+            self.issue(worker, slot, now);
+        } else {
+            self.free.push_back((slot, self.pacer.ready(now)));
+        }
     }
 
     /// Starts the next operation in a free slot.
