@@ -37,7 +37,6 @@ struct Traffic {
     pacer: Pacer,
     offsets: Offsets,
     ops: Ops,
-    sync_each: bool,
     /// A place must not be written again while it is read and checked: passes do not overlap.
     pass_by_pass: bool,
     /// Nothing is to be waited for: an operation follows as soon as another ended.
@@ -114,7 +113,6 @@ impl Traffic {
             pacer: Pacer::new(spec, worker.transfer_size as u64, desk.number, clock),
             offsets: stream.offsets(desk.number, spec.tasks.total, spec.seed),
             ops: stream.ops(desk.number, spec.seed),
-            sync_each: stream.durability == Durability::FsyncEach,
             pass_by_pass,
             at_once: !pass_by_pass && !spec.pace.waits(),
             clock,
@@ -188,7 +186,7 @@ impl Traffic {
             return self.finish(worker, desk, completion);
         }
         self.in_flight -= 1;
-        if self.sync_each && slot.op == Op::Write {
+        if slot.op == Op::Write && worker.stream.durability == Durability::FsyncEach {
             if !self.sync(worker, desk, slot.offset) {
                 return false;
             }
