@@ -290,3 +290,27 @@ impl Watched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    /// Whether a silence of `silence_ns` counts, after 100 operations of `latency_ns` in 100 s.
+    fn is_stall(silence_ns: u64, latency_ns: u64) -> bool {
+        let last = Reading { operations: 100, latency_sum_ns: 100 * latency_ns, ..Reading::default() };
+        let mut events = Vec::new();
+        Watched { last, progress_ns: 105 * S }.stall_until(105 * S + silence_ns, 5 * S, 0, &mut events);
+        !events.is_empty()
+    }
+
+    #[test]
+    fn a_silence_is_a_stall_by_latency_or_by_what_is_usual_between_operations() {
+        assert!(is_stall(S, S / 1000));
+        assert!(!is_stall(S - 1, S / 1000), "shorter than a second");
+        assert!(!is_stall(8 * S - 1, S), "operations take as long, and come as seldom");
+        assert!(is_stall(8 * S, S));
+        assert!(is_stall(8 * S, 20 * S), "in an open loop latencies hold the waiting behind an earlier stall");
+    }
+}

@@ -73,3 +73,42 @@ impl Stalls {
         self.starts.push_back(after_ns + self.chance.exponential(self.mean_gap_ns) as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: u64 = 1000;
+
+    /// Stalls whose first begins at the time that is also given.
+    fn stalls() -> (Stalls, u64) {
+        let stalls = Stalls::new(1e6, LENGTH, Chance::new(1, "a", 1), 0);
+        let first = stalls.starts[0];
+        assert!(first > 2 * LENGTH);
+        (stalls, first)
+    }
+
+    #[test]
+    fn what_is_in_flight_when_a_stall_begins_takes_its_length_longer() {
+        let (mut stalls, first) = stalls();
+        assert_eq!(stalls.end_of(first - 100, 100), first, "it ends as the stall begins");
+        assert_eq!(stalls.end_of(first - 100, 150), first + 50 + LENGTH);
+    }
+
+    #[test]
+    fn what_begins_inside_a_stall_waits_for_the_rest_of_it_and_what_begins_behind_it_not_at_all() {
+        let (mut stalls, first) = stalls();
+        assert_eq!(stalls.end_of(first + 400, 50), first + LENGTH + 50);
+        assert_eq!(stalls.end_of(first + LENGTH, 50), first + LENGTH + 50);
+    }
+
+    #[test]
+    fn time_that_moves_is_all_but_the_stalls() {
+        let (mut stalls, first) = stalls();
+        assert_eq!(stalls.moving_ns(0, first), first);
+        assert_eq!(stalls.moving_ns(first - 10, first + 400), 10);
+        assert_eq!(stalls.moving_ns(first + 400, first + LENGTH + 7), 7);
+        let mut none = Stalls::new(0.0, LENGTH, Chance::new(1, "a", 1), 0);
+        assert_eq!((none.moving_ns(5, 1 << 60), none.end_of(5, 1 << 60)), ((1 << 60) - 5, (1 << 60) + 5));
+    }
+}
