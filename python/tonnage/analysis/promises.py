@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
 from tonnage.analysis.results import Finding, Promise
 from tonnage.analysis.steady import RULE
-from tonnage.analysis.text import count, some
+from tonnage.analysis.text import count, duration, some
 from tonnage.records.lines import rate
 
 _WRITE = ("write", "mixed", "tail", "create", "open-write-close")
@@ -31,7 +31,7 @@ def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     late = max((line["last_start_ns"] - line["first_start_ns"] for line in lines), default=0)
     span = "rate is all bytes or operations over first start to last end"
-    return bool(lines), f"{count(len(lines), 'phase')}: {span}; starts at most {late} ns apart"
+    return bool(lines), f"{count(len(lines), 'phase')}: {span}; starts at most {duration(late)} apart"
 
 
 def _one_span(line: Line) -> bool:

@@ -30,6 +30,7 @@ def is_plain(stream: TextIO) -> bool:
 def step_text(step: Step) -> str:
     """``read, 8 tasks, repetition 2``."""
     what = "laying out files" if step.purpose == "fill" else step.phase
+    what = f"{step.setting.workload}: {what}" if step.setting.workload else what
     more = {"measure": f", repetition {step.repetition + 1}", "sustain": ", sustained"}.get(step.purpose, "")
     return f"{what}, {tasks_text(step.setting.tasks)}{more}"
 
@@ -46,7 +47,8 @@ def trial_number(step: Step) -> str:
 
 def recorded_text(line: Mapping[str, Any]) -> str:
     """One measured phase in one line."""
-    head = f"{line['record']}  {tasks_text(line['setting']['tasks']):>9}"
+    workload = line["setting"].get("workload")
+    head = f"{line['record']}  {workload + '  ' if workload else ''}{tasks_text(line['setting']['tasks']):>9}"
     if line["status"] != "ok":
         return f"{head}  {line['status']}: {line['reason']}"
     latency = line["latency"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,10 +16,14 @@ from rich.text import Text
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
-from tonnage.records import headline
+from tonnage.records import COUNTED, headline
 from tonnage.report import units
 
 _BAR = 30
+_CURVES = 4
+"""Curves that are shown: those of a campaign of many phases do not fit on a screen."""
+_TICKS = 10
+"""Snapshots, a tenth of a second apart, over which operations are counted."""
 
 
 class Panel(Observer):
@@ -29,6 +34,7 @@ class Panel(Observer):
         self._title = ""
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
+        self._counted: deque[tuple[int, int]] = deque(maxlen=_TICKS)
         self._rates: dict[str, dict[int, list[float]]] = {}
         self._units: dict[str, str] = {}
         # Last: it draws once when it is made.
@@ -41,17 +47,22 @@ class Panel(Observer):
 
     def step(self, step: Step) -> None:
         self._step, self._now = step, {}
+        self._counted.clear()
 
     def tick(self, live: Mapping[str, Any]) -> None:
         self._now = live
+        self._counted.append((live.get("elapsed_ns", 0), live.get("operations", 0)))
 
     def recorded(self, line: Mapping[str, Any]) -> None:
         if line["status"] != "ok":
             self._console.print(Text(recorded_text(line), style="red"), soft_wrap=True)
         elif line["purpose"] == "measure":
-            curve = self._rates.setdefault(line["phase"], {})
+            workload = line["setting"].get("workload")
+            name = f"{workload}: {line['phase']}" if workload else line["phase"]
+            # The curve that grew last stands last.
+            curve = self._rates[name] = self._rates.pop(name, {})
             curve.setdefault(line["setting"]["tasks"], []).append(headline(line)[0] or 0)
-            self._units[line["phase"]] = headline(line)[1]
+            self._units[name] = headline(line)[1]
 
     def note(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
@@ -73,7 +84,7 @@ class Panel(Observer):
         table.add_row(
             "now",
             Text(
-                f"{units.rate(now.get('bandwidth_bytes_per_s'))}   p99 {units.duration(now.get('recent_p99_ns'))}"
+                f"{self._speed()}   p99 {units.duration(now.get('recent_p99_ns'))}"
                 f"   {now.get('running_tasks', 0)} running"
             ),
         )
@@ -81,9 +92,18 @@ class Panel(Observer):
         table.add_row("time", Text(times + (f"   left {_clock(max(left - into_ns, 0))}" if left is not None else "")))
         return [table]
 
+    def _speed(self) -> str:
+        """What the storage does now, in the unit of the workload."""
+        if self._step is None or self._step.setting.kind not in COUNTED:
+            return units.rate(self._now.get("bandwidth_bytes_per_s"))
+        if len(self._counted) < 2 or self._counted[-1][0] <= self._counted[0][0]:
+            return units.operations(None)
+        (since, before), (until, after) = self._counted[0], self._counted[-1]
+        return units.operations((after - before) * 1e9 / (until - since))
+
     def _curves(self) -> list[Text | Table]:
         parts: list[Text | Table] = []
-        for op, curve in self._rates.items():
+        for op, curve in list(self._rates.items())[-_CURVES:]:
             medians = {tasks: statistics.median(rates) for tasks, rates in sorted(curve.items())}
             show = units.rate if self._units[op] == "B/s" else units.operations
             highest = max(medians.values()) or 1

@@ -1,12 +1,13 @@
 """The run directory: what is kept, written and read back. ``docs/record-format.md`` is the format."""
 
 from tonnage.errors import RecordError
-from tonnage.records.lines import copy_lines, event_lines, headline, setting_key, task_lines, trial_line
+from tonnage.records.lines import COUNTED, copy_lines, event_lines, headline, setting_key, task_lines, trial_line
 from tonnage.records.reader import Run
 from tonnage.records.verify import verify_files
 from tonnage.records.writer import RunWriter
 
 __all__ = [
+    "COUNTED",
     "RecordError",
     "Run",
     "RunWriter",

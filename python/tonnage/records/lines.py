@@ -16,6 +16,10 @@ _WITHOUT_WRITES = {
 """Phases in which nothing is written that could be made durable."""
 
 
+COUNTED = ("files", "command")
+"""Kinds of workload that are about operations per second, not bytes."""
+
+
 def rate(count: int, elapsed_ns: int | None) -> int | None:
     """Things per second, rounded down; None where no time passed or none was measured."""
     return count * 10**9 // elapsed_ns if elapsed_ns else None
@@ -24,7 +28,7 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
 def headline(line: Mapping[str, Any]) -> tuple[float | None, str]:
     """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``, whole),
     operations per second (``1/s``, not rounded: a long command does few) for names and commands."""
-    if line["setting"].get("kind", "stream") in ("files", "command"):
+    if line["setting"].get("kind", "stream") in COUNTED:
         elapsed_ns = line.get("elapsed_ns")
         return (line["operations"] * 1e9 / elapsed_ns if elapsed_ns else None), "1/s"
     return line["bandwidth_bytes_per_s"], "B/s"

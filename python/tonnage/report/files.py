@@ -54,6 +54,7 @@ def _phases(points: list[Point]) -> list[str]:
 def _rates(points: list[Point]) -> Figure:
     """A row a phase, a mark a number of tasks, with its interval."""
     tried = sorted({point.tasks for point in points})
+    rows, between = _phases(points), min(0.2, 0.7 / len(tried))
     traces: list[dict[str, Any]] = []
     for position, tasks in enumerate(tried):
         here = [point for point in points if point.tasks == tasks]
@@ -61,9 +62,9 @@ def _rates(points: list[Point]) -> Figure:
         traces.append(
             {
                 "x": [point.median for point in here],
-                "y": [words(point.op) for point in here],
+                "y": [rows.index(point.op) + (position - (len(tried) - 1) / 2) * between for point in here],
                 "mode": "markers",
-                "marker": {"color": colour, "size": 10},
+                "marker": {"color": colour, "size": 9},
                 "error_x": {
                     "type": "data",
                     "symmetric": False,
@@ -74,8 +75,8 @@ def _rates(points: list[Point]) -> Figure:
                     "width": 4,
                 },
                 "name": sentences.tasks(tasks),
-                "text": [units.operations(point.median) for point in here],
-                "hovertemplate": f"%{{y}}, {sentences.tasks(tasks)}<br>%{{text}}<extra></extra>",
+                "text": [f"{words(point.op)}: {units.operations(point.median)}" for point in here],
+                "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{text}}<extra></extra>",
             }
         )
     low, high = min(point.low for point in points), max(point.high for point in points)
@@ -94,7 +95,8 @@ def _latencies(points: list[Point]) -> Figure:
     """A row a phase: median, tail and worst of one operation, at the most tasks."""
     tasks = max(point.tasks for point in points)
     here = [point for point in points if point.tasks == tasks and point.latency]
-    rows = [words(point.op) for point in here]
+    phases = _phases(points)
+    rows = [phases.index(point.op) for point in here]
     spans: dict[str, list[Any]] = {"x": [], "y": []}
     for point, row in zip(here, rows, strict=True):
         spans["x"] += [max(1, point.latency["p50_ns"]), max(1, point.latency["max_ns"]), None]
@@ -110,8 +112,8 @@ def _latencies(points: list[Point]) -> Figure:
                 "mode": "markers",
                 "marker": {"color": INK, "size": 10, "symbol": symbol, "line": {"color": INK, "width": 2}},
                 "name": name,
-                "text": [units.duration(point.latency[key]) for point in here],
-                "hovertemplate": f"%{{y}}<br>{name} %{{text}}<extra></extra>",
+                "text": [f"{words(point.op)}: {name} {units.duration(point.latency[key])}" for point in here],
+                "hovertemplate": "%{text}<extra></extra>",
             }
         )
     values = [x for trace in traces for x in trace["x"] if x is not None] or [1]
@@ -130,9 +132,8 @@ def _phase_axis(points: list[Point]) -> dict[str, Any]:
     # From top to bottom, in the order they ran, with room above the first and below the last.
     return {
         "title": "Phase",
-        "type": "category",
-        "categoryorder": "array",
-        "categoryarray": order,
+        "tickvals": list(range(len(order))),
+        "ticktext": order,
         "range": [len(order) - 0.5, -0.5],
     }
 

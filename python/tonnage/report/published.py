@@ -79,7 +79,7 @@ def _ffb(analysis: Analysis) -> list[Comparison]:
 
 def _ffb_limits(analysis: Analysis) -> Comparison:
     """One writer and many on one OST, theirs beside ours; then our writers × devices."""
-    points = _of(analysis, "writers")
+    points = _of(analysis, "writers", ("write",))
     devices = sorted({_devices(point) for point in points})
     single = [point for point in points if _devices(point) == 1]
     one = [point for point in single if point.tasks == 1]
@@ -121,7 +121,9 @@ def _ffb_readers(analysis: Analysis) -> Comparison:
         cells = [str(readers), f"{said} MB/s" if said else NOTHING]
         cells += [units.rate(said * _KIB_THOUSAND), units.share(said / printed[0])] if said else [NOTHING] * 2
         for group in groups:
-            point, alone = ours.get((group, readers)), ours.get((group, 0))
+            # Without readers there is nothing that they could do one way or another: all groups share it.
+            none = next((one for (_, number), one in ours.items() if number == 0), None)
+            point, alone = ours.get((group, readers), none if readers == 0 else None), ours.get((group, 0), none)
             cells.append(units.rate(point.median if point else None))
             cells.append(units.share(point.median / alone.median if point and alone else None))
             cells.append(units.duration(point.latency.get("p99_ns") if point else None))

@@ -46,14 +46,17 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     introduction = "One writer, and readers that follow the growing file: what they cost the writer."
     found = [Exhibit("tail", "Write while others read", introduction, "Setting", tuple(variants))]
     points = [point for point in analysis.points if point.kind == "tail"]
-    close = []
+    close: list[Variant] = []
+    busiest, most = 0, -1
     for point, record in worth_a_look(points, source)[:MOST_TRIALS]:
         figures = follow.figures(record, source)
         label = f"{sentences.subject('tail', point.group)}, {_many(readers(point))} ({record})"
-        close += [Variant(label, figures)] if figures else []
+        if figures:
+            if readers(point) > most:
+                busiest, most = len(close), readers(point)
+            close.append(Variant(label, figures))
     if close:
         words_of = "The repetition nearest the median of each setting, and every one with a stall."
-        busiest = max(range(len(close)), key=lambda at: len(close[at].figures))
         found.append(Exhibit("lag", "How far readers are behind", words_of, "Trial", tuple(close), busiest))
     return found
 

@@ -62,12 +62,13 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
         if not warm:
             continue
         shares = [point.cache_device_share for point in warm if point.cache_device_share is not None]
-        measured = f"{share(min(shares))} to {share(max(shares))}" if shares else "less than 95 %"
+        ends = list(dict.fromkeys((share(min(shares)), share(max(shares))))) if shares else ["less than 95 %"]
         tasks = some([str(point.tasks) for point in warm])
         yield Finding(
             "cache-read",
             subject(op, group),
-            f"{measured} of the bytes came from a device, at {tasks} tasks; the rest came from this host's page cache",
+            f"{' to '.join(ends)} of the bytes came from a device, at {tasks} tasks; the rest came from this host's "
+            "page cache",
             "These are figures of memory, not of the storage: read with direct I/O, drop the cache before each trial, "
             "or use files larger than memory.",
         )

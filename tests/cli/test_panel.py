@@ -1,0 +1,62 @@
+"""What the live panel and the plain lines say of each kind of workload."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tonnage.campaign.observer import Step
+from tonnage.cli.live import recorded_text, step_text
+from tonnage.cli.panel import Panel
+
+
+def step(kind: str, workload: str = "") -> Step:
+    """A phase about to start."""
+    setting: Any = SimpleNamespace(kind=kind, workload=workload, tasks=2)
+    return Step(0, 9, setting, "create", 0, "measure", 0, None)
+
+
+def line(kind: str, workload: str = "", phase: str = "create", operations: int = 5000) -> dict[str, Any]:
+    """A phase that ended after a second."""
+    return {
+        "record": f"0000-{phase}", "phase": phase, "status": "ok", "purpose": "measure", "cache": None,
+        "setting": {"kind": kind, "workload": workload, "tasks": 2}, "operations": operations, "elapsed_ns": 10**9,
+        "bandwidth_bytes_per_s": 7 * 10**6, "latency": {"p50_ns": 10, "p99_ns": 20},
+    }  # fmt: skip
+
+
+def shown(panel: Panel) -> str:
+    """The panel as text."""
+    file = io.StringIO()
+    Console(file=file, width=100).print(panel._draw())
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("kind", "rate"), [("files", "4.00 k/s"), ("stream", "3.00 MB/s"), ("tail", "3.00 MB/s")])
+def test_the_panel_says_what_happens_now_in_the_unit_of_the_workload(kind: str, rate: str) -> None:
+    panel = Panel(io.StringIO())
+    panel.step(step(kind))
+    for tenths in range(1, 6):
+        panel.tick({"elapsed_ns": tenths * 10**8, "operations": 400 * tenths, "bandwidth_bytes_per_s": 3 * 10**6})
+    assert rate in shown(panel)
+
+
+def test_curves_of_several_workloads_are_told_apart_and_the_last_ones_shown() -> None:
+    panel = Panel(io.StringIO())
+    for phase in ("create", "stat", "read", "remove"):
+        panel.recorded(line("files", "names", phase))
+    panel.recorded(line("stream", "bulk", "write"))
+    text = shown(panel)
+    assert "names: create" not in text
+    assert "names: remove: median throughput by tasks" in text
+    assert "5.00 k/s" in text
+    assert "bulk: write" in text and "7.00 MB/s" in text
+
+
+def test_a_line_names_its_workload_where_there_are_several() -> None:
+    assert recorded_text(line("files", "names")).startswith("0000-create  names    2 tasks    5.00 k/s")
+    assert recorded_text(line("files")).startswith("0000-create    2 tasks")
+    assert step_text(step("files", "names")) == "names: create, 2 tasks, repetition 1"
