@@ -77,7 +77,7 @@ impl Crew for CommandCrew {
 impl Worker for Runner {
     fn transfer(&mut self, desk: &mut Desk) {
         // A copy may take as long as it likes: that is no stall.
-        desk.board.set_step(Step::Waiting);
+        desk.board.set_step(Step::Pausing);
         let shared = Arc::clone(&desk.shared);
         let copies = u64::from(self.0.command.copies);
         let begun = monotonic_ns();

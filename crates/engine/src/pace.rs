@@ -24,14 +24,23 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// The pace of task `number`, which begins now.
+    /// The pace of task `number`, which begins now and shares the phase's rate with all others.
     pub fn new(spec: &PhaseSpec, transfer_size: u64, number: u32, clock: Clock) -> Self {
+        Self::among(spec, transfer_size, number, spec.tasks.total, clock)
+    }
+
+    /// The pace of the only task that writes: the whole rate is its own.
+    pub fn alone(spec: &PhaseSpec, transfer_size: u64, clock: Clock) -> Self {
+        Self::among(spec, transfer_size, 0, 1, clock)
+    }
+
+    fn among(spec: &PhaseSpec, transfer_size: u64, number: u32, tasks: u32, clock: Clock) -> Self {
         if spec.pace.waits() {
             // By default the kernel may end a thread's sleeps 50 µs late. Where it does not take this, it will.
             let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
         }
         Self {
-            schedule: spec.pace.schedule(transfer_size, number, spec.tasks.total),
+            schedule: spec.pace.schedule(transfer_size, number, tasks),
             think: clock.ticks_of(spec.pace.think_ns),
             origin: clock.ticks(),
             clock,

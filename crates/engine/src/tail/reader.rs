@@ -131,7 +131,7 @@ impl Reader {
             have = whole;
             if !grew {
                 followed.waits += 1;
-                desk.board.set_step(Step::Waiting);
+                desk.board.set_step(Step::Pausing);
                 self.wait(&shared.stop);
             }
         }

@@ -3,22 +3,15 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
 
 use tonnage_workload::{Arena, Durability, Op, Tail};
 
 use super::FILE;
 use super::port::Port;
 use super::progress::Progress;
-use crate::board::Step;
 use crate::clock::Clock;
+use crate::pace::{Pacer, wait_until};
 use crate::task::{Desk, Worker, describe};
-
-/// What the system may take to wake a task that sleeps.
-const WAKING: Duration = Duration::from_micros(80);
-/// How long a writer that waits stays deaf to a stop.
-const SLICE: Duration = Duration::from_millis(100);
 
 pub struct Writer {
     pub tail: Tail,
@@ -49,16 +42,14 @@ impl Worker for Writer {
         let clock = self.clock;
         let size = self.tail.transfer_size;
         let sync_each = self.tail.durability == Durability::FsyncEach;
-        let pace = shared.spec.pace;
-        let schedule = pace.schedule(size, 0, 1);
+        let pacer = Pacer::alone(&shared.spec, size, clock);
         let mut last = clock.ticks();
-        let opened = last;
         let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
         for number in 0..self.tail.transfers() {
-            if let Some(schedule) = &schedule {
-                // Latency counts from the intended start, also where the write before ended too late for it.
-                last = opened.saturating_add(clock.ticks_of(schedule.due_ns(number)));
-                self.wait_until(desk, last.min(deadline));
+            // Latency counts from the intended start, also where the write before ended too late for it.
+            last = pacer.due(number).unwrap_or(if number == 0 { last } else { pacer.ready(last) });
+            if last > clock.ticks() {
+                wait_until(desk, last.min(deadline));
                 desk.tally.timed_out = last >= deadline;
             }
             if desk.tally.timed_out || shared.stop.load(Ordering::Relaxed) {
@@ -82,10 +73,6 @@ impl Worker for Writer {
                 desk.tally.timed_out = true;
                 return;
             }
-            if pace.think_ns > 0 {
-                self.wait_until(desk, last.saturating_add(clock.ticks_of(pace.think_ns)).min(deadline));
-                last = clock.ticks();
-            }
         }
     }
 
@@ -99,24 +86,6 @@ impl Worker for Writer {
     fn close(&mut self, desk: &mut Desk) {
         let closed = self.port.lane().close();
         finish_step(desk, "close", closed);
-    }
-}
-
-impl Writer {
-    /// Until an instant, or a stop. A writer that waits for its pace has not stalled.
-    fn wait_until(&self, desk: &mut Desk, due: u64) {
-        desk.board.set_step(Step::Waiting);
-        while !desk.shared.stop.load(Ordering::Relaxed) {
-            let left = Duration::from_nanos(self.clock.ns_between(self.clock.ticks(), due));
-            if left.is_zero() {
-                break;
-            } else if left > WAKING {
-                thread::sleep(left.saturating_sub(WAKING).min(SLICE));
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-        desk.board.set_step(Step::Transferring);
     }
 }
 
