@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from .shell import Shell, wait_until
 
@@ -85,3 +89,39 @@ def test_ctrl_c_leaves_no_file_and_a_run_that_can_be_resumed(shell: Shell) -> No
     assert shell.left_behind == []
     (run,) = shell.runs
     assert [(line["phase"], line["status"]) for line in trials(run)] == [("make-tree", "ok"), ("create", "interrupted")]
+
+
+def test_a_killed_run_s_tree_goes_by_clean(shell: Shell) -> None:
+    text = f'target = "{shell.data}"\nseed = 1\n[workload]\nkind = "files"\ntasks = 1\nitems = 1000000\n'
+    process = shell.start("run", shell.write("c.toml", text))
+    wait_until(lambda: any(shell.data.glob(".tonnage-*/tree.00000000/f.0.99")), "a hundred files are made")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    (scratch,) = shell.left_behind
+    (scratch / "tree.00000000" / "mine.txt").write_text("a user's")
+    said = shell("clean", shell.data, "--yes", check=1)
+    assert "mine.txt" in said.out + said.err
+    assert [path.name for path in (scratch / "tree.00000000").iterdir()] == ["mine.txt"]
+    (scratch / "tree.00000000" / "mine.txt").unlink()
+    shell("clean", shell.data, "--yes")
+    assert shell.left_behind == []
+
+
+def test_a_file_system_without_inodes_left_is_one_line_and_a_cleaned_up_trial(shell: Shell) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=500", "tonnage-test", str(shell.data)]
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
+    try:
+        text = f'target = "{shell.data}"\nseed = 1\n[workload]\nkind = "files"\ntasks = 1\n[repeat]\ncount = 2\n'
+        said = shell("run", shell.write("c.toml", text), check=1)
+        lines = [line for line in trials(shell.runs[0]) if line["purpose"] == "measure"]
+        assert [line["status"] for line in lines] == ["failed"] * 8
+        assert [line["operations"] for line in lines if line["phase"] == "create"] == [lines[0]["operations"]] * 2
+        assert "cannot create tree.00000000/f.0." in said.err
+        assert "No space left on device" in said.err
+        assert shell.left_behind == []
+    finally:
+        subprocess.run(["umount", shell.data], check=True)
