@@ -146,8 +146,9 @@ impl File for Panicking {
 #[test]
 fn a_task_that_panics_keeps_no_other_waiting_for_it() {
     let storage = std::sync::Arc::new(Stub(|request| Lane::Sync(Box::new(Panicking(request.file)))));
-    let limit = Limit { time_ns: Some(3_600_000_000_000), wear_out: true, ..Limit::default() };
-    let mut phase = Phase::prepare(storage, PhaseSpec { limit, ..spec(Op::Write, 2) }, None).expect("prepared");
+    let limit = Limit { time_ns: Some(50_000_000), wear_out: true, ..Limit::default() };
+    let endless = streaming(PhaseSpec { limit, ..spec(Op::Write, 2) }, |stream| stream.geometry.block_size = 1 << 50);
+    let mut phase = Phase::prepare(storage, endless, None).expect("prepared");
     phase.go();
     assert!(phase.wait(Duration::from_secs(10)), "the other task waits for ever");
     assert!(matches!(phase.take_result().expect("a result"), Err(EngineError::Panic)));

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use support::{Kind, Rig, disk, geometry, read_all, request, write_all};
 use tonnage_storage::{Buffer, DirectMode, Lane, Request, StorageKind};
 use tonnage_workload::{Access, Op};
@@ -83,6 +85,28 @@ fn a_lane_may_be_prepared_on_another_thread_than_it_runs_on() {
         std::iter::from_fn(|| queue.next_completion()).map(|completion| completion.result).sum::<i32>()
     });
     assert_eq!(moved.join().unwrap(), 4 * 4096);
+}
+
+#[test]
+fn a_wait_with_an_end_ends_though_nothing_completed_and_sooner_when_something_did() {
+    let rig = Rig::new(&uring(), &disk());
+    rig.fill(4096, 1);
+    let Lane::Queued(mut queue) = rig.storage.lane(&request(&geometry(4096, 1, Access::Sequential), Op::Read, 4)).unwrap() else {
+        panic!("a queue")
+    };
+    if !available(&rig) {
+        return;
+    }
+    queue.set_memory(Buffer::new(4096).unwrap()).unwrap();
+    queue.open().unwrap();
+    let began = Instant::now();
+    queue.submit_and_wait_for(1, Duration::from_millis(30)).unwrap();
+    assert!((30..5000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert!(queue.next_completion().is_none());
+    queue.push(Request { slot: 0, op: Op::Read, offset: 0, start: 0, length: 4096 });
+    queue.submit_and_wait_for(1, Duration::from_secs(60)).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(queue.next_completion().map(|completion| completion.result), Some(4096));
 }
 
 #[test]

@@ -141,3 +141,25 @@ fn operations_have_a_rate_of_their_own() {
         assert!(started.elapsed() >= Duration::from_millis(39), "{:?}", started.elapsed());
     }
 }
+
+#[test]
+fn a_throttled_queue_waits_no_longer_than_it_may_and_gives_the_operation_when_it_is_due() {
+    let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
+    let geometry = geometry(512, 2, Access::Sequential);
+    write_all(&*inner, &geometry, 1);
+    let storage = Throttled::new(inner, None, Some(10));
+    let Lane::Queued(mut queue) = storage.lane(&request(&geometry, Op::Read, 2)).unwrap() else { panic!("a queue") };
+    queue.set_memory(Buffer::new(2 * 4096).unwrap()).unwrap();
+    queue.open().unwrap();
+    let began = Instant::now();
+    for slot in 0..2 {
+        queue.push(Request { slot, op: Op::Read, offset: 512 * u64::from(slot), start: 4096 * slot as usize, length: 512 });
+    }
+    // Due after 90 ms (the credit is 10) and after 190 ms.
+    queue.submit_and_wait_for(1, Duration::from_millis(20)).unwrap();
+    let (waited, early) = (began.elapsed(), queue.next_completion());
+    assert!(waited >= Duration::from_millis(20) && (early.is_none() || waited > Duration::from_millis(89)), "{waited:?}");
+    queue.submit_and_wait_for(2, Duration::from_secs(60)).unwrap();
+    assert!((189..30_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert_eq!(queue.next_completion().map(|completion| completion.slot).or(early.map(|first| first.slot)), Some(0));
+}
