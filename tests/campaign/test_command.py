@@ -13,8 +13,11 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
+from tonnage.campaign.session import run_campaign
 from tonnage.errors import RequestError
+from tonnage.records import Run
 
 
 def command(text: str, target: str = "null:") -> Campaign:
@@ -131,3 +134,14 @@ def test_an_interrupt_ends_a_hook_that_runs(tmp_path: Path) -> None:
         line = f"sleep 0.2; kill -TERM {os.getpid()}; echo up > up; sleep 600"
         assert hook(tmp_path, interrupts).run("prepare", ["sh", "-c", line], {}) is None
     assert (tmp_path / "up").exists()
+
+
+def test_on_a_model_nothing_is_run_not_even_a_hook(tmp_path: Path) -> None:
+    hook = f'prepare = ["touch", "{tmp_path}/touched"]\n'
+    text = f'argv = ["no-such-tool"]\ncopies = 4\ntasks = 2\n{hook}[repeat]\ncount = 1\n'
+    campaign = command(text, "sim:knee=2,plateau=1GB/s")
+    out = tmp_path / "run"
+    outcome = run_campaign(campaign, text=None, command_line=[], out=str(out), observer=Observer())
+    assert outcome.exit_code == 0
+    assert len(Run.open(out).copies()) == 4
+    assert not (tmp_path / "touched").exists()

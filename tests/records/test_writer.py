@@ -46,6 +46,22 @@ def test_a_torn_last_line_goes_and_with_it_what_belongs_to_no_trial(tmp_path: Pa
     assert trials.read_bytes().endswith(b"\n")
 
 
+def test_copies_of_a_trial_that_does_not_count_go_with_it(tmp_path: Path, append: Append) -> None:
+    writer = RunWriter.create(tmp_path, {})
+    line = append(writer, 0)
+    assert Run.open(tmp_path).copies() == [], "no command was run"
+    numbers = dict.fromkeys(("task", "start_ns", "end_ns", "cpu_user_ns", "cpu_system_ns"), 1)
+    copies = [{"trial": 1, "record": "0001-command", "copy": copy, **numbers} for copy in range(3)]
+    writer.append_trial({**line, "trial": 1, "record": "0001-command"}, [], [], copies)
+    assert Run.open(tmp_path).copies() == copies
+    trials = tmp_path / "trials.jsonl"
+    os.truncate(trials, trials.stat().st_size - 1)
+    with (tmp_path / "copies.jsonl").open("ab") as file:
+        file.write(b'{"trial": 1, "rec')
+    RunWriter.reopen(tmp_path)
+    assert Run.open(tmp_path).copies() == []
+
+
 def test_reopening_a_whole_run_changes_no_byte(tmp_path: Path, append: Append) -> None:
     writer = RunWriter.create(tmp_path, {"seed": 1})
     append(writer, 0, errors=1)

@@ -172,7 +172,12 @@ class CommandSetting(Setting):
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """Hooks, copies, hooks; a hook that fails fails the trial, or is told of where the trial is over."""
-        hook = Hook(self.place(loop.room.target), self.environment, loop.interrupts)
+        target = loop.room.target
+        record = f"{number:04d}-{PHASE}"
+        if target.scheme == "sim":
+            # On a model no copy is a real one, and neither is what goes around it.
+            return loop.phase(number, trial, self, PHASE, self.phase_spec(target, record, loop.seed, None))
+        hook = Hook(self.place(target), self.environment, loop.interrupts)
         about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_COPIES": str(self.copies)}
         if self.setup:
             reason = loop.once(f"setup {self.workload}", lambda: hook.run("setup", self.setup, {}))
@@ -185,9 +190,8 @@ class CommandSetting(Setting):
             return "interrupted"
         if reason:
             return loop.without(number, trial, PHASE, reason)
-        record = f"{number:04d}-{PHASE}"
         output = loop.writer.output_directory(record) if self.keep_output else None
-        status = loop.phase(number, trial, self, PHASE, self.phase_spec(loop.room.target, record, loop.seed, output))
+        status = loop.phase(number, trial, self, PHASE, self.phase_spec(target, record, loop.seed, output))
         if reason := hook.run("cleanup", self.cleanup, about):
             loop.complain(reason)
         return status
