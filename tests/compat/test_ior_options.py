@@ -134,7 +134,6 @@ def test_a_mistake_in_a_script_is_named_by_its_line(tmp_path: Path) -> None:
         ("-z -z -t 4k", "-z -z: this build draws each transfer once and has no overlapping ones"),
         ("--posix.lustre.stripecount=4", "--posix.lustre.stripecount: this build sets no striping"),
         ("--dummy.delay-xfer=10", "--dummy.delay-xfer: this build's DUMMY takes no time"),
-        ("-O savePerOpDataCSV=x", "savePerOpDataCSV: this build keeps histograms, no log of each operation"),
         ("-O summaryFormat=XML", "Unknown summaryFormat 'XML'"),
         ("-l zebra", 'Unknown packet type "zebra"'),
         ("-M 120%", "percentage must be between 0 and 100"),

@@ -52,8 +52,8 @@ impl StreamCrew {
         files
     }
 
-    fn require_length(&self, storage: &dyn Storage, tasks: TaskRange, files: &[u32]) -> Result<(), StorageError> {
-        let needed = self.stream.geometry.file_bytes(tasks.total);
+    fn require_length(&self, storage: &dyn Storage, spec: &PhaseSpec, files: &[u32]) -> Result<(), StorageError> {
+        let needed = self.reach_bytes(spec);
         for &file in files {
             let actual = storage.length(file)?;
             if actual < needed {
@@ -64,25 +64,33 @@ impl StreamCrew {
     }
 }
 
+impl StreamCrew {
+    /// Bytes that a file must hold for what is read of it.
+    fn reach_bytes(&self, spec: &PhaseSpec) -> u64 {
+        self.stream.geometry.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
+    }
+}
+
 impl Crew for StreamCrew {
     fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
         let files = self.files(spec.tasks);
         if !self.stream.reads() {
             return storage.prepare_write(&files).map(|()| None);
         }
-        self.require_length(storage, spec.tasks, &files)?;
+        self.require_length(storage, spec, &files)?;
         storage.settle(&files, self.stream.cache).map(Some)
     }
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let stream = self.stream.clone();
+        let whole = stream.geometry.file_bytes(shared.spec.tasks.total);
         let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
         let file = stream.file(task, shared.spec.tasks.total);
         let mut lane = shared.storage.lane(&OpenRequest {
             file,
             // A mix opens as a write does, for both; its files are there.
             op: if stream.writes() { Op::Write } else { Op::Read },
-            file_bytes: stream.geometry.file_bytes(shared.spec.tasks.total),
+            file_bytes: if stream.writes() { whole } else { self.reach_bytes(&shared.spec) },
             transfer_size,
             queue_depth: depth,
             preallocate: stream.preallocate,

@@ -50,6 +50,9 @@ const fn one() -> u64 {
     1
 }
 
+/// Transfers whose offsets are looked at, to tell how far a phase reaches, at most.
+const LONGEST_WALK: u64 = 1 << 22;
+
 impl Geometry {
     /// The file that `task` of `tasks` works on.
     #[must_use]
@@ -77,6 +80,26 @@ impl Geometry {
             Layout::Shared => tasks as u64,
         };
         self.segments * self.block_size * blocks
+    }
+
+    /// Bytes that a file must hold for each of `tasks` tasks to visit its first `operations` transfers (`None`: all).
+    #[must_use]
+    pub fn reach_bytes(&self, tasks: u32, seed: u64, operations: Option<u64>) -> u64 {
+        let whole = self.file_bytes(tasks);
+        let Some(count) = operations.filter(|&count| count > 0 && count < self.operations()) else { return whole };
+        let one = if self.access == Access::Sequential { 1 } else { count };
+        // An order that jumps has to be followed; one this long gets as far as the end.
+        if u64::from(tasks).saturating_mul(one) > LONGEST_WALK {
+            return whole;
+        }
+        let furthest = (0..tasks).map(|task| {
+            let mut offsets = self.offsets(task, tasks, seed);
+            if self.access == Access::Sequential {
+                offsets.position = count - 1;
+            }
+            (0..one).map(|_| offsets.next_offset()).max().unwrap_or(0) + self.transfer_size
+        });
+        furthest.max().unwrap_or(whole)
     }
 
     /// Operations of one pass of one task.
@@ -218,6 +241,25 @@ mod tests {
                         assert_eq!(offsets.passes(), 1);
                     }
                     assert_eq!(seen.len() as u64, u64::from(tasks) * geometry.operations());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_must_hold_what_the_first_operations_visit_and_no_more() {
+        for layout in [Layout::FilePerTask, Layout::Shared] {
+            for access in [Access::Sequential, Access::Strided, Access::Random] {
+                let geometry = geometry(layout, access, 3);
+                for count in [1, 2, geometry.operations() / 2, geometry.operations() - 1] {
+                    let visited = (0..5).flat_map(|task| {
+                        let mut offsets = geometry.offsets(task, 5, 7);
+                        (0..count).map(|_| offsets.next_offset() + geometry.transfer_size).collect::<Vec<_>>()
+                    });
+                    assert_eq!(Some(geometry.reach_bytes(5, 7, Some(count))), visited.max(), "{geometry:?}, {count}");
+                }
+                for all in [None, Some(geometry.operations()), Some(u64::MAX)] {
+                    assert_eq!(geometry.reach_bytes(5, 7, all), geometry.file_bytes(5));
                 }
             }
         }

@@ -61,6 +61,8 @@ class Room:
         self._lay_out_tasks = lay_out_tasks
         self._open: dict[_Key, Ensemble] = {}
         self._laid_out: dict[_Key, _LaidOut] = {}
+        self.written_operations: int | None = None
+        """Of each task, in the last write of files that the user named; None before one."""
 
     @property
     def target(self) -> Target:
@@ -96,8 +98,10 @@ class Room:
         """The run ends: named files go, or stay as the target says. Notes (code, sentence) on them."""
         return list(dict.fromkeys(note for ensemble in self._open.values() for note in ensemble.finish()))
 
-    def wrote(self, setting: StreamSetting) -> None:
-        """A write phase of one full pass ended well: its files can be read."""
+    def wrote(self, setting: StreamSetting, operations: int | None = None) -> None:
+        """A write phase ended well: its files can be read. Each task did at least so many operations: those of a full
+        pass, unless the files are the user's."""
+        self.written_operations = operations if self._target.names else None
         known = _LaidOut(_payload(setting), setting.files, setting.file_bytes)
         self._laid_out = {_key(setting, self._target): known}
 

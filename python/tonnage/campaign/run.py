@@ -43,6 +43,8 @@ class Loop:
     spent_before_ns: int = 0
     pause_ns: int = 0
     """Wait before each trial."""
+    last_tasks: list[dict[str, Any]] = field(default_factory=list)
+    """The task lines of the phase that ended last."""
     _began_ns: int = 0
     _noted: set[str] = field(default_factory=set)
     """Codes of fallbacks that the user was told of."""
@@ -69,6 +71,8 @@ class Loop:
             if trial is None:
                 return "complete"
             self._pause()
+            if self.interrupts:
+                break
             status = self.trial(number, trial)
             if status == "failed" and self.on_error == "stop":
                 return "failed"
@@ -190,9 +194,8 @@ class Loop:
         return self._record(line, result, ensemble.host)
 
     def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, host: str) -> str:
-        self.writer.append_trial(
-            line, task_lines(line, result, host), event_lines(line, result), copy_lines(line, result)
-        )
+        self.last_tasks = task_lines(line, result, host)
+        self.writer.append_trial(line, self.last_tasks, event_lines(line, result), copy_lines(line, result))
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

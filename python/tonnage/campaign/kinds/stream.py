@@ -250,11 +250,12 @@ class StreamSetting(Setting):
             loop.room.clear()
         elif (missing := loop.lay_out(number, trial, self)) is not None:
             return missing
-        status = loop.phase(number, trial, self, self.op, phase_spec(self, f"{number:04d}-{self.op}", loop.seed))
+        doing = self if self.op == "write" else self._within(loop)
+        status = loop.phase(number, trial, self, self.op, phase_spec(doing, f"{number:04d}-{self.op}", loop.seed))
         if self.op != "write":
             return status
-        if status == "ok" and loop.lines[-1]["stop_reason"] == "size":
-            loop.room.wrote(self)
+        if status == "ok" and (loop.lines[-1]["stop_reason"] == "size" or loop.room.target.names):
+            loop.room.wrote(self, min(task["operations"] for task in loop.last_tasks))
             if self.check_written:
                 return self._check(loop, number, trial)
         elif status == "failed":
@@ -262,8 +263,19 @@ class StreamSetting(Setting):
             loop.room.clear()
         return status
 
+    def _within(self, loop: Loop) -> StreamSetting:
+        """Reads of the user's files end where the write before them was cut short: what each task has written."""
+        written = loop.room.written_operations
+        if written is None or written >= self.segments * (self.block_size // self.transfer_size):
+            return self
+        return replace(self, operations=max(min(written, self.operations or written), 1))
+
     def _check(self, loop: Loop, number: int, trial: Trial) -> str:
-        reading = replace(self, op="read", verify=True, access="sequential", cache="keep", time_limit_ns=None)
+        part = self._within(loop)
+        # The order of the write, where not all of it was done.
+        access = "sequential" if part is self else self.access
+        reading = replace(part, op="read", verify=True, access=access, cache="keep", time_limit_ns=None)
+        reading = replace(reading, wear_out=False, min_time_ns=None)
         spec = phase_spec(reading, f"{number:04d}-check", loop.seed)
         return loop.phase(number, trial, self, "check", spec, purpose="check")
 
@@ -289,7 +301,7 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
                 "layout": "shared" if setting.layout == "shared" else "file-per-task",
                 "access": setting.access,
             },
-            **_source(setting),
+            **_source(setting, seed),
             **({"preallocate": True} if setting.preallocate else {}),
             "queue_depth": setting.queue_depth,
             "durability": "none" if setting.op == "read" else setting.sync,
@@ -316,10 +328,10 @@ def _pace(setting: StreamSetting) -> dict[str, Any]:
     return {"pace": given} if given else {}
 
 
-def _source(setting: StreamSetting) -> dict[str, Any]:
+def _source(setting: StreamSetting, seed: int) -> dict[str, Any]:
     if setting.source == "shift":
-        return {"source": {"shift": {"tasks": setting.shift}}}
-    return {"source": "random"} if setting.source == "random" else {}
+        return {"source": {"kind": "shift", "tasks": setting.shift}}
+    return {"source": {"kind": "random", "seed": seed}} if setting.source == "random" else {}
 
 
 def _hog_bytes(hog: int | float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
+from tonnage.compat.ior.details import operations_kept
 from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
@@ -28,6 +29,8 @@ def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> C
         "workload": _workloads(test),
         **_place(test, repetition),
     }
+    if test.save_per_op_data_csv:
+        data["keep_operations"] = operations_kept(test)
     if test.inter_test_delay:
         data["pause_ns"] = round(test.inter_test_delay * 1e9)
     if test.max_time_duration:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.compat.ior.numbers import MEBIBYTE, mean
 from tonnage.compat.ior.results import Row, TestResult
+from tonnage.compat.shared import Finding
+from tonnage.records import Run
 from tonnage.records.latency import summarise
 from tonnage.records.lines import COLD_SHARE
 
@@ -13,46 +15,53 @@ _TELLS = 0.001
 """Share by which a mean of rates may be off before it is told."""
 
 
-def findings(result: TestResult) -> list[str]:
+def findings(result: TestResult) -> list[Finding]:
     """Of a test that was run."""
     found = [*_missing(result)]
     for access in ("write", "read"):
         if rows := result.of(access):
-            found += [*_mean_rate(access, rows), *_latency(access, rows), *_durability(access, rows),
+            found += [*_mean_rate(access, rows), *_latency(result, access, rows), *_durability(access, rows),
                       *_holes(access, rows)]  # fmt: skip
             if result.test.api != "DUMMY":
                 found += _memory(access, rows)
     return found
 
 
-def _missing(result: TestResult) -> Iterator[str]:
+def _missing(result: TestResult) -> Iterator[Finding]:
     test = result.test
     for access, asked in (("write", test.write_file), ("read", test.read_file or test.check_read)):
         done = len(result.of(access))
         if asked and done < test.repetitions:
-            yield f"{access}: {done} of {test.repetitions} repetitions were measured; the summary is of those"
+            text = f"{access}: {done} of {test.repetitions} repetitions were measured; the summary is of those"
+            yield Finding("missing-repetitions", text)
 
 
-def _mean_rate(access: str, rows: Sequence[Row]) -> Iterator[str]:
+def _mean_rate(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     rate = mean([row.bandwidth for row in rows]) / MEBIBYTE
     true = sum(row.bytes for row in rows) / sum(row.total for row in rows) / MEBIBYTE
     if abs(rate / true - 1) >= _TELLS:
-        yield (
+        yield Finding(
+            "mean-of-rates",
             f"{access}: Mean(MiB) {rate:.2f} is a mean of rates; all bytes by all time are {true:.2f} MiB/s "
-            f"({rate / true - 1:+.1%})"
+            f"({rate / true - 1:+.1%})",
         )
 
 
-def _latency(access: str, rows: Sequence[Row]) -> Iterator[str]:
+def _latency(result: TestResult, access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     """The measured latency of one operation, over all tasks and repetitions."""
     counts: dict[int, int] = {}
     for row in rows:
-        for value, count in row.histogram:
+        for value, count in _histogram(result, row):
             counts[value] = counts.get(value, 0) + count
     if counts:
         latency = summarise(sorted(counts.items()))
         shown = ", ".join(f"{name} {_duration(latency[f'{name}_ns'])}" for name in ("p50", "p99", "max"))
-        yield f"{access}: Latency(s) is the lowest mean of a task; the latencies measured are {shown}"
+        text = f"{access}: Latency(s) is the lowest mean of a task; the latencies measured are {shown}"
+        yield Finding("lowest-mean-latency", text)
+
+
+def _histogram(result: TestResult, row: Row) -> list[tuple[int, int]]:
+    return Run.open(result.run_of(row)).histogram(row.line["record"]) or []
 
 
 def _duration(time_ns: int) -> str:
@@ -62,22 +71,25 @@ def _duration(time_ns: int) -> str:
     return f"{time_ns} ns"
 
 
-def _durability(access: str, rows: Sequence[Row]) -> Iterator[str]:
+def _durability(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     if access == "write" and rows[0].line["durability"] == "none" and not rows[0].line["direct"]:
-        yield "write: without -e the rate is that into memory; the data may not be on a device yet"
+        text = "write: without -e the rate is that into memory; the data may not be on a device yet"
+        yield Finding("not-durable", text)
 
 
-def _memory(access: str, rows: Sequence[Row]) -> Iterator[str]:
+def _memory(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     shares = [row.line["cache"]["device_share"] for row in rows if row.line["cache"]]
     known = [share for share in shares if share is not None]
     if known and min(known) < COLD_SHARE:
-        yield (
-            f"{access}: {1 - min(known):.0%} of the bytes came from memory, not from a device; "
-            "read what another node wrote, or files larger than the memory"
+        yield Finding(
+            "cache-read",
+            f"{access}: {min(known):.0%} of the bytes came from a device, the rest from the page cache; "
+            "read what another node wrote, or files larger than the memory",
         )
 
 
-def _holes(access: str, rows: Sequence[Row]) -> Iterator[str]:
+def _holes(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     holes = max(((row.line["cache"] or {}).get("hole_bytes") or 0 for row in rows), default=0)
     if holes:
-        yield f"{access}: {holes} bytes of the files are holes, which read as zeros at the speed of memory"
+        text = f"{access}: {holes} bytes of the files are holes, which read as zeros at the speed of memory"
+        yield Finding("holes", text)

@@ -99,10 +99,10 @@ class JsonPrinter:
             "tonnage": [
                 {
                     "TestID": result.identifier,
-                    "run": str(result.path) if result.path else None,
+                    "runs": [str(path) for path in result.paths],
                     "failed": result.failures,
                     "warnings": result.warnings,
-                    "findings": result.findings,
+                    "findings": [{"code": finding.code, "text": finding.text} for finding in result.findings],
                 }
                 for result in results
             ],

@@ -15,7 +15,6 @@ from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
 from tonnage.compat.shared import Voice
-from tonnage.records import Run
 from tonnage.records.writer import TASKS
 
 
@@ -50,9 +49,9 @@ class Rows(Observer):
 
     def started(self, path: Path, target: str, name: str) -> None:  # noqa: ARG002 - the door's
         """The run directory exists: from here on the test has an output."""
-        self._result.path = path
+        self._result.paths.append(path)
         self._tasks = _Tail(path / TASKS)
-        self._voice.tell(f"tonnage: records in {path}")
+        self._voice.tell(f"ior: records in {path}")
         if self._begins:
             self._printer.begin(self._result.test.verbose)
         if self._first == 0:
@@ -81,8 +80,10 @@ class Rows(Observer):
         if damaged:
             self._warn(f"Incorrect data on {access} ({damaged} errors found).")
             self._printer.remark(f"\nUsed Time Stamp {self._seed} ({self._seed:#x}) for Data Signature")
-        row = row_of(line, tasks, test.transfer_size, self._first + line["repetition"], self._histogram(line))
-        if row is None or line["purpose"] != "measure" or line["setting"]["workload"] == "check":
+        if line["purpose"] != "measure" or line["setting"]["workload"] == "check":
+            return
+        row = row_of(line, tasks, test.transfer_size, self._first + line["repetition"])
+        if row is None:
             return
         self._walls(row)
         self._sizes(row)
@@ -96,11 +97,7 @@ class Rows(Observer):
 
     def note(self, text: str) -> None:
         """A fallback was taken."""
-        self._voice.tell(f"tonnage: {text}")
-
-    def _histogram(self, line: Mapping[str, Any]) -> list[tuple[int, int]]:
-        path = self._result.path
-        return (Run.open(path).histogram(line["record"]) or []) if path else []
+        self._voice.tell(f"ior: {text}")
 
     def _failure(self, line: Mapping[str, Any]) -> str:
         """One line: what failed, and the first places."""
@@ -117,7 +114,7 @@ class Rows(Observer):
         self._result.warnings.append(text)
         self._printer.warning(text)
         if not self._printer.live:
-            self._voice.tell(f"tonnage: {text}")
+            self._voice.tell(f"ior: {text}")
 
     def _walls(self, row: Row) -> None:
         test, gib = self._result.test, 1 << 30

@@ -178,10 +178,9 @@ class Parameters:
         help="[default,JSON,CSV] -- use the format for outputting the summary")
     save_rank_details_csv: str = _option("", "text", "the same", directive="saveRankPerformanceDetailsCSV",
         help="<FILE> -- store the performance of each rank into the named CSV file.")
-    save_per_op_data_csv: str = _option("", "text", "refused: a record holds histograms, not each operation",
+    save_per_op_data_csv: str = _option("", "text", "the first 2^20 transfers of each task; `keep_operations`",
         directive="savePerOpDataCSV",
-        help="<FILE> -- store the performance of each rank into an individual file prefixed with this option.",
-        refused="this build keeps histograms, no log of each operation: see latency/ in the run directory")
+        help="<FILE> -- store the performance of each rank into an individual file prefixed with this option.")
     dry_run: int = _option(0, "flag", "checks everything, prints the header, does nothing",
         help="do not perform any I/Os just run evtl. inputs print dummy output", long="dryRun")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.options import Parameters
+from tonnage.compat.shared import Finding
 
 Line = Mapping[str, Any]
 
@@ -56,8 +57,6 @@ class Row:
     """What a task had moved by then, on average."""
     tasks: tuple[Line, ...]
     line: Line
-    histogram: Sequence[tuple[int, int]]
-    """Latencies of all tasks: (highest equivalent value in ns, count)."""
 
     @property
     def times(self) -> list[Times]:
@@ -65,13 +64,7 @@ class Row:
         return [Times.of(task) for task in self.tasks]
 
 
-def row_of(
-    line: Line,
-    tasks: Sequence[Line],
-    transfer_size: int,
-    repetition: int,
-    histogram: Sequence[tuple[int, int]] = (),
-) -> Row | None:
+def row_of(line: Line, tasks: Sequence[Line], transfer_size: int, repetition: int) -> Row | None:
     """The row of a recorded phase; None where it moved nothing or was not measured to its end."""
     tasks = [task for task in tasks if task["operations"]]
     if not tasks or line["errors"] or line["status"] == "interrupted":
@@ -100,7 +93,6 @@ def row_of(
         stonewall_bytes=sum(walled) // len(walled) if walled else 0,
         tasks=tuple(tasks),
         line=line,
-        histogram=histogram,
     )
 
 
@@ -142,12 +134,16 @@ class TestResult:
 
     test: Parameters
     identifier: int
-    path: Path | None = None
-    """Its run directory."""
+    paths: list[Path] = field(default_factory=list)
+    """Its run directories: one, or with ``-m`` one for each repetition."""
     rows: list[Row] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    findings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def run_of(self, row: Row) -> Path:
+        """The run directory that holds a row's record."""
+        return self.paths[row.repetition if len(self.paths) > 1 else 0]
 
     def of(self, access: str) -> list[Row]:
         """The rows of ``write`` or ``read``."""
