@@ -111,6 +111,7 @@ impl TailCrew {
 
 impl Crew for TailCrew {
     fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        storage.prepare_write(&[FILE])?;
         if spec.tasks.total == 1 {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use support::{disk, geometry, read_all, request, write_all};
 use tempfile::TempDir;
 use tonnage_storage::{Existing, Lane, Storage, StorageError, StorageKind, TargetSpec, open};
-use tonnage_workload::{Access, Geometry, Op};
+use tonnage_workload::{Access, CachePolicy, Geometry, Op};
 
 const PRECIOUS: &[u8] = b"the user's own results";
 
@@ -153,7 +153,14 @@ fn a_kept_file_is_replaced_overwritten_or_refused_as_asked() {
     let held = File::open(&name).unwrap();
     kept(&name, "new");
     assert_ne!(inode(&name), held.metadata().unwrap().ino(), "made anew");
-    let reading = storage("newer", Existing::Ours, &name);
+    // A mix reads and writes what is there: its phase makes way for nothing.
+    let mixing = storage("newer", Existing::Ours, &name);
+    let before = inode(&name);
+    mixing.settle(&[0], CachePolicy::Keep).unwrap();
+    write_all(&*mixing, &four_kib(), 1);
+    assert_eq!(inode(&name), before, "in place");
+
+    let reading = storage("newest", Existing::Ours, &name);
     read_all(&*reading, &four_kib(), 1);
     reading.finish().unwrap();
     assert!(!name.exists(), "as IOR removes what it only read, without -k");
