@@ -72,6 +72,14 @@ class Budget(Section):
     )
 
 
+class Place(Section):
+    """A scratch directory under a name, in which a later run can go on."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
+    fresh: bool = Field(True, description="make it; else work in the one that an earlier run left")
+    keep: bool = Field(False, description="leave it and what is in it to a later run")
+
+
 class Search(Section):
     """An adaptive search for the load line instead of a fixed sweep over ``tasks``."""
 
@@ -139,6 +147,9 @@ class Campaign(Section):
         None, description="keep so many operations of each task one by one, with their end and latency"
     )
     pause_ns: Time | None = time_field("pause", None, "wait before each trial, outside every clock")
+    place: Place | None = Field(
+        None, description="a scratch directory under a name, instead of one that ends with the run"
+    )
     published: str | None = Field(None, description="published figures that the report shows beside these")
     workloads: Annotated[tuple[AnyWorkload, ...], BeforeValidator(_as_list), Field(min_length=1), ScalarOrList()] = (
         Field(

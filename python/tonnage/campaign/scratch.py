@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage import _native
-from tonnage.campaign.model import Campaign
+from tonnage.campaign.model import Campaign, Place
 from tonnage.campaign.room import needs_scratch
 from tonnage.campaign.target import Target
-from tonnage.errors import RequestError
+from tonnage.errors import MeasurementError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,16 @@ class RunScratch:
         self.directories: tuple[Path, ...] = ()
         self.run_id = run_id
         self._made: list[_native.Scratch] = []
+        self._place = campaign.place
         if not needs_scratch(target, tuple(setting.storage for setting in campaign.settings())):
             return
         for parent in target.paths:
             _remove_own_leftover(parent, run_id)
         try:
             for parent in target.paths:
-                self._made.append(_make(parent, run_id))
+                self._made.append(_make(parent, run_id, self._place))
         except BaseException:
-            self.remove()
+            self.leave(well=False)
             raise
         self.directories = tuple(Path(scratch.path) for scratch in self._made)
 
@@ -59,15 +60,20 @@ class RunScratch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.remove()
+        self.leave(well=False)
 
-    def remove(self) -> None:
-        """Removes them, once: all that can be, whatever stands in the way of one."""
+    def leave(self, *, well: bool) -> None:
+        """Removes them, once: all that can be, whatever stands in the way of one. Leaves them to later runs where the
+        campaign says so and the run went ``well``; those of an earlier run stay after one that did not."""
         made, self._made = self._made, []
+        kept = self._place is not None and (self._place.keep if well else not self._place.fresh)
         failed: Exception | None = None
         for scratch in made:
             try:
-                scratch.remove()
+                if kept:
+                    scratch.keep()
+                else:
+                    scratch.remove()
             except (OSError, ValueError) as error:
                 failed = failed or error
         if failed is not None:
@@ -85,11 +91,24 @@ def _remove_own_leftover(parent: Path, run_id: str) -> None:
             remove_leftover(left)
 
 
-def _make(parent: Path, run_id: str) -> _native.Scratch:
+def _make(parent: Path, run_id: str, place: Place | None) -> _native.Scratch:
     try:
-        return _native.Scratch.create(str(parent), run_id)
+        if place is None:
+            return _native.Scratch.create(str(parent), run_id)
+        if place.fresh:
+            return _native.Scratch.create_named(str(parent), place.name, run_id)
+        return _native.Scratch.reopen_named(str(parent), place.name)
     except OSError as error:
+        path = parent / place.name if place else parent
+        if place and isinstance(error, FileExistsError):
+            raise RequestError(
+                f"{path} is there already; hint: remove what an earlier run left there, or move it away"
+            ) from None
+        if place and not place.fresh and isinstance(error, FileNotFoundError):
+            raise MeasurementError(f"there is no {path}; hint: create what is to be measured first") from None
         raise RequestError(
             f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; "
             "hint: give a directory in which you may create files"
         ) from None
+    except ValueError as error:
+        raise RequestError(f"{error}; hint: move it away, or give another directory") from None

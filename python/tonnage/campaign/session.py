@@ -142,7 +142,7 @@ def _carry_out(
         state = loop.run()
     finally:
         _finish_files(room, writer, observer)
-        scratch.remove()
+        scratch.leave(well=state == "complete" and not failures(lines))
         writer.update_manifest(state=state, load_after=load())
         observer.ended()
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))

@@ -256,6 +256,16 @@ SOB = Command(
     verbatim=True,
 )
 
+MDTEST = Command(
+    "mdtest",
+    "mdtest's command lines, measured here",
+    "Takes the options of mdtest 4.1 and prints its tables: rates of making, looking at, reading, renaming and "
+    "removing files and directories, by tasks that --tasks starts in one process. docs/mdtest.md has the options.",
+    (),
+    (("tonnage mdtest --tasks 4 -n 1000 -F -d /scratch/me", "1000 files of each of four tasks"),),
+    verbatim=True,
+)
+
 COMPAT = Command(
     "compat",
     "put executables named after the originals into a directory",
@@ -283,7 +293,7 @@ IOR = Command(
     verbatim=True,
 )
 
-COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, IOR, SOB, COMPAT)
+COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, IOR, MDTEST, SOB, COMPAT)
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),

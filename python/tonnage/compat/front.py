@@ -24,7 +24,7 @@ class Option:
     default: Any = None
     parse: Callable[[str], Any] = str
     refused: str = ""
-    """Why it cannot be done here; whoever gives it is told, and nothing runs."""
+    """Why it cannot be done here: whoever gives it any value but 0 or its default is told, and nothing runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,6 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
     words = iter(arguments)
     for word in words:
         for option, text in _of_word(front, known, word):
-            if option.refused:
-                raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
             name = option.names[0]
             if not option.value:
                 found[name] = found[name] + 1 if text is None else _flag(front, option, text)
@@ -66,6 +64,9 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
             if text is None:
                 raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
             found[name] = _value(front, option, text)
+    for option in front.options:
+        if option.refused and found[option.names[0]] not in (option.default, 0, None):
+            raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
     return found
 
 

@@ -61,7 +61,7 @@ def measure(
 
     The run directory is below ``./tonnage-runs``, or what the environment's TONNAGE_OUT says.
     """
-    built = build_campaign({"name": name, "order": "given", "repeat": {"count": 1}, **campaign}, name)
+    built = build_campaign({"name": name, "order": "given", "repeat": {"count": 1}, **campaign}, name, stored=True)
     out = os.environ.get("TONNAGE_OUT") or None
     outcome = run_campaign(built, text=None, command_line=["tonnage", name, *arguments], out=out, observer=observer)
     run = Run.open(outcome.path)

@@ -37,8 +37,10 @@ _OF_DIRECTORIES = {
 }
 _STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "remove": 3}
 """How many shifts further a phase works than the one that created, as in mdtest: no task meets its own cache."""
-_WHOLE = {"make-tree", "remove-tree", "remove", "remove-directory", "rename", "rename-directory"}
-"""Phases that a time limit does not cut: what they left would be neither here nor there."""
+_LIMITED = {
+    "create", "make-directory", "write", "stat", "stat-directory", "read", "read-directory", "open-write-close",
+}  # fmt: skip
+"""Phases that a time limit may cut; what others left would be neither here nor there."""
 _MAKING = {"create", "make-directory"}
 _WRITING = {"create", "write", "open-write-close"}
 _NAME_BYTES = 1024
@@ -302,7 +304,8 @@ def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dic
         "record": record,
         "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
         "limit": {
-            "time_ns": None if phase in _WHOLE else setting.time_limit_ns,
+            # What wears out has an end of its own: the others then do all that was made, however long it takes.
+            "time_ns": setting.time_limit_ns if phase in (_MAKING if setting.wear_out else _LIMITED) else None,
             "wear_out": setting.wear_out and phase in _MAKING,
         },
         "seed": seed,

@@ -1,0 +1,1 @@
+"""``mdtest``: rates of making, looking at and removing files and directories."""

@@ -1,0 +1,140 @@
+"""From mdtest's command line to a campaign, and from its records to mdtest's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tonnage.campaign.observer import Observer
+from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.mdtest import text
+from tonnage.compat.mdtest.options import MDTEST
+from tonnage.compat.mdtest.request import TREE, Request, campaign_of, understand
+from tonnage.compat.mdtest.results import TESTS, Results, results
+from tonnage.compat.mdtest.results import TREE as TREE_PHASES
+from tonnage.compat.shared import Finding, Voice, conclude, measure, refuse_ranks
+from tonnage.errors import RequestError
+
+_MEAN_DIFFERS = 0.05
+"""Share by which a mean of rates may be off before it is told."""
+
+
+def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
+    """Exit code."""
+    try:
+        asked = parse_arguments(MDTEST, words)
+    except HelpAsked:
+        voice.say(help_text(MDTEST))
+        return 0
+    refuse_ranks("mdtest")
+    request = understand(asked, tuple(words))
+    made = None if request.create else read_status(request.status_file)
+    campaign = campaign_of(request, made)
+    ours = _make_directory(request)
+    try:
+        return _measure(request, campaign, made, observer, voice)
+    finally:
+        if ours:
+            # What is in it stays, and so does the directory then.
+            with suppress(OSError):
+                ours.rmdir()
+
+
+def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, observer: Observer, voice: Voice) -> int:
+    for line in text.head(request):
+        voice.say(line)
+    place = {"name": TREE, "fresh": request.create, "keep": not request.remove}
+    campaign = campaign if request.dummy else {**campaign, "place": place}
+    outcome, lines, tasks = measure("mdtest", campaign, request.words, observer)
+    items = request.items if made is None else made
+    found = results(lines, tasks, request.sweep, request.iterations)
+    for part in found:
+        voice.say(text.count(request, part.tasks, items))
+        for stopped in stonewalls(part):
+            voice.say(text.stonewall(stopped))
+        for line in text.tables(request, part):
+            voice.say(line)
+    if damage := text.damage(lines):
+        voice.say(damage)
+    voice.say(f"-- finished at {text.now()} --\n")
+    write_files(request, found, items)
+    return conclude("mdtest", outcome, findings(request, found), voice)
+
+
+def _make_directory(request: Request) -> Path | None:
+    """Makes the directory of ``-d`` where it is not there, as mdtest does; the directory, if it was made."""
+    path = Path(request.directory)
+    if request.dummy or path.exists() or not request.create:
+        return None
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise RequestError(
+            f"mdtest -d: cannot make {path}: {error.strerror}; hint: give a directory in which you may create files"
+        ) from None
+    return path
+
+
+def read_status(path: str | None) -> int | None:
+    """Files of each task that an earlier run created, from its status file; None where there is no file named."""
+    if path is None:
+        return None
+    try:
+        words = Path(path).read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        words = []
+    if len(words) != 1 or not words[0].isdigit() or int(words[0]) < 1:
+        raise RequestError(
+            f"mdtest -x: {path} does not hold a number of files; hint: make it with -C -W SECONDS -x {path}"
+        )
+    return int(words[0])
+
+
+def write_files(request: Request, found: Sequence[Results], items: int) -> None:
+    """The status file of ``-x`` and the table of ``--saveRankPerformanceDetails``."""
+    created = [test for part in found for (phase, _), test in part.tests.items() if phase == "create"]
+    try:
+        if request.status_file and created:
+            most = max(task.operations for task in created[-1].tasks)
+            Path(request.status_file).write_text(f"{most}\n", encoding="ascii")
+        if request.task_file:
+            lines = [text.task_header(), *(line for part in found for line in text.task_lines(part, items))]
+            Path(request.task_file).write_text("\n".join(lines) + "\n", encoding="ascii")
+    except OSError as error:
+        raise RequestError(f"cannot write {error.filename}: {error.strerror}; hint: give another file") from None
+
+
+def stonewalls(found: Results) -> Iterator[list[int]]:
+    """Files of each task when the time was up, for each creation that it ended."""
+    for (phase, _), test in found.tests.items():
+        if phase == "create" and test.line["stop_reason"] == "time":
+            yield [task.operations for task in test.tasks]
+
+
+def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:
+    """What mdtest's tables do not tell."""
+    for part in found:
+        for phase, name in TESTS.items():
+            tests = [test for (of, _), test in part.tests.items() if of == phase]
+            seconds = sum(test.seconds for test in tests)
+            if not seconds:
+                continue
+            counted = sum(test.tasks[0].operations if phase in TREE_PHASES else test.operations for test in tests)
+            mean, true = sum(part.rates(phase)) / part.iterations, counted / seconds
+            if len(tests) > 1 and abs(mean / true - 1) > _MEAN_DIFFERS:
+                yield Finding(
+                    "mean-of-rates",
+                    f"{name}: the Mean {mean:.3f} is of rates; all operations by all time are {true:.3f} ops/sec",
+                )
+        if request.unique and part.tasks > 1 and (trees := part.tests.get(("make-tree", 0))):
+            rate = trees.operations / trees.seconds
+            yield Finding(
+                "one-tree-counted",
+                f"Tree creation counts the tree of one task; all {part.tasks} trees were made at {rate:.3f} ops/sec",
+            )
+    if request.times:
+        yield Finding(
+            "time-of-the-phase", "the times are the seconds of each whole phase, not ms/op as the heading says"
+        )

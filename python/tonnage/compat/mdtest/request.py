@@ -1,0 +1,221 @@
+"""What a command line of mdtest asks for: contradictions refused, defaults filled in, and the campaign of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.errors import RequestError
+
+TREE = "test-dir.0-0"
+"""The directory in that of ``-d`` in which everything is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One command line, understood. Sizes in bytes."""
+
+    words: tuple[str, ...]
+    directory: str
+    dummy: bool
+    tasks: int
+    sweep: tuple[int, ...]
+    """Numbers of tasks with which everything is done, one after the other."""
+    iterations: int
+    create: bool
+    stat: bool
+    read: bool
+    rename: bool
+    remove: bool
+    directories: bool
+    files: bool
+    depth: int
+    branch: int
+    items: int
+    """Items of each task in its tree; the number that one directory of the tree holds is ``items_per_directory``."""
+    items_per_directory: int
+    leaves_only: bool
+    unique: bool
+    shift: int
+    random: bool
+    seed: int | None
+    write_bytes: int
+    read_bytes: int
+    fsync: bool
+    verify: bool
+    pause_s: int
+    limit_s: int
+    status_file: str | None
+    rates: bool
+    times: bool
+    per_task: bool
+    task_columns: bool
+    task_file: str | None
+    verbosity: int
+
+    @property
+    def tree_directories(self) -> int:
+        """Directories of one tree."""
+        return sum(self.branch**level for level in range(self.depth + 1))
+
+
+def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
+    """RequestError where mdtest itself would refuse, and where it would measure something else than what was asked."""
+    phases = {name: bool(asked[flag]) for name, flag in _PHASES.items()}
+    if not any(phases.values()):
+        phases = dict.fromkeys(phases, True)
+    directories, files = bool(asked["-D"]), bool(asked["-F"])
+    if not directories and not files:
+        directories = files = True
+    _check_phases(asked, phases, directories, files)
+    random = bool(asked["-R"] or asked["--random-seed"])
+    seed = asked["--random-seed"] or (asked["-G"] if asked["-G"] >= 0 else None)
+    if random and seed is None:
+        seed = 1 + secrets.randbelow(2**31 - 1)
+    per_directory, items = _items(asked)
+    return Request(
+        words=words,
+        directory=asked["-d"],
+        dummy=asked["-a"] == "DUMMY",
+        tasks=asked["--tasks"],
+        sweep=_sweep(asked),
+        iterations=asked["-i"],
+        **phases,
+        directories=directories,
+        files=files,
+        depth=asked["-z"],
+        branch=asked["-b"],
+        items=items,
+        items_per_directory=per_directory,
+        leaves_only=bool(asked["-L"]),
+        unique=bool(asked["-u"]),
+        shift=asked["-N"],
+        random=random,
+        seed=seed,
+        write_bytes=asked["-w"],
+        read_bytes=asked["-e"],
+        fsync=bool(asked["-y"]),
+        verify=bool(asked["-X"]),
+        pause_s=asked["-p"],
+        limit_s=asked["-W"],
+        status_file=asked["-x"],
+        rates=bool(asked["-P"]) or not asked["-Z"],
+        times=bool(asked["-P"] or asked["-Z"]),
+        per_task=bool(asked["--print-all-procs"]),
+        task_columns=bool(asked["--showRankStatistics"]),
+        task_file=asked["--saveRankPerformanceDetails"],
+        verbosity=asked["-V"] or asked["-v"],
+    )
+
+
+_PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove": "-r"}
+
+
+def _check_phases(asked: Mapping[str, Any], phases: Mapping[str, bool], directories: bool, files: bool) -> None:
+    if "@" in asked["-d"]:
+        _refuse("works in one directory, not in those between the '@' of -d", "run it once for each")
+    if asked["-X"] and not (phases["read"] and asked["-e"]):
+        _refuse("-X checks what is read", "add -E and -e SIZE")
+    if phases["create"] and phases["read"] and asked["-e"] > asked["-w"]:
+        _refuse(f"-e {asked['-e']} reads more than -w {asked['-w']} writes", f"use -w {asked['-e']}")
+    if phases["rename"] and not phases["remove"]:
+        _refuse("-U would leave directories under other names, which no later run finds", "add -r")
+    if asked["-U"] and not directories:
+        _refuse("-U renames directories, and -F is about files only", "leave one of them out")
+    if not files and not (phases["create"] or phases["stat"] or phases["rename"] or phases["remove"]):
+        _refuse("-E reads files, and -D is about directories only", "leave one of them out")
+    if asked["-i"] > 1 and phases["create"] and not phases["remove"]:
+        _refuse(f"-i {asked['-i']} would create what is there already", "add -r, or use -i 1")
+    if asked["-W"] and asked["-b"] > 1:
+        _refuse("-W needs a tree without branches", "use -b 1")
+    if asked["-W"] and (not phases["create"] or not files):
+        _refuse("-W stops the creation of files, and none are created", "leave it out")
+    if asked["-x"] and asked["-z"]:
+        _refuse("-x keeps the number of files in one directory", "use -z 0")
+    if asked["-b"] < 1 and asked["-z"]:
+        _refuse("-b 0 makes no tree of -z levels", "use -b 1 or more")
+
+
+def _items(asked: Mapping[str, Any]) -> tuple[int, int]:
+    """Items of a task in one directory, and in its whole tree; as in mdtest, what does not fill the directories evenly
+    is left out."""
+    depth, branch = asked["-z"], max(asked["-b"], 1)
+    if depth > 100 or sum(branch**level for level in range(depth + 1)) > 1 << 32:
+        _refuse("-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones")
+    holders = branch**depth if asked["-L"] else sum(branch**level for level in range(depth + 1))
+    if asked["-I"] and asked["-n"]:
+        _refuse("-n and -I are two sizes of the same tree", "give one of them")
+    if not asked["-I"] and not asked["-n"]:
+        _refuse("was not told how many items", "add -n 1000, or -I 10")
+    per_directory = asked["-I"] or asked["-n"] // holders
+    if not per_directory:
+        _refuse(f"-n {asked['-n']} is less than one item in each of {holders} directories", f"use -n {holders}")
+    return per_directory, per_directory * holders
+
+
+def _sweep(asked: Mapping[str, Any]) -> tuple[int, ...]:
+    tasks, first, last = asked["--tasks"], asked["-f"], asked["-l"]
+    if not last:
+        return (tasks,)
+    if first > last or first < 1:
+        _refuse(f"-f {first} is above -l {last}", "make -l larger")
+    if last > tasks:
+        _refuse(f"-l {last} is more than the {tasks} tasks there are", f"add --tasks {last}")
+    return tuple(range(first, last + 1, asked["-s"]))
+
+
+def _refuse(problem: str, hint: str) -> None:
+    raise RequestError(f"mdtest {problem}; hint: {hint}")
+
+
+def campaign_of(request: Request, made: int | None) -> dict[str, Any]:
+    """The campaign. ``made``: files of each task that an earlier run created, where a status file says so."""
+    common = {
+        "kind": "files",
+        "depth": request.depth,
+        "branch": request.branch or 1,
+        "items_per_directory": request.items_per_directory if made is None else made,
+        "leaves_only": request.leaves_only,
+        "directories": "unique" if request.unique else "shared",
+        "shift": request.shift,
+        "order": "random" if request.random else "creation",
+        "sync": "fsync-each" if request.fsync else "none",
+        "keep": True,
+    }
+    workloads = []
+    for tasks in request.sweep:
+        for what, phases in _tests(request):
+            files = {
+                "file_size": request.write_bytes if request.create else max(request.write_bytes, request.read_bytes),
+                "read_size": request.read_bytes,
+                "verify": request.verify,
+                "time_limit_ns": request.limit_s * 10**9 or None,
+                "wear_out": bool(request.limit_s),
+            }
+            name = f"{what}-{tasks}"
+            workload = {"name": name, "tasks": tasks, "what": what, "phases": phases, **common}
+            workloads.append(workload | (files if what == "files" else {}))
+    return {
+        "target": "null:" if request.dummy else request.directory,
+        "on_error": "stop",
+        "pause_ns": request.pause_s * 10**9 or None,
+        **({"seed": request.seed} if request.seed is not None else {}),
+        "repeat": {"count": request.iterations},
+        "workloads": workloads,
+    }
+
+
+def _tests(request: Request) -> list[tuple[str, list[str]]]:
+    """The tests of one iteration with what each does; the first makes the tree, the last removes it."""
+    chosen = [("create", request.create), ("stat", request.stat), ("read", request.read), ("remove", request.remove)]
+    files = [phase for phase, wanted in chosen if wanted] if request.files else []
+    chosen[2] = ("rename", request.rename)
+    directories = [phase for phase, wanted in chosen if wanted] if request.directories else []
+    tests = [(what, phases) for what, phases in (("directories", directories), ("files", files)) if phases]
+    if request.create:
+        tests[0][1].insert(0, "make-tree")
+    if request.remove:
+        tests[-1][1].append("remove-tree")
+    return tests

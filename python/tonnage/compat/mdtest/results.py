@@ -1,0 +1,103 @@
+"""From the run's records to mdtest's numbers: operations and seconds of each test, in each iteration and task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+TESTS = {
+    "make-directory": "Directory creation",
+    "stat-directory": "Directory stat",
+    "read-directory": "Directory read",
+    "rename-directory": "Directory rename",
+    "remove-directory": "Directory removal",
+    "create": "File creation",
+    "stat": "File stat",
+    "read": "File read",
+    "remove": "File removal",
+    "make-tree": "Tree creation",
+    "remove-tree": "Tree removal",
+}
+"""Phase → what mdtest calls it, in the order of its tables."""
+TREE = ("make-tree", "remove-tree")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task did in one test."""
+
+    operations: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Operations per second; 0 where nothing was done."""
+        return self.operations / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test of one iteration: all tasks together, and each."""
+
+    operations: int
+    seconds: float
+    """From the first start to the last end."""
+    tasks: tuple[Share, ...]
+    line: Mapping[str, Any]
+
+    @property
+    def rate(self) -> float:
+        """As mdtest prints it. Of a tree that each task makes, it counts one."""
+        counted = self.tasks[0].operations if self.line["phase"] in TREE else self.operations
+        return counted / self.seconds if self.seconds else 0.0
+
+
+@dataclass(slots=True)
+class Results:
+    """The tests with one number of tasks."""
+
+    tasks: int
+    iterations: int
+    tests: dict[tuple[str, int], Test] = field(default_factory=dict)
+    """(phase, iteration) → the test; one that was not asked for, or failed, is not there."""
+
+    def rates(self, phase: str) -> list[float]:
+        """One for each iteration, 0 where there is none."""
+        return [test.rate if (test := self.tests.get((phase, at))) else 0.0 for at in range(self.iterations)]
+
+    def seconds(self, phase: str) -> list[float]:
+        """As :meth:`rates`, the time of the whole phase."""
+        return [test.seconds if (test := self.tests.get((phase, at))) else 0.0 for at in range(self.iterations)]
+
+    def shares(self, phase: str, iteration: int) -> list[Share]:
+        """One for each task."""
+        test = self.tests.get((phase, iteration))
+        return list(test.tasks) if test else [Share(0, 0.0)] * self.tasks
+
+
+def results(
+    lines: Iterable[Mapping[str, Any]], tasks: Iterable[Mapping[str, Any]], sweep: Iterable[int], iterations: int
+) -> list[Results]:
+    """One for each number of tasks, from the lines of a run."""
+    of_record: dict[str, list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        of_record.setdefault(task["record"], []).append(task)
+    found = {count: Results(count, iterations) for count in sweep}
+    for line in lines:
+        if line["purpose"] != "measure" or line["status"] != "ok":
+            continue
+        parts = sorted(of_record[line["record"]], key=lambda task: task["task"])
+        shares = tuple(Share(task["operations"], (task["end_ns"] - task["start_ns"]) / 1e9) for task in parts)
+        test = Test(line["operations"], line["elapsed_ns"] / 1e9, shares, line)
+        found[line["setting"]["tasks"]].tests[line["phase"], line["repetition"]] = test
+    return list(found.values())
+
+
+def deviation(values: list[float]) -> float:
+    """Of a sample, as mdtest has it; 0 of a single value."""
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))

@@ -1,0 +1,273 @@
+"""mdtest's command lines run, print what mdtest prints, and fail where what they ask for is not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tonnage.cli.entry import run_command
+from tonnage.compat.mdtest.options import MDTEST
+
+PEER = Path(__file__).parent / "peer"
+ROW = re.compile(r"   (\w+ \w+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3})")
+
+
+class Said:
+    """What a run printed."""
+
+    def __init__(self, out: str, err: str) -> None:
+        self.out, self.err = out, err
+        self.rows = {match[1]: [float(value) for value in match.groups()[1:]] for match in ROW.finditer(out)}
+
+    @property
+    def mean(self) -> dict[str, float]:
+        return {name: values[2] for name, values in self.rows.items()}
+
+
+Mdtest = Callable[..., Said]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    place = tmp_path / "data"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def mdtest(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Mdtest:
+    """Runs a command line in ``data``, each time with a run directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    count = iter(range(100))
+
+    def run(*words: str, code: int = 0) -> Said:
+        monkeypatch.setenv("TONNAGE_OUT", str(tmp_path / f"run-{next(count)}"))
+        assert run_command(["mdtest", "-d", str(data), *words]) == code, capsys.readouterr()
+        return Said(*capsys.readouterr())
+
+    return run
+
+
+def test_every_option_of_the_help_of_mdtest_is_known() -> None:
+    text = (PEER / "mdtest-help.txt").read_text()
+    wanted = set(re.findall(r"^  (--?[A-Za-z][\w.-]*)", text, re.MULTILINE))
+    wanted |= set(re.findall(r"^  -\w, (--[\w.-]+)", text, re.MULTILINE))
+    assert len(wanted) > 50
+    assert wanted <= {name for option in MDTEST.options for name in option.names}
+
+
+def shape(text: str) -> list[str]:
+    """Lines with every number and path masked; the columns of a table keep their places."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("Command line used: mdtest '"):
+            line = "Command line used: mdtest"
+        line = re.sub(r"^(Path +: ).*", r"\1", line)
+        line = re.sub(r" *\d+\.\d{3}\b", lambda match: "#" * len(match[0]), line)
+        found.append(re.sub(r"\d+(?:\.\d)?", "#", line).replace("TiB", "GiB"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("golden", "words"),
+    [
+        ("ext4-2rank", "-n 100"),
+        ("ext4-2rank-FCTr", "-n 100 -F -C -T -r"),
+        ("ext4-2rank-i3-files-3901", "-n 50 -F -w 3901 -e 3901 -i 3 -u"),
+        ("ext4-tree", "-z 2 -b 3 -I 10 -i 1 -N 1"),
+        ("ext4-P", "-n 50 -F -P -i 2"),
+    ],
+)
+def test_the_output_has_the_shape_of_the_original(mdtest: Mdtest, golden: str, words: str) -> None:
+    text = (PEER / f"mdtest-{golden}.txt").read_text().partition("\n")[2].partition("[exit code")[0]
+    assert shape(mdtest("--tasks", "2", *words.split()).out) == shape(text)
+
+
+def test_a_tree_that_was_left_is_found_by_later_runs(mdtest: Mdtest, data: Path) -> None:
+    words = ("--tasks", "2", "-F", "-n", "30", "-w", "1k", "-G", "7")
+    created = mdtest("-C", *words)
+    assert created.mean["File creation"] > 0 and created.mean["File stat"] == 0
+    assert [path.name for path in data.iterdir()] == ["test-dir.0-0"]
+    looked = mdtest("-T", *words)
+    assert looked.mean["File stat"] > 0 and looked.mean["File creation"] == looked.mean["Tree creation"] == 0
+    assert mdtest("-E", "-X", "-e", "1k", *words).mean["File read"] > 0
+    assert mdtest("-r", *words).mean["File removal"] > 0
+    assert not list(data.iterdir())
+
+
+@pytest.mark.parametrize("phase", ["-T", "-E", "-r"])
+def test_a_tree_that_is_not_there_fails_instead_of_counting(mdtest: Mdtest, data: Path, phase: str) -> None:
+    said = mdtest("-F", "-n", "10", phase, code=1)
+    assert said.err == (f"tonnage: error: there is no {data}/test-dir.0-0; hint: create what is to be measured first\n")
+    assert not said.rows and not list(data.iterdir())
+
+
+def test_files_that_are_not_there_fail_with_the_first_of_them(mdtest: Mdtest) -> None:
+    mdtest("-C", "-F", "-n", "10")
+    said = mdtest("-T", "-F", "-n", "20", code=1)
+    assert said.mean["File stat"] == 0
+    assert re.search(r"^mdtest: failed: 0000-stat: .*f\.0\.10 is not there", said.err, re.MULTILINE), said.err
+    assert mdtest("-T", "-F", "-n", "10").mean["File stat"] > 0, "what an earlier run made is still there"
+
+
+def test_what_a_user_has_there_stays(mdtest: Mdtest, data: Path) -> None:
+    (data / "thesis.tex").write_text("years of work")
+    mdtest("-n", "10", "--tasks", "2", "-i", "2")
+    assert [path.name for path in data.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("words", [["-C"], ["-r"], []])
+def test_a_directory_of_the_users_with_that_name_is_refused(mdtest: Mdtest, data: Path, words: list[str]) -> None:
+    theirs = data / "test-dir.0-0"
+    theirs.mkdir()
+    (theirs / "thesis.tex").write_text("years of work")
+    said = mdtest("-n", "10", *words, code=2)
+    assert str(theirs) in said.err and said.err.count("\n") == 1
+    assert [path.name for path in theirs.iterdir()] == ["thesis.tex"]
+
+
+def test_a_second_creation_on_the_same_tree_is_refused(mdtest: Mdtest, data: Path) -> None:
+    mdtest("-C", "-F", "-n", "5")
+    said = mdtest("-C", "-F", "-n", "5", code=2)
+    assert said.err == (
+        f"tonnage: error: {data}/test-dir.0-0 is there already; "
+        "hint: remove what an earlier run left there, or move it away\n"
+    )
+    assert mdtest("-r", "-F", "-n", "5").mean["File removal"] > 0
+
+
+def test_damaged_files_are_told_with_an_exit_status(mdtest: Mdtest) -> None:
+    mdtest("-C", "-F", "-n", "5", "-w", "4k", "-G", "1")
+    said = mdtest("-E", "-X", "-F", "-n", "5", "-e", "4k", "-G", "2", code=1)
+    assert "ERROR: verifying the data on read (5 errors)!" in said.out
+    assert "5 operations read damaged data" in said.err
+
+
+def test_a_directory_that_is_not_there_is_made_and_goes_with_what_was_in_it(mdtest: Mdtest, data: Path) -> None:
+    data.rmdir()
+    mdtest("-F", "-n", "5")
+    assert not data.exists()
+    mdtest("-F", "-n", "5", "-C")
+    assert data.exists()
+
+
+def test_the_time_limit_leaves_tasks_with_equal_numbers_and_the_status_file_tells_them(
+    mdtest: Mdtest, tmp_path: Path
+) -> None:
+    words = ("--tasks", "2", "-F", "-n", "100000000", "-x", str(tmp_path / "status"))
+    said = mdtest("-C", "-W", "1", *words)
+    hit = re.search(r"Continue stonewall hit min: (\d+) max: (\d+) avg: \d+\.\d \n\n\nSUMMARY", said.out)
+    assert hit and (tmp_path / "status").read_text() == f"{hit[2]}\n"
+    later = mdtest("-T", "-r", *words)
+    assert later.mean["File stat"] > 0 and later.mean["File removal"] > 0
+    lines = [json.loads(line) for line in (tmp_path / "run-1/trials.jsonl").read_text().splitlines()]
+    assert {line["operations"] for line in lines if line["phase"] != "remove-tree"} == {2 * int(hit[2])}
+
+
+def test_a_number_of_tasks_is_swept_and_each_has_its_table(mdtest: Mdtest) -> None:
+    out = mdtest("--tasks", "4", "-f", "1", "-l", "4", "-s", "3", "-F", "-n", "10").out
+    assert re.findall(r"^(\d tasks, \d+ files)$", out, re.MULTILINE) == ["1 tasks, 10 files", "4 tasks, 40 files"]
+    assert out.count("SUMMARY rate") == 2
+
+
+def test_tasks_have_columns_lines_and_a_file_of_their_own(mdtest: Mdtest, tmp_path: Path) -> None:
+    table = tmp_path / "tasks.csv"
+    words = ("--showRankStatistics", "--print-all-procs", f"--saveRankPerformanceDetails={table}", "-Z")
+    said = mdtest("--tasks", "2", "-n", "10", "-F", "-i", "2", *words)
+    assert "per Rank: Max            Min           Mean      per Iteration: Max" in said.out
+    assert re.search(r"^Test File stat \d\.\d{6}e[+-]\d\d,\d\.\d{6}e[+-]\d\d$", said.out, re.MULTILINE)
+    assert "finding time-of-the-phase" in said.err
+    lines = table.read_text().splitlines()
+    assert lines[0].startswith("rank,items,rate-Directory creation,time-Directory creation,")
+    assert [line.partition(",")[0] for line in lines] == ["rank", "all", "0", "1", "0", "1"]
+    assert {line.count(",") for line in lines[:2]} == {23}
+
+
+def test_trees_of_several_tasks_are_counted_as_mdtest_does_and_a_finding_says_so(mdtest: Mdtest) -> None:
+    said = mdtest("--tasks", "2", "-u", "-F", "-n", "10")
+    match = re.search(r"Tree creation counts the tree of one task; all 2 trees were made at (\d+\.\d{3})", said.err)
+    assert match and float(match[1]) == pytest.approx(2 * said.mean["Tree creation"], rel=1e-3)
+
+
+def test_a_random_order_has_a_seed_that_is_told_and_can_be_given(mdtest: Mdtest) -> None:
+    words = ("-n", "50", "-F", "-R")
+    assert re.search(r"^random seed: [1-9]\d*$", mdtest(*words).out, re.MULTILINE)
+    assert "\nrandom seed: 42\n1 tasks, 50 files\n" in mdtest(*words, "--random-seed", "42").out
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 64 names."""
+    place = tmp_path / "narrow"
+    place.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("mounting a tmpfs needs root")
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=64,size=1m", "tmpfs", place]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no tmpfs can be mounted: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_is_one_line_and_is_left_as_it_was(mdtest: Mdtest, narrow: Path) -> None:
+    said = mdtest("-C", "-F", "-n", "100", "-d", str(narrow), code=1)
+    (line,) = [line for line in said.err.splitlines() if line.startswith("mdtest: failed")]
+    assert re.search(r"0000-create: .*cannot create .*: No space left on device", line)
+    assert said.mean["File creation"] == 0 and not list(narrow.iterdir())
+
+
+def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
+    said = mdtest("-a", "DUMMY", "-n", "1000", "-F")
+    assert said.mean["File creation"] > 1e5
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "hint"),
+    [
+        ("", "was not told how many items", "add -n 1000, or -I 10"),
+        ("-n 10 -I 5", "-n and -I are two sizes of the same tree", "give one of them"),
+        ("-n 2 -z 2 -b 2", "-n 2 is less than one item in each of 7 directories", "use -n 7"),
+        ("-n 10 -a MMAP", "-a: MMAP is not in this build, which has POSIX and DUMMY", "mount it, and use POSIX"),
+        ("-n 10 -E -F -X", "-X checks what is read", "add -E and -e SIZE"),
+        ("-n 10 -C -E -w 1 -e 2", "-e 2 reads more than -w 1 writes", "use -w 2"),
+        ("-n 10 -C -U", "-U would leave directories under other names, which no later run finds", "add -r"),
+        ("-n 10 -F -U -r", "-U renames directories, and -F is about files only", "leave one of them out"),
+        ("-n 10 -D -E", "-E reads files, and -D is about directories only", "leave one of them out"),
+        ("-n 10 -C -i 2", "-i 2 would create what is there already", "add -r, or use -i 1"),
+        ("-n 10 -W 1 -b 2", "-W needs a tree without branches", "use -b 1"),
+        ("-n 10 -W 1 -T", "-W stops the creation of files, and none are created", "leave it out"),
+        ("-n 10 -x s -z 1", "-x keeps the number of files in one directory", "use -z 0"),
+        ("-n 10 -z 101", "-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones"),
+        ("-n 10 -l 3", "-l 3 is more than the 1 tasks there are", "add --tasks 3"),
+        ("-n 10 --tasks 4 -f 3 -l 2", "-f 3 is above -l 2", "make -l larger"),
+        ("-n 10 -d a@b", "works in one directory, not in those between the '@' of -d", "run it once for each"),
+        ("-n 10 -k", "-k: this build makes files by opening them", "leave it out"),
+        (
+            "-n 10 --run-cmd-before-phase=x",
+            "--run-cmd-before-phase: nothing that is typed here reaches a shell",
+            "leave it out",
+        ),
+        ("-n 10 -T -x none", "-x: none does not hold a number of files", "make it with -C -W SECONDS -x none"),
+        ("-n 10 -q", "has no option -q (in '-q')", "see `tonnage mdtest --help`"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_writes_nothing(
+    mdtest: Mdtest, data: Path, tmp_path: Path, words: str, problem: str, hint: str
+) -> None:
+    said = mdtest(*words.split(), code=2)
+    assert (said.out, said.err) == ("", f"tonnage: error: mdtest {problem}; hint: {hint}\n")
+    assert not list(data.iterdir()) and [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_directory_that_is_missing_further_up_is_one_line(mdtest: Mdtest, data: Path) -> None:
+    said = mdtest("-n", "10", "-d", f"{data}/a/b", code=2)
+    assert said.err == (
+        f"tonnage: error: mdtest -d: cannot make {data}/a/b: No such file or directory; "
+        "hint: give a directory in which you may create files\n"
+    )
