@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.verify import verify
-from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
+from tonnage.records import Run, RunWriter, copy_lines, event_lines, task_lines, trial_line
 
 from .simulate import phase, run_phase, setting
 
@@ -83,3 +83,78 @@ def test_a_finding_fires_on_its_trap_and_on_nothing_else(
     calibration_report(f"findings on {name + ':':<28}{said}")
     assert all(fired[code] == SEEDS for code in trap["codes"])
     assert set(fired) - trap["codes"] <= COMPANIONS.get(name, set())
+
+
+MIB = 1 << 20
+WRITE = {"kind": "stream", "op": "write", "durability": "none", "cache": "keep"}
+GEOMETRY = {"transfer_size": MIB, "block_size": 64 * MIB, "layout": "file-per-task", "access": "random"}
+TAIL = {
+    "kind": "tail", "transfer_size": MIB, "file_bytes": 2048 * MIB, "follow": "whole", "waiting": "poll",
+    "poll_ns": 10**8, "durability": "none",
+}  # fmt: skip
+COMMAND = {"kind": "command", "argv": ["compress"], "copies": 48, "directory": "/"}
+
+KINDS: dict[str, dict[str, Any]] = {
+    "a quiet mix": {"work": {**WRITE, "read_percent": 70, "geometry": GEOMETRY}, "op": "mixed", "codes": set()},
+    "a tail that readers can follow": {
+        "work": TAIL, "op": "tail", "tasks": (1, 2, 9), "codes": set(), "pace": {"bytes_per_s": 100 * MIB},
+    },
+    "a tail with more readers than the storage feeds": {
+        "work": TAIL, "op": "tail", "tasks": (1, 2, 9), "codes": {"lag"},
+    },
+    "a tail under a lock": {
+        "work": TAIL, "op": "tail", "tasks": (2, 9), "codes": {"stall", "lag"},
+        "model": {"stall_every_ns": 2 * 10**9, "stall_ns": 3 * 10**9},
+    },
+    "a rate that is kept": {
+        "work": {**WRITE, "geometry": GEOMETRY}, "op": "write", "tasks": (8,), "codes": set(),
+        "pace": {"bytes_per_s": 500 * MIB},
+    },
+    "a rate above the plateau": {
+        "work": {**WRITE, "geometry": GEOMETRY}, "op": "write", "tasks": (8,), "codes": {"late"},
+        "pace": {"bytes_per_s": 4000 * MIB},
+    },
+    "a quiet command": {"work": COMMAND, "op": "command", "codes": set()},
+}  # fmt: skip
+KIND_COMPANIONS = {"a tail under a lock": {"unsteady", "warm-up"}, "a rate above the plateau": {"warm-up"}}
+
+
+def run_of_kind(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
+    """A run of another kind of workload, as the campaign writes it."""
+    writer = RunWriter.create(directory, {"target": {"kind": "sim"}, "seed": seed, "state": "complete"})
+    model = {"kind": "sim", "knee": 5, "noise": 0.03, "jitter": 0.02, "seed": seed, **trap.get("model", {})}
+    work, op, pace = trap["work"], trap["op"], trap.get("pace", {})
+    trials = [(repetition, tasks) for repetition in range(REPETITIONS) for tasks in trap.get("tasks", TASKS)]
+    for trial, (repetition, tasks) in enumerate(trials):
+        # A tail starts on a fresh file, and so does everything else.
+        target = native.Target(json.dumps({**model, "seed": 100 * seed + trial}), series_directory=str(directory))
+        spec = {"tasks": {"first": 0, "here": tasks, "total": tasks}, "seed": 1, "work": work}
+        if op == "mixed":
+            fill = {key: value for key, value in work.items() if key != "read_percent"}
+            run_phase(target, {**spec, "record": f"{trial:04d}-write", "work": fill})
+        result = run_phase(target, {**spec, "record": f"{trial:04d}-{op}", "pace": pace})
+        kind = {"kind": work["kind"], "tasks": tasks, "poll_ns": work.get("poll_ns")}
+        line = trial_line(
+            trial=trial, setting={**kind, "rate_bytes_per_s": pace.get("bytes_per_s")}, phase=op,
+            repetition=repetition, block=repetition, started="", result=result,
+        )  # fmt: skip
+        events, copies = event_lines(line, result), copy_lines(line, result)
+        writer.append_trial(line, task_lines(line, result, "host"), events, copies)
+    return Run.open(directory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_a_finding_fires_on_its_trap_of_another_kind_and_on_nothing_else(
+    name: str, tmp_path: Path, calibration_report: Callable[[str], None]
+) -> None:
+    trap = KINDS[name]
+    fired: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        run = run_of_kind(tmp_path / str(seed), seed, trap)
+        fired.update({finding.code for finding in analyse(run).findings})
+        assert verify(run) == []
+    said = ", ".join(f"{code} {count}/{SEEDS}" for code, count in sorted(fired.items())) or "nothing"
+    calibration_report(f"findings on {name + ':':<28}{said}")
+    assert all(fired[code] == SEEDS for code in trap["codes"])
+    assert set(fired) - trap["codes"] <= KIND_COMPANIONS.get(name, set())

@@ -18,7 +18,7 @@ from tonnage.report.published import Comparison, comparisons
 
 def point(workload: str, op: str, tasks: int, median: float, **changes: object) -> Point:
     """One point of a workload."""
-    latency = {"p50_ns": 10**6, "p99_ns": 2 * 10**6, "max_ns": 10**7}
+    latency = {"p50_ns": 10**6, "p99_ns": 2 * 10**6, "max_ns": 10**7, "count": 100_000}
     known = Point(
         op, tasks, None, workload, (median,), ("0000-x",), median, median, median, 0.0, latency, median, None, None,
         None, workload=workload, bandwidth_bytes_per_s=median, elapsed_ns=2 * 10**9,
@@ -53,7 +53,9 @@ def test_every_experiment_has_its_figures_its_doubts_and_its_table(name: str) ->
 
 
 def test_sob_printed_mebibytes_and_its_random_reads_are_a_column_of_ours_alone() -> None:
-    (table,) = beside("knox-epouta-sob", point("test-1", "write", 3, 5e7), point("test-3", "read", 3, 2e7), scale=0.1)
+    (table,) = beside(
+        "knox-epouta-sob", point("test-1", "write", 3, 5e7), point("test-3-reads", "read", 3, 2e7), scale=0.1
+    )
     assert cell(table, ("1", "compute1"), "test 1 write") == "212 s, 50.7 MB/s"
     assert cell(table, ("this run", "3 tasks together"), "test 1 write") == "2.00 s, 50.0 MB/s"
     assert cell(table, ("this run", "3 tasks together"), "test 3 read") == "2.00 s, 20.0 MB/s"
