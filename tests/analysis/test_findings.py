@@ -35,6 +35,7 @@ TRAPS: dict[str, dict[str, Any]] = {
     "memory-backed": {"manifest": {"target": {"kind": "posix", "memory_backed": True, "file_system": "tmpfs"}}},
     "wrapped": {"alter": lambda line: line.update(wrapped=True)},
     "stall": {"result": {"events": [{"time_ns": 5, "kind": "stall", "task": 1, "duration_ns": 3 * 10**10}]}},
+    "no-striping": {"manifest": {"target": {"kind": "posix", "stripe": {"problems": ["ext4 has no striping to set"]}}}},
     "holes": {"op": "read", "alter": lambda line: line["cache"].update(hole_bytes=5, examined_bytes=10)},
     "late": {"setting": {"rate_bytes_per_s": 3 * 10**9}},
     "away-from-interrupt": {
