@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.campaign.kinds.stream import Stream
+from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.help import help_text, page
 from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, spellings
 from tonnage.compat.ior.parse import parse
@@ -129,6 +131,7 @@ def test_a_mistake_in_a_script_is_named_by_its_line(tmp_path: Path) -> None:
         ("-D 1 -O stoneWallingStatusFile=x", "a StoneWallingStatusFile is only sensible when splitting write/read"),
         ("-O stoneWallingWearOut=1", "the stoneWallingWearOut is only sensible when setting a stonewall"),
         ("-a MPIIO", "this build has no backend MPIIO; hint: use -a with one of POSIX, MMAP, AIO, URING, DUMMY"),
+        ("-a DUMMY -w -R", "DUMMY stores nothing that a read could check; hint: leave out -R and -W"),
         ("-c", "-c: collective I/O is MPIIO's, which this build lacks; hint: leave -c out"),
         ("-y -F", "-y: this build has no dual mounts: name both with -o A@B"),
         ("-z -z -t 4k", "-z -z: this build draws each transfer once and has no overlapping ones"),
@@ -152,6 +155,18 @@ def test_a_mistake_in_a_script_is_named_by_its_line(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused_in_the_words_of_ior_where_it_has_some(line: str, said: str) -> None:
     assert refusal(*line.split()).startswith(said)
+
+
+def test_what_a_test_asks_for_becomes_a_campaign_with_the_same_words() -> None:
+    line = "-a DUMMY -N 4 -T 2 -d 0.5 -D 3 -i 2 -G 27 -M 10% -Z -F -O stoneWallingWearOut=1,interIODelay=5"
+    test = one(*line.split())
+    validate(test)
+    campaign = campaign_of(test, seed_of(test))
+    write, read = (workload for workload in campaign.workloads if isinstance(workload, Stream))
+    assert (campaign.seed, campaign.pause_ns, campaign.budget.time_ns) == (27, 500_000_000, 120 * 10**9)
+    assert (campaign.order, campaign.repeat.fixed, campaign.on_error) == ("given", 2, "stop")
+    assert (write.tasks, write.time_limit_ns, write.wear_out, write.think_ns) == ((4,), 3 * 10**9, True, 5000)
+    assert (write.source, read.source, read.cache, read.direct) == (("own",), ("random",), ("keep",), ("no",))
 
 
 def test_several_ranks_of_an_mpi_launcher_are_refused() -> None:

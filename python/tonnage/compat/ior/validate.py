@@ -96,6 +96,8 @@ def _combinations(test: Parameters) -> None:
         _no("cannot use multiple file names with unique directories", "leave out -u, or give one -o")
     if test.unique_dir and not test.file_per_proc:
         _no("unique directories are for files of each task", "add -F, or leave out -u")
+    if test.api == "DUMMY" and (test.check_read or test.check_write):
+        _no("DUMMY stores nothing that a read could check", "leave out -R and -W, or use -a POSIX")
     if test.odirect and test.api == "MMAP":
         _no("--posix.odirect: mapped files work through the page cache", "use -a POSIX, or leave it out")
 
