@@ -137,9 +137,13 @@ fn the_lag_of_a_slow_reader_is_what_arithmetic_says() {
     assert_all_was_read(&result, 200, 1, 1);
     let follow = result.follow.expect("a reader followed");
     let (behind, late) = (follow.max_lag_bytes / TRANSFER, follow.lag.max_ns / MS);
-    assert!((90..125).contains(&behind), "{behind} transfers behind");
-    assert!((900..1300).contains(&late), "{late} ms late");
-    assert!((400..700).contains(&(follow.lag.p50_ns / MS)), "{} ms late usually", follow.lag.p50_ns / MS);
+    let [writer, reader] = result.tasks.as_slice() else { panic!("two tasks") };
+    // Held against what the two took here, since a busy machine makes both slower.
+    let after = (reader.end_ns - writer.end_ns) / MS;
+    assert!(late > 900 && late.abs_diff(after) <= 50 + after / 20, "{late} ms late, and read on for {after} ms");
+    let read = (writer.end_ns - writer.start_ns) / MS / 10;
+    assert!(behind + read + 2 >= 200 && behind * 10 <= after + 50, "{behind} transfers behind after at most {read} reads");
+    assert!(follow.lag.p50_ns > 300 * MS, "{} ms late usually", follow.lag.p50_ns / MS);
     assert_eq!(result.tasks[1].max_lag_bytes, Some(follow.max_lag_bytes));
 }
 
