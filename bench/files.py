@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from run import cleaned_up_on_signals
 from spread import Spread, spread
 from tonnage import _native
 
@@ -218,7 +219,7 @@ def main() -> int:
     given = arguments()
     order = random.Random(given.seed)
     places = [given.tmpfs] + ([given.disk] if given.disk else [])
-    with tempfile.TemporaryDirectory(prefix="tonnage-bench-") as work:
+    with cleaned_up_on_signals(), tempfile.TemporaryDirectory(prefix="tonnage-bench-") as work:
         found = contenders(given, Path(work))
         for parent, tasks in itertools.product(places, given.tasks):
             with tempfile.TemporaryDirectory(prefix="tonnage-bench-", dir=parent) as place:
