@@ -110,3 +110,17 @@ def test_any_workload_is_a_campaign_or_a_request_error(workload: dict[str, objec
     assert all(
         block % transfer == 0 for block in campaign.workload.block_size for transfer in campaign.workload.transfer_size
     )
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('think = "1ms"\noperations_rate = 5', "think is for tasks that wait"),
+        ('rate = "1MB/s"\noperations_rate = 5', "two rates for the same operations"),
+        ('min_time = "2s"\ntime_limit = "1s"', "min_time is longer than time_limit"),
+        ("wear_out = true", "wear_out needs time_limit"),
+        ("read_percent = 70", "read_percent is for op mixed"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_refused(keys: str, said: str) -> None:
+    assert said in message(HEAD + f"[workload]\n{keys}\n")

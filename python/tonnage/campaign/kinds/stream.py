@@ -106,6 +106,12 @@ class Stream(WorkloadSection):
             refuse("read_percent", "read_percent is for op mixed", 'set op = "mixed", or leave read_percent out')
         if self.rate_bytes_per_s is not None and self.operations_rate is not None:
             refuse("rate", "rate and operations_rate are two rates for the same operations", "keep one of them")
+        if self.think_ns is not None and (self.rate_bytes_per_s or self.operations_rate):
+            refuse(
+                "think", "think is for tasks that wait for their operations, and a rate does not", "keep one of them"
+            )
+        if self.min_time_ns and self.time_limit_ns and self.min_time_ns > self.time_limit_ns:
+            refuse("min_time", "min_time is longer than time_limit", "make time_limit longer")
         if self.wear_out and (self.time_limit_ns is None or self.wrap):
             refuse("wear_out", "wear_out needs time_limit, and no wrap", 'add time_limit = "10s"')
         if self.wrap and self.time_limit_ns is None and self.operations is None:
