@@ -111,6 +111,13 @@ def test_groups_become_choices() -> None:
     assert page.count("<option") == 2 + 2 + 6
 
 
+def test_many_answers_are_printed_smaller() -> None:
+    analysis, source = sample.whole()
+    many = dataclasses.replace(analysis, load_lines=analysis.load_lines * 3)
+    for shown, size in ((analysis, "few"), (many, "many")):
+        assert f'<section id="answer" class="{size}"' in render(shown, source)
+
+
 def test_promises_are_ticked_and_those_broken_are_not(page_text: str) -> None:
     assert re.findall(r'<li value="(\d+)" class="(\w+)">', page_text) == [
         ("1", "kept"),
