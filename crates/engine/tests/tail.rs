@@ -140,9 +140,9 @@ fn the_lag_of_a_slow_reader_is_what_arithmetic_says() {
     let [writer, reader] = result.tasks.as_slice() else { panic!("two tasks") };
     // Held against what the two took here, since a busy machine makes both slower.
     let after = (reader.end_ns - writer.end_ns) / MS;
-    assert!(late > 900 && late.abs_diff(after) <= 50 + after / 20, "{late} ms late, and read on for {after} ms");
+    assert!(late > 900 && late.abs_diff(after) <= 200 + after / 10, "{late} ms late, and read on for {after} ms");
     let read = (writer.end_ns - writer.start_ns) / MS / 10;
-    assert!(behind + read + 2 >= 200 && behind * 10 <= after + 50, "{behind} transfers behind after at most {read} reads");
+    assert!(behind + read + 2 >= 200 && behind * 10 <= after + 200, "{behind} transfers behind after at most {read} reads");
     assert!(follow.lag.p50_ns > 300 * MS, "{} ms late usually", follow.lag.p50_ns / MS);
     assert_eq!(result.tasks[1].max_lag_bytes, Some(follow.max_lag_bytes));
 }

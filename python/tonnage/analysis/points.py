@@ -13,8 +13,8 @@ from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
 from tonnage.records import Run, headline
 from tonnage.records.latency import summarise
 
-_NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload"})
-"""Of a setting: what a point names itself, and what only says how long to look."""
+_NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
+"""Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
 
 Line = Mapping[str, Any]
 
