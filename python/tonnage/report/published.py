@@ -70,7 +70,7 @@ def _sob(analysis: Analysis) -> list[Comparison]:
         rows.append(("this run", name, *(cells.get(test, NOTHING) for test in tests)))
     notes = (
         "sob's MB is 2²⁰ bytes; all rates here are MB/s of 10⁶ bytes. Its random reads (test 3) were never reported.",
-        "Our figures are those of all tasks together, from the first start to the last end, with close, and fsync where `sync` asks for it.",
+        "Our figures are those of all tasks together, first start to last end; fsync where `sync` asks for it.",
     )
     columns = ("hosts", "host", *(f"test {test} {op}" for test, op in tests))
     return [Comparison("sob on NFS between Knox and ePouta", Table(columns, tuple(rows)), notes)]
