@@ -1,6 +1,7 @@
 //! How a file outside a scratch directory is known as ours: the attribute `user.tonnage.run`, one JSON object.
 //!
-//! A mark names its inode, so that a copy made with its attributes is no file of ours, and once the run has ended also
+//! A mark names its inode and the time of its birth, so that a copy made with its attributes, on this file system or on
+//! another where the number happens to be the same, is no file of ours, and once the run has ended also
 //! size and time of the last change, so that neither is a file whose contents somebody replaced.
 
 use std::collections::BTreeMap;
@@ -84,6 +85,7 @@ pub(crate) enum Owner {
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
     inode: u64,
+    born_ns: i128,
     sealed: Option<Seal>,
     #[serde(flatten)]
     marker: Marker,
@@ -127,7 +129,8 @@ impl Marks {
     }
 
     fn write(&self, handle: impl AsFd, look: &Look, sealed: Option<Seal>) -> rustix::io::Result<()> {
-        let mark = Mark { inode: look.identity.inode, sealed, marker: Marker::of_this_process(&self.run_id) };
+        let Identity { inode, born_ns, .. } = look.identity;
+        let mark = Mark { inode, born_ns, sealed, marker: Marker::of_this_process(&self.run_id) };
         let text = serde_json::to_vec(&mark).expect("a mark is plain text and numbers");
         fs::fsetxattr(handle, self.attribute, &text, XattrFlags::empty())
     }
@@ -143,7 +146,8 @@ impl Marks {
         let look = Look::at(&handle)?;
         let remembered = made().get(&look.identity).copied();
         let another = |why: &str| Ok(Owner::Another(why.to_owned()));
-        let Some(mark) = self.read(handle).filter(|mark| mark.inode == look.identity.inode) else {
+        let Identity { inode, born_ns, .. } = look.identity;
+        let Some(mark) = self.read(handle).filter(|mark| (mark.inode, mark.born_ns) == (inode, born_ns)) else {
             // One that could be marked and no longer is has been replaced.
             return if remembered == Some(false) { Ok(Owner::ThisRun) } else { another("Tonnage did not make it") };
         };
@@ -154,10 +158,10 @@ impl Marks {
         if remembered.is_some() || (!self.run_id.is_empty() && mark.marker.run_id == self.run_id) {
             return Ok(Owner::ThisRun);
         }
-        let marker = &mark.marker;
-        if mark.sealed.is_none() && marker.pid != std::process::id() && marker.owner_alive() == Some(true) {
-            return Ok(Owner::Another(format!("process {} of run {} still works on it", marker.pid, marker.run_id)));
+        // What its run sealed, that has left to others.
+        match mark.marker.worker().filter(|_| mark.sealed.is_none()) {
+            Some(worker) => Ok(Owner::Another(worker)),
+            None => Ok(Owner::EarlierRun),
         }
-        Ok(Owner::EarlierRun)
     }
 }

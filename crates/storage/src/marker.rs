@@ -72,12 +72,24 @@ impl Marker {
         serde_json::from_slice(&text[..length]).map_err(|error| not_ours(format!("its marker is damaged: {error}")))
     }
 
-    /// An error if another process still works in what it marks. `path` is where that is.
+    /// An error if another process works, or may work, in what it marks. `path` is where that is.
     pub(crate) fn require_free(&self, path: &Path) -> Result<()> {
-        if self.kept || self.pid == std::process::id() || self.owner_alive() != Some(true) {
-            return Ok(());
+        match self.worker().filter(|_| !self.kept) {
+            Some(worker) => Err(StorageError::NotOurs { path: path.to_owned(), why: worker }),
+            None => Ok(()),
         }
-        Err(StorageError::NotOurs { path: path.to_owned(), why: format!("process {} still works in it", self.pid) })
+    }
+
+    /// Which other process works, or may work, on what it marks; `None` if none does. A process of another host, of
+    /// which nothing can be known here, may.
+    pub(crate) fn worker(&self) -> Option<String> {
+        match self.owner_alive() {
+            Some(true) if self.pid != std::process::id() => {
+                Some(format!("process {} of run {} still works on it", self.pid, self.run_id))
+            }
+            None => Some(format!("process {} of run {} on host {} may still work on it", self.pid, self.run_id, self.host)),
+            _ => None,
+        }
     }
 
     /// Whether the process that it names still runs; `None` if that is another host's.

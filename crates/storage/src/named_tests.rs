@@ -26,6 +26,19 @@ fn make(place: &Named) {
     place.open(0, OFlags::RDWR | OFlags::CREATE).unwrap();
 }
 
+/// Changes the mark as another process would have set it, and forgets that this one did.
+fn change_mark(name: &Path, changes: &[(&str, serde_json::Value)]) {
+    let mut text = [0; 1024];
+    let file = File::options().write(true).open(name).unwrap();
+    let length = fs::fgetxattr(&file, ATTRIBUTE, &mut text).unwrap();
+    let mut mark: serde_json::Value = serde_json::from_slice(&text[..length]).unwrap();
+    for (key, value) in changes {
+        mark[*key] = value.clone();
+    }
+    fs::fsetxattr(&file, ATTRIBUTE, mark.to_string().as_bytes(), fs::XattrFlags::REPLACE).unwrap();
+    Marks::forget(Look::at(&file).unwrap().identity);
+}
+
 fn home() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let name = home.path().join("testFile");
@@ -92,16 +105,9 @@ fn the_file_of_a_run_that_still_works_on_it_is_refused_until_that_ends() {
     make(&named("busy", &name));
     // The mark as another process, one that lives, would have set it.
     let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    let mut text = [0; 1024];
-    let file = File::options().write(true).open(&name).unwrap();
-    let length = fs::fgetxattr(&file, ATTRIBUTE, &mut text).unwrap();
-    let mut mark: serde_json::Value = serde_json::from_slice(&text[..length]).unwrap();
-    mark["pid"] = owner.id().into();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", owner.id())).unwrap();
     let ticks: u64 = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().parse().unwrap();
-    mark["pid_start_ticks"] = ticks.into();
-    fs::fsetxattr(&file, ATTRIBUTE, mark.to_string().as_bytes(), fs::XattrFlags::REPLACE).unwrap();
-    Marks::forget(Look::at(&file).unwrap().identity);
+    change_mark(&name, &[("pid", owner.id().into()), ("pid_start_ticks", ticks.into())]);
 
     let later = named("b2", &name);
     let refused = later.prepare_write(&[0]);
@@ -115,6 +121,36 @@ fn the_file_of_a_run_that_still_works_on_it_is_refused_until_that_ends() {
     make(&later);
     later.clear().unwrap();
     assert!(!name.exists());
+}
+
+#[test]
+fn the_file_of_a_run_on_another_host_is_refused_until_it_is_sealed() {
+    let (_home, name) = home();
+    let first = named("busy", &name);
+    make(&first);
+    change_mark(&name, &[("host", "elsewhere".into())]);
+    let later = named("b2", &name);
+    let refused = later.prepare_write(&[0]).unwrap_err().to_string();
+    assert!(refused.contains("of run busy on host elsewhere may still work on it"), "{refused}");
+    later.clear().unwrap();
+    assert!(name.exists());
+
+    first.marks.seal(File::open(&name).unwrap()).unwrap();
+    change_mark(&name, &[("host", "elsewhere".into())]);
+    make(&later);
+    later.clear().unwrap();
+    assert!(!name.exists());
+}
+
+#[test]
+fn a_copy_on_another_file_system_with_the_same_inode_number_is_not_ours() {
+    let (_home, name) = home();
+    make(&named("a1", &name));
+    change_mark(&name, &[("born_ns", 1.into())]);
+    let later = named("b2", &name);
+    assert!(later.prepare_write(&[0]).unwrap_err().to_string().contains("exists and Tonnage did not make it"));
+    later.clear().unwrap();
+    assert!(name.exists());
 }
 
 #[test]

@@ -27,6 +27,14 @@ fn abandoned(parent: &Path, run_id: &str) -> std::path::PathBuf {
     path
 }
 
+/// Changes the marker as if a process of another host had made it.
+fn give_to_host(marker: &Path, host: &str) {
+    let mut fields: serde_json::Value = serde_json::from_str(&fs::read_to_string(marker).unwrap()).unwrap();
+    fields["host"] = host.into();
+    let mut file = File::options().write(true).truncate(true).open(marker).unwrap();
+    file.write_all(fields.to_string().as_bytes()).unwrap();
+}
+
 /// Changes the marker as if the living process `pid` had made it.
 fn give_to(marker: &Path, pid: u32) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -198,7 +206,7 @@ fn a_named_one_is_never_taken_from_the_user_or_from_a_living_run() {
     let refused = Scratch::reopen_named(home.path(), "busy");
     owner.kill().unwrap();
     owner.wait().unwrap();
-    assert!(refused.unwrap_err().to_string().contains("still works in it"));
+    assert!(refused.unwrap_err().to_string().contains("still works on it"));
     Scratch::reopen_named(home.path(), "busy").unwrap().remove().unwrap();
 
     for name in ["", "a/b", "..", ".hidden", "new\nline", &"x".repeat(256)] {
@@ -206,6 +214,22 @@ fn a_named_one_is_never_taken_from_the_user_or_from_a_living_run() {
             assert!(result.unwrap_err().to_string().contains("cannot name a scratch directory"), "{name}");
         }
     }
+}
+
+#[test]
+fn what_another_host_may_work_in_is_taken_only_where_it_was_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let named = Scratch::create_named(home.path(), "shared", "a1").unwrap();
+    let marker = named.path().join("TONNAGE-SCRATCH");
+    give_to_host(&marker, "elsewhere");
+    let other = abandoned(home.path(), "b2");
+    give_to_host(&other.join("TONNAGE-SCRATCH"), "elsewhere");
+    for refused in [Scratch::reopen_named(home.path(), "shared"), Scratch::reopen(&other)] {
+        assert!(refused.unwrap_err().to_string().contains("on host elsewhere may still work on it"));
+    }
+    named.keep().unwrap();
+    give_to_host(&marker, "elsewhere");
+    Scratch::reopen_named(home.path(), "shared").unwrap().remove().unwrap();
 }
 
 #[test]
