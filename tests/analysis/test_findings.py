@@ -36,6 +36,14 @@ TRAPS: dict[str, dict[str, Any]] = {
     "wrapped": {"alter": lambda line: line.update(wrapped=True)},
     "stall": {"result": {"events": [{"time_ns": 5, "kind": "stall", "task": 1, "duration_ns": 3 * 10**10}]}},
     "no-striping": {"manifest": {"target": {"kind": "posix", "stripe": {"problems": ["ext4 has no striping to set"]}}}},
+    "same-device": {
+        "manifest": {
+            "target": {
+                "kind": "posix",
+                "directories": [{"path": "/a", "file_system": "ext4", "device": "d", "device_number": "8:1"}] * 2,
+            }
+        }
+    },
     "holes": {"op": "read", "alter": lambda line: line["cache"].update(hole_bytes=5, examined_bytes=10)},
     "late": {"setting": {"rate_bytes_per_s": 3 * 10**9}},
     "away-from-interrupt": {

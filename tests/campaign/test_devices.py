@@ -115,6 +115,22 @@ def test_more_devices_than_directories_are_refused(devices: list[Path], more: st
         check(what, make_plan(what))
 
 
+def test_one_directory_stands_for_all_devices_and_a_finding_says_so(devices: list[Path], tmp_path: Path) -> None:
+    class Looks(Listener):
+        def recorded(self, _line: object) -> None:
+            self.seen.append(sorted(len(list(place.glob("data.*"))) for place in devices[0].glob(".tonnage-*")))
+
+    listener = Looks()
+    what = campaign(f'target = "{devices[0]}"', op='"write"', more="devices = [1, 2]")
+    outcome = run(what, tmp_path / "run", listener)
+    assert (outcome.state, outcome.failed) == ("complete", ())
+    assert sorted(map(tuple, listener.seen)) == [(0, 4), (2, 2)]
+    assert list(devices[0].iterdir()) == []
+    done = Run.open(str(tmp_path / "run"))
+    assert done.manifest["target"]["name"] == str(devices[0])
+    assert "same-device" in {found.code for found in analyse(done).findings}
+
+
 def test_a_directory_given_twice_is_refused(devices: list[Path], tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(devices[0])
     what = campaign(listed([devices[0], tmp_path / "link"]))

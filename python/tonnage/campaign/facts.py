@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.model import Campaign
@@ -32,13 +34,27 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
         if mounts
         else target.scheme == "memory",
         "directories": [
-            {"path": str(path), "file_system": mount and mount.file_system, "device": mount and mount.device}
+            {
+                "path": str(path),
+                "file_system": mount and mount.file_system,
+                "device": mount and mount.device,
+                "device_number": _device_number(path),
+            }
             for path, mount in zip(target.paths, mounts, strict=True)
         ],
         "files": [str(name) for name in target.names],
         "stripe": None,
         "interrupt_cpus": _interrupt_cpus(target),
     }
+
+
+def _device_number(path: Path) -> str | None:
+    """Of its file system, ``major:minor``: two directories with the same one share all that is below it."""
+    try:
+        number = path.stat().st_dev
+    except OSError:
+        return None
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def _interrupt_cpus(target: Target) -> list[int] | None:

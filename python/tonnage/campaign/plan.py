@@ -11,7 +11,7 @@ from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
-from tonnage.campaign.target import STORAGES_WITH_FILES, Target, target_of
+from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
 from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
 
@@ -68,7 +68,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
     """RequestError if the target cannot take this campaign. Looks, and touches nothing."""
     target = plan.target
     settings = plan.settings or tuple(campaign.settings())
-    _check_devices(target, settings)
+    _check_devices(campaign, target, settings)
     check_space(campaign, plan)
     direct = any(setting.direct == "yes" for setting in settings)
     for path in target.paths if direct else ():
@@ -82,11 +82,13 @@ def check(campaign: Campaign, plan: Plan) -> None:
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
 
 
-def _check_devices(target: Target, settings: tuple[Setting, ...]) -> None:
+def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, ...]) -> None:
     for path in target.paths:
         _check_directory(path, to_write=not target.names)
-    real = [os.path.realpath(path) for path in target.paths]
-    for number, path in enumerate(target.paths):
+    # As it was given: one directory may stand for several devices.
+    listed = parse_target(campaign.target).paths
+    real = [os.path.realpath(path) for path in listed]
+    for number, path in enumerate(listed):
         if real[number] in real[:number] and not target.names:
             raise RequestError(f"{path} is given twice; hint: name each directory of the target once")
     most = max((setting.devices or 0 for setting in settings), default=0)

@@ -46,11 +46,16 @@ class RunScratch:
         self._place = campaign.place
         if not needs_scratch(target, tuple(setting.storage for setting in campaign.settings())):
             return
-        for parent in target.paths:
-            _remove_own_leftover(parent, run_id)
+        # In a directory that stands for several devices each has one of its own.
+        places = [
+            (parent, f"{run_id}-{again}" if (again := target.paths[:number].count(parent)) else run_id)
+            for number, parent in enumerate(target.paths)
+        ]
+        for parent, name in places:
+            _remove_own_leftover(parent, name)
         try:
-            for parent in target.paths:
-                self._made.append(_make(parent, run_id, self._place))
+            for parent, name in places:
+                self._made.append(_make(parent, name, self._place))
         except BaseException:
             self.leave(well=False)
             raise

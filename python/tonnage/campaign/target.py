@@ -26,7 +26,8 @@ class Target:
     scheme: str
     """``path``, ``null``, ``memory`` or ``sim``."""
     paths: tuple[Path, ...] = ()
-    """Its devices: absolute directories; only for ``path``."""
+    """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
+    asked for, and is then in it so many times: each has a scratch directory of its own there."""
     model: dict[str, Any] | None = None
     """The ModelSpec (``crates/simulator``); only for ``sim``."""
     assign: tuple[int, ...] = ()
@@ -46,7 +47,7 @@ class Target:
     @property
     def name(self) -> str:
         """Short, for titles."""
-        return ", ".join(map(str, self.paths)) or self.uri
+        return ", ".join(dict.fromkeys(map(str, self.paths))) or self.uri
 
     def kind(self, storage: str) -> str:
         """The kind of storage in the records: the storage asked for, unless the URI itself is one."""
@@ -97,6 +98,8 @@ def target_of(campaign: Campaign) -> Target:
         names = tuple(Path.cwd() / name for name in campaign.file_names)
         paths = tuple(dict.fromkeys(name.parent for name in names))
         return replace(target, paths=paths, names=names, existing=campaign.existing, keep=campaign.keep)
+    if len(target.paths) == 1 and campaign.place is None:
+        target = replace(target, paths=target.paths * max(setting.devices or 1 for setting in campaign.settings()))
     return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
 
 

@@ -64,6 +64,10 @@ def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
+_SPREADING = {"lustre", "beegfs"}
+"""File systems of one number whose directories can each be on storage targets of their own."""
+
+
 def _numbers(processors: set[int]) -> str:
     return some([str(number) for number in sorted(processors)])
 
@@ -77,6 +81,28 @@ def no_striping(evidence: Evidence) -> Iterator[Finding]:
             f"the files were not striped as asked: {problem}",
             "Files lie where the file system puts them: install its tools (lfs, beegfs-ctl), or leave [stripe] out.",
         )
+
+
+@finding("same-device")
+def same_device(evidence: Evidence) -> Iterator[Finding]:
+    """Directories that were measured as devices, and are on one file system."""
+    directories = evidence.target.get("directories") or []
+    numbers = [place.get("device_number") for place in directories]
+    if len(directories) < 2 or None in numbers or len(set(numbers)) == len(numbers):
+        return
+    paths = list(dict.fromkeys(place["path"] for place in directories))
+    spreads = {place["file_system"] for place in directories} <= _SPREADING
+    stripe = evidence.target.get("stripe") or {}
+    pinned = (stripe.get("wanted") or {}).get("osts") and not stripe.get("problems")
+    if pinned or (spreads and len(paths) == len(directories)):
+        return  # each directory may well be on a device of its own, whatever its number says
+    what = count(len(set(numbers)), "file-system device")
+    yield Finding(
+        "same-device",
+        str(evidence.target.get("name") or "target"),
+        f"the {len(directories)} devices that were measured are directories on {what} (in {some(paths)})",
+        "Figures by number of devices then say nothing of several devices: list a directory on each as the target.",
+    )
 
 
 @finding("notes")
