@@ -1,0 +1,38 @@
+"""The published experiments, typed: each example runs on a laptop, and shows the published figures beside its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .shell import ROOT, Shell
+
+EXAMPLES = {
+    "knox-epouta": ("0.001", "sob on NFS between Knox and ePouta", {"write", "read"}),
+    "summit-nvme": ("0.0005", "Summit: open, write, close", {"open-write-close"}),
+    "iobsub": ("0.001", "iobsub: jobs over NFS and at the file server", {"command"}),
+    "lcls-ffb": ("0.0002", "LCLS fast feedback", {"write", "tail"}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_runs_at_a_small_scale_with_the_published_figures_beside(name: str, shell: Shell) -> None:
+    scale, table, phases = EXAMPLES[name]
+    file = ROOT / "examples" / f"{name}.toml"
+    run = shell.home / "run"
+    said = shell("run", "--scale", scale, "--target", shell.data, file, "--out", run)
+    assert table in said.out
+    lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    measured = [line for line in lines if line["purpose"] == "measure"]
+    assert {line["phase"] for line in measured} == phases
+    assert all(line["status"] == "ok" for line in lines)
+    assert table in (run / "report.html").read_text(encoding="utf-8")
+    assert not list(shell.data.iterdir())
+    assert "records agree" in shell("verify", run).out
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    found = {path.stem for path in Path(ROOT, "examples").glob("*.toml")}
+    assert found == {*EXAMPLES, "first-light"}
