@@ -131,6 +131,7 @@ pub struct Phase {
     recent: Arc<Mutex<Recent>>,
     finished: Arc<Finished>,
     waiting: Option<Supervisor>,
+    supervising: Option<JoinHandle<()>>,
     started: Option<Instant>,
 }
 
@@ -178,7 +179,7 @@ impl Phase {
             recent: Arc::clone(&recent),
             finished: Arc::clone(&finished),
         };
-        Ok(Self { shared, boards, line, recent, finished, waiting: Some(waiting), started: None })
+        Ok(Self { shared, boards, line, recent, finished, waiting: Some(waiting), supervising: None, started: None })
     }
 
     /// Opens the start line. Does nothing if it is open.
@@ -189,10 +190,8 @@ impl Phase {
         let Some(supervisor) = self.waiting.take() else { return };
         let line = Arc::clone(&self.line);
         self.started = Some(Instant::now());
-        Builder::new()
-            .name("tonnage-supervisor".into())
-            .spawn(move || supervisor.run(|| line.open(true)))
-            .expect("one more thread than the tasks have");
+        let spawned = Builder::new().name("tonnage-supervisor".into()).spawn(move || supervisor.run(|| line.open(true)));
+        self.supervising = Some(spawned.expect("one more thread than the tasks have"));
     }
 
     /// Waits until the phase has ended, at most `timeout`; true if it has.
@@ -247,7 +246,8 @@ impl Drop for Phase {
             self.line.open(false);
             supervisor.send_home();
         } else {
-            while !self.wait(Duration::from_secs(1)) {}
+            // It holds the storage a moment longer than the result is there, and whoever dropped the phase may unmount.
+            let _ = self.supervising.take().map(JoinHandle::join);
         }
     }
 }
