@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from .shell import Said, Shell, group_members, wait_until
+from .shell import LAUNCHER, Said, Shell, group_members, wait_until
 
 SLOW = """\
 target = "{target}"
@@ -82,3 +84,17 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, int
     assert "hint: add --yes" in shell("clean", shell.data, check=2).err
     assert "removed" in shell("clean", shell.data, "--yes").out
     assert [path.name for path in shell.left_behind] == ["mine"]
+
+
+def test_a_run_is_resumed_where_it_was_begun_wherever_the_user_is(shell: Shell, interrupt: Callable[..., Said]) -> None:
+    text = SLOW.replace('"300ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
+    process = shell.start("run", shell.write("c.toml", text), "--no-report")
+    wait_until(lambda: any(run.glob("series/0000-*") for run in shell.runs), "the first trial runs")
+    assert interrupt(process, signal.SIGINT).code == 130
+    (run,) = shell.runs
+    elsewhere = shell.home / "elsewhere"
+    elsewhere.mkdir()
+    resume = [LAUNCHER, "run", "--resume", Path("..", run.relative_to(shell.home)), "--no-report"]
+    done = subprocess.run(resume, cwd=elsewhere, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not list(elsewhere.iterdir()) and shell.left_behind == []

@@ -158,10 +158,11 @@ impl Marks {
         if remembered.is_some() || (!self.run_id.is_empty() && mark.marker.run_id == self.run_id) {
             return Ok(Owner::ThisRun);
         }
-        // What its run sealed, that has left to others.
-        match mark.marker.worker().filter(|_| mark.sealed.is_none()) {
-            Some(worker) => Ok(Owner::Another(worker)),
-            None => Ok(Owner::EarlierRun),
+        if mark.sealed.is_some() {
+            return Ok(Owner::EarlierRun);
         }
+        // A killed run sealed nothing, so nobody can tell what was written to the file since.
+        let killed = || format!("run {} was killed while it wrote it, and it may hold other data since", mark.marker.run_id);
+        Ok(Owner::Another(mark.marker.worker().unwrap_or_else(killed)))
     }
 }

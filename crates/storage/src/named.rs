@@ -11,7 +11,8 @@
 //!   is checked is an open file, and the name must still lead to it at the unlink. Another's stays, with a note.
 //! - A symbolic link, a directory, a device or a FIFO in the place of a file is always an error.
 //!
-//! A process that dies leaves its files with their marks: a later run replaces them. Where the file system keeps no
+//! A process that is killed leaves its files with marks that say no size or time: a later run refuses them, for somebody
+//! may have written to them since. Where the file system keeps no
 //! attributes only the process itself knows what is its own, and a note says so.
 
 use std::ffi::OsString;

@@ -100,7 +100,7 @@ fn without_attributes_this_process_knows_its_own_and_no_later_run_does() {
 }
 
 #[test]
-fn the_file_of_a_run_that_still_works_on_it_is_refused_until_that_ends() {
+fn the_file_that_a_run_works_on_is_refused_and_so_is_what_is_left_of_it_when_that_is_killed() {
     let (_home, name) = home();
     make(&named("busy", &name));
     // The mark as another process, one that lives, would have set it.
@@ -118,9 +118,10 @@ fn the_file_of_a_run_that_still_works_on_it_is_refused_until_that_ends() {
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains(&format!("process {} of run busy still works on it", owner.id())), "{refused}");
     assert!(still_there);
-    make(&later);
+    let refused = later.prepare_write(&[0]).unwrap_err().to_string();
+    assert!(refused.contains("run busy was killed while it wrote it"), "{refused}");
     later.clear().unwrap();
-    assert!(!name.exists());
+    assert!(name.exists(), "nobody knows what was written to it since");
 }
 
 #[test]

@@ -80,6 +80,8 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
         raise RequestError(
             f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"
         )
+    path = str(Path(path).resolve())
+    _go_to(run.manifest.get("directory"))
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
     check(campaign, plan)
@@ -87,6 +89,18 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
         _try_out(campaign, plan.target, scratch)
         writer = RunWriter.reopen(path)
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
+
+
+def _go_to(directory: str | None) -> None:
+    """Works where the run was begun, for its target, files and commands may be named relative to that."""
+    if directory is None:
+        return  # a run of an older version does not say
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise RequestError(
+            f"the run was begun in {directory}: {error.strerror}; hint: make that directory reachable again"
+        ) from None
 
 
 def _carry_out(
@@ -232,6 +246,7 @@ def _manifest(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "state": "running",
         "command_line": list(command_line),
+        "directory": str(Path.cwd()),
         "campaign": campaign.model_dump(mode="json"),
         "campaign_text": text,
         "seed": campaign.seed,

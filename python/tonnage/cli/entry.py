@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ def run_command(argv: Sequence[str]) -> int:
     """Parses, runs ``tonnage.cli.commands.<command>.run`` and turns errors into one line on stderr."""
     # Looking for plug-ins that we do not have takes pydantic a fifth of the whole start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # A parent that ignores it would make the ends of copies and hooks unknowable.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     arguments = parse(argv)
     arguments.command_line = ["tonnage", *argv]
     try:
