@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     AnyWorkload = WorkloadSection
 else:
     _TAGGED = tuple(Annotated[section, Tag(kind)] for kind, section in WORKLOADS.items())
-    AnyWorkload = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)] if len(_TAGGED) > 1 else _TAGGED[0]
+    AnyWorkload = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)]
     """A ``[workload]`` table of any kind; ``kind`` says which."""
 
 
