@@ -1,0 +1,1 @@
+//! Takes files that are done and verified off the source.

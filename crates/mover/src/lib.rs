@@ -1,0 +1,54 @@
+//! Moves files from one directory tree to another in the background and loses none.
+//!
+//! The life of a file, and the order nothing may change:
+//! journal entry durable → temporary name in the destination directory → data (sparse stays sparse) → mode, times, attributes
+//! → fsync → checksum → journal *placing* durable → rename → fsync of the directory → manifest → journal *done* durable → log.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Options`] | what was asked, every default filled in by the caller |
+//! | `ground` | refuses what cannot work before anything is touched; the lock that keeps a second mover out |
+//! | `tree` | a directory tree behind a handle; nothing is ever opened by following a link out of it |
+//! | `journal` | what was found, what is where; SQLite on node-local storage |
+//! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
+//! | `rules` | which files, in which order, which of them wait for others |
+//! | `scan`, `watch`, `settle` | the truth, the hint, and whether a file can be taken now |
+//! | `copy` | one file's way over, whole or in chunks by several workers |
+//! | `names` | the only place that renames or unlinks |
+//! | `clear` | takes verified files off the source, where that was asked |
+//! | `limit`, `tuner`, `gentle` | bytes and files a second; how many workers; the application first |
+//! | `mover` | the threads, and what they say of themselves |
+
+pub mod clear;
+pub mod copy;
+mod entry;
+mod error;
+pub mod gentle;
+pub mod ground;
+pub mod journal;
+pub mod limit;
+pub mod log;
+pub mod manifest;
+pub mod mover;
+pub mod names;
+mod options;
+mod path;
+pub mod rules;
+pub mod scan;
+pub mod settle;
+mod status;
+mod tree;
+pub mod tuner;
+mod version;
+pub mod watch;
+
+pub use entry::{Chunk, Entry, Outcome, Placed, State};
+pub use error::{MoverError, Result};
+pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
+pub use path::TreePath;
+pub use status::{Failure, Progress, Status, Totals, Waiting};
+pub use tree::Tree;
+pub use version::{Kind, Version};
+
+/// Directory that holds the journal at the local end and the manifests at the destination. Never staged itself.
+pub const STATE_DIRECTORY: &str = ".tonnage-stage";

@@ -1,0 +1,1 @@
+//! Bytes and files a second, changeable while it runs.

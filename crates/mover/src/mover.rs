@@ -1,0 +1,1 @@
+//! The threads of a mover, and what they say of themselves.

@@ -1,0 +1,1 @@
+//! The only place of this crate that renames or unlinks.

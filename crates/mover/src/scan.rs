@@ -1,0 +1,1 @@
+//! The truth: compares a tree with the journal.

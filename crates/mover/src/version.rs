@@ -1,0 +1,87 @@
+//! What a name in a tree is at one moment, so that a change shows.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{self, AtFlags, Statx, StatxFlags};
+use rustix::io::Result;
+
+/// What kind of thing a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A regular file.
+    File = 0,
+    /// A directory.
+    Directory = 1,
+    /// A symbolic link; copied as one, never followed.
+    Link = 2,
+    /// A FIFO; made anew, never opened.
+    Fifo = 3,
+    /// A socket or a device; never staged, and said.
+    Special = 4,
+}
+
+/// One state of a name. Two equal versions hold the same bytes: every write moves `ctime_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// What it is.
+    pub kind: Kind,
+    /// Inode number.
+    pub ino: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the bytes, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Last change of the bytes or of what is known about them.
+    pub ctime_ns: i64,
+    /// Permission bits, with set-id and sticky.
+    pub mode: u32,
+    /// Names it has.
+    pub links: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+impl Version {
+    /// Of the entry `name` of `directory`, a link not followed.
+    pub fn at(directory: impl AsFd, name: &[u8]) -> Result<Self> {
+        fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::BASIC_STATS)
+            .map(|found| Self::from_statx(&found))
+    }
+
+    /// Of an open file.
+    pub fn of(file: impl AsFd) -> Result<Self> {
+        fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(|found| Self::from_statx(&found))
+    }
+
+    fn from_statx(found: &Statx) -> Self {
+        let mode = u32::from(found.stx_mode);
+        let kind = match fs::FileType::from_raw_mode(mode) {
+            fs::FileType::RegularFile => Kind::File,
+            fs::FileType::Directory => Kind::Directory,
+            fs::FileType::Symlink => Kind::Link,
+            fs::FileType::Fifo => Kind::Fifo,
+            _ => Kind::Special,
+        };
+        let ns = |seconds: i64, nanoseconds: u32| seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(nanoseconds));
+        Self {
+            kind,
+            ino: found.stx_ino,
+            size: found.stx_size,
+            mtime_ns: ns(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec),
+            ctime_ns: ns(found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
+            mode: mode & 0o7777,
+            links: found.stx_nlink,
+            uid: found.stx_uid,
+            gid: found.stx_gid,
+        }
+    }
+
+    /// Whether `other` holds the same bytes under the same inode; a rename or a new link in between does not count.
+    #[must_use]
+    pub fn same_bytes(&self, other: &Self) -> bool {
+        (self.kind, self.ino, self.size, self.mtime_ns) == (other.kind, other.ino, other.size, other.mtime_ns)
+    }
+}

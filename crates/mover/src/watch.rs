@@ -1,0 +1,1 @@
+//! The hint: inotify on every directory of a tree.
