@@ -8,6 +8,7 @@ Errors: ``ValueError`` for a specification that cannot be run (its text says wha
 filename for what the system refused, ``MemoryError`` for buffers.
 """
 
+from collections.abc import Callable
 from typing import Any, final
 
 __version__: str
@@ -85,6 +86,46 @@ class Phase:
         ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``."""
     def result(self) -> dict[str, Any]:
         """After ``wait`` was True: a PhaseResult (``crates/records/src/result.rs``) as a dict. Once."""
+
+@final
+class Mover:
+    """Stages one tree into another (``crates/mover``). Its status is ``crates/mover/src/status.rs`` as a dict."""
+
+    def __init__(self, options: str) -> None:
+        """``options`` is ``crates/mover/src/options.rs`` as JSON. Checks both trees, opens the journal, takes the lock.
+
+        ValueError for a request that cannot work, and then nothing was touched.
+        """
+    def start(self) -> None:
+        """Starts its threads and returns at once."""
+    def status(self) -> dict[str, Any]:
+        """Everything at this moment; takes no time worth counting."""
+    def rescan(self) -> int:
+        """Asks for a scan of the whole source now. What was there at this call has been found once ``scans`` of the
+        status has reached the number returned."""
+    def drain(self) -> None:
+        """No more is coming: scans once more, copies what is left, ends."""
+    def set_limit(self, bytes_per_s: int | None, files_per_s: int | None) -> None:
+        """New bounds, at once. None: no bound. 0: pauses."""
+    def stop(self, deadline_ns: int) -> None:
+        """Drains by priority for at most ``deadline_ns`` nanoseconds from now, then halts; ``stage_retry`` and a new
+        mover go on. A second call with an earlier deadline counts. 0: halts now."""
+    def wait(self, timeout_s: float) -> bool:
+        """Waits without the GIL; True once it has ended. OSError where it could not go on."""
+
+def stage_status(state: str) -> dict[str, Any]:
+    """The status of a mover that does not run, from the journal in its state directory. FileNotFoundError: none."""
+
+def stage_retry(state: str) -> int:
+    """Queues the entries again that were given up; how many. For a mover that does not run."""
+
+def stage_verify(to: str, threads: int, on_progress: Callable[[int, int], object]) -> dict[str, Any]:
+    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets files
+    and bytes that were checked, now and then. FileNotFoundError: no manifest."""
+
+def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[str, Any]]:
+    """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.
+    ``kind``: ``failed`` or ``queued``. May be called while the mover runs."""
 
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
