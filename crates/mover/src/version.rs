@@ -84,4 +84,40 @@ impl Version {
     pub fn same_bytes(&self, other: &Self) -> bool {
         (self.kind, self.ino, self.size, self.mtime_ns) == (other.kind, other.ino, other.size, other.mtime_ns)
     }
+
+    /// Whether `found` is what this version was, so that nothing needs to go again. A directory's size, times and links are
+    /// those of its listing, which is carried name by name: they do not count.
+    #[must_use]
+    pub fn unchanged(&self, found: &Self) -> bool {
+        let itself = |of: &Self| (of.kind, of.ino, of.mode, of.uid, of.gid);
+        if self.kind == Kind::Directory { itself(self) == itself(found) } else { self == found }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_new_name_changes_no_directory_but_a_new_mode_does() {
+        let below = tempfile::tempdir().unwrap();
+        let handle = File::open(below.path()).unwrap();
+        let before = Version::of(&handle).unwrap();
+        File::create(below.path().join("new")).unwrap();
+        assert!(before.unchanged(&Version::of(&handle).unwrap()));
+        handle.set_permissions(PermissionsExt::from_mode(0o711)).unwrap();
+        assert!(!before.unchanged(&Version::of(&handle).unwrap()));
+    }
+
+    #[test]
+    fn a_file_whose_time_was_set_back_has_changed() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1).unwrap();
+        let before = Version::of(&file).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        assert!(!before.unchanged(&Version::of(&file).unwrap()));
+    }
 }
