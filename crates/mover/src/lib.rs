@@ -37,6 +37,8 @@ pub mod rules;
 pub mod scan;
 pub mod settle;
 mod status;
+#[cfg(test)]
+mod testing;
 mod tree;
 pub mod tuner;
 mod version;
