@@ -12,8 +12,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 const SAVED_NS: u64 = 20_000_000;
 /// The halt flag cannot wake anybody, so it is looked at this often.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a file costs under the controller's bound beside its bytes: opening, syncing and naming it burdens a device as much as these.
-const FILE_COST_BYTES: u64 = 64 << 10;
+/// What a file counts beside its bytes, so that small and large files are of one kind: opening, syncing and naming one burdens a
+/// device about as much as so many bytes.
+pub(crate) const FILE_COST_BYTES: u64 = 64 << 10;
 
 /// Makes workers wait, so that together they stay below the bounds asked for and the controller's.
 #[derive(Debug)]
@@ -27,7 +28,8 @@ impl Limiter {
     /// Bounds in bytes and in files a second; `None` is no bound, 0 is paused.
     #[must_use]
     pub fn new(bytes_per_s: Option<u64>, files_per_s: Option<u64>) -> Self {
-        let buckets = Buckets { bytes: Bucket::new(bytes_per_s), files: Bucket::new(files_per_s), gentle: Bucket::new(None) };
+        let buckets =
+            Buckets { bytes: Bucket::new(bytes_per_s), files: Bucket::new(files_per_s), gentle: Bucket::new(None), waits: 0 };
         Self { buckets: Mutex::new(buckets), changed: Condvar::new(), began: Instant::now() }
     }
 
@@ -42,6 +44,7 @@ impl Limiter {
             match buckets.take(self.now_ns(), bytes, files) {
                 Took::Granted => return true,
                 Took::Wait(ns) => {
+                    buckets.waits += 1;
                     let wait = LOOK.min(Duration::from_nanos(ns));
                     buckets = self.changed.wait_timeout(buckets, wait).unwrap_or_else(PoisonError::into_inner).0;
                 }
@@ -78,6 +81,12 @@ impl Limiter {
         self.lock().gentle.per_s
     }
 
+    /// Grows whenever a worker waits. While it does, the rate says nothing about the number of workers.
+    #[must_use]
+    pub fn waits(&self) -> u64 {
+        self.lock().waits
+    }
+
     fn now_ns(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -101,6 +110,7 @@ struct Buckets {
     bytes: Bucket,
     files: Bucket,
     gentle: Bucket,
+    waits: u64,
 }
 
 impl Buckets {
@@ -171,7 +181,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn buckets(bytes: Option<u64>, files: Option<u64>, gentle: Option<u64>) -> Buckets {
-        Buckets { bytes: Bucket::new(bytes), files: Bucket::new(files), gentle: Bucket::new(gentle) }
+        Buckets { bytes: Bucket::new(bytes), files: Bucket::new(files), gentle: Bucket::new(gentle), waits: 0 }
     }
 
     /// Pieces granted from `from_ns` on within `for_ns` of virtual time, to somebody who waits exactly as told.
@@ -252,6 +262,7 @@ mod tests {
             let (limiter, halt) = (&limiter, &halt);
             scope.spawn(move || send.send(limiter.take(MIB, 1, halt)));
             assert!(receive.recv_timeout(Duration::from_millis(60)).is_err(), "paused, yet granted");
+            assert!(limiter.waits() > 0);
             limiter.set_asked(None, None);
             assert_eq!(receive.recv(), Ok(true));
         });
