@@ -119,6 +119,11 @@ def test_a_plan_says_how_many_names_and_how_much_space() -> None:
         ('file_size = "1k"\nread_size = "2k"\n', "read_size 2KiB is above file_size 1KiB"),
         ('verify = true\npayload = "constant"\n', "verify needs payload unique"),
         ("wear_out = true\n", "wear_out needs time_limit"),
+        ('check_written = true\npayload = "constant"\n', "check_written needs payload unique"),
+        ("mknod = true\nfile_size = 1\n", "mknod makes empty files, and file_size is above 0"),
+        ("shared_files = true\n", "shared_files are files in one tree for all tasks"),
+        ('collective = true\ntime_limit = "1s"\n', "collective does not go with time_limit"),
+        ('before_phase = "sync"\n', "workload.before_phase: a command is a list of arguments"),
         ("item = 3\n", "unknown key 'item' in [workload]; hint: did you mean 'items'?"),
     ],
 )
@@ -156,6 +161,26 @@ def test_every_phase_leaves_a_record_with_its_count(tmp_path: Path) -> None:
     by_phase = {line["phase"]: line for line in lines}
     assert by_phase["create"]["bytes"] == by_phase["read"]["verify"]["checked_bytes"] == 2 * ITEMS * 100
     assert by_phase["create"]["record"] == "0000-create"
+
+
+def test_shared_files_are_counted_as_what_is_done_to_them(tmp_path: Path) -> None:
+    text = TREE + 'directories = "shared"\nshared_files = true\nfile_size = 10\nshift = 1\nwhat = "files"\n'
+    text += 'phases = ["create", "write", "stat", "rename", "read", "remove"]\n'
+    lines, setting = run(tmp_path, text), one(text)
+    assert [(line["status"], line["operations"]) for line in lines] == [
+        ("ok", setting.operations_of(phase)) for phase in ("make-tree", *setting.phases)
+    ]
+    assert [setting.operations_of(phase) for phase in ("create", "rename", "remove")] == [2 * ITEMS, ITEMS, ITEMS]
+
+
+def test_what_one_task_makes_empty_the_others_fill(tmp_path: Path) -> None:
+    text = TREE + 'collective = true\nfile_size = 10\nshift = 1\nphases = ["create", "write", "read", "remove"]\n'
+    lines = run(tmp_path, text + "verify = true\n")
+    assert [line["status"] for line in lines] == ["ok"] * 5
+    assert {line["phase"]: line["bytes"] for line in lines if line["purpose"] == "measure"} == {
+        "create": 0, "write": 20 * ITEMS, "read": 20 * ITEMS, "remove": 0,
+    }  # fmt: skip
+    assert one(text).write_bytes == 20 * ITEMS
 
 
 def test_durability_is_said_of_phases_that_write_only(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tonnage.cli.entry import run_command
@@ -81,6 +82,12 @@ def shape(text: str) -> list[str]:
         ("ext4-2rank-i3-files-3901", "-n 50 -F -w 3901 -e 3901 -i 3 -u"),
         ("ext4-tree", "-z 2 -b 3 -I 10 -i 1 -N 1"),
         ("ext4-P", "-n 50 -F -P -i 2"),
+        ("1task-S", "-n 5 -S --tasks 1"),
+        ("1task-c", "-n 5 -c -w 10 --tasks 1"),
+        ("1task-k", "-n 5 -F -k --tasks 1"),
+        ("1task-Y", "-n 5 -F -Y -C -r --tasks 1"),
+        ("1task-commands", "-n 5 -F -C -r --run-cmd-before-phase=true --run-cmd-after-phase=true --tasks 1"),
+        ("1task-verify-write", "-n 5 -F -w 100 -e 100 --verify-write -X --tasks 1"),
     ],
 )
 def test_the_output_has_the_shape_of_the_original(mdtest: Mdtest, golden: str, words: str) -> None:
@@ -200,6 +207,106 @@ def test_a_random_order_has_a_seed_that_is_told_and_can_be_given(mdtest: Mdtest)
     assert "\nrandom seed: 42\n1 tasks, 50 files\n" in mdtest(*words, "--random-seed", "42").out
 
 
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+
+
+def test_shared_files_are_made_once_and_their_removal_is_told_as_it_is(mdtest: Mdtest, tmp_path: Path) -> None:
+    said = mdtest("--tasks", "2", "-S", "-n", "50", "-w", "100", "-e", "100", "-X")
+    assert "\n2 tasks, 1 file\n" in said.out and "Directory" not in said.out
+    match = re.search(r"File removal counts 2 times what one task removed; the true rate is (\d+\.\d{3})", said.err)
+    assert match and said.mean["File removal"] == pytest.approx(2 * float(match[1]), rel=1e-3)
+    counted = {line["phase"]: line["operations"] for line in lines_of(tmp_path / "run-0")}
+    assert (counted["create"], counted["stat"], counted["read"], counted["remove"]) == (100, 100, 100, 50)
+
+
+@pytest.mark.parametrize("unique", [[], ["-u"]])
+def test_the_first_task_makes_for_all_and_both_parts_of_a_creation_are_in_its_time(
+    mdtest: Mdtest, data: Path, tmp_path: Path, unique: list[str]
+) -> None:
+    said = mdtest("--tasks", "2", "-c", "-n", "50", "-w", "100", "-e", "100", "-X", "-N", "1", *unique)
+    lines = lines_of(tmp_path / "run-0")
+    elapsed = {line["phase"]: line["elapsed_ns"] for line in lines}
+    seconds = (elapsed["create"] + elapsed["write"]) / 1e9
+    assert said.mean["File creation"] == pytest.approx(100 / seconds, abs=0.001)
+    tasks = [json.loads(line) for line in (tmp_path / "run-0/tasks.jsonl").read_text().splitlines()]
+    by_task = {(task["record"][5:], task["task"]): task["operations"] for task in tasks}
+    for phase in ("make-directory", "create", "remove", "remove-directory"):
+        assert (by_task[phase, 0], by_task[phase, 1]) == (100, 0), phase
+    assert (by_task["write", 0], by_task["write", 1]) == (50, 50)
+    assert not list(data.iterdir())
+
+
+def test_a_sync_of_the_file_system_is_in_the_time_of_each_phase_but_the_trees(mdtest: Mdtest, tmp_path: Path) -> None:
+    mdtest("-Y", "-F", "-n", "20")
+    tasks = [json.loads(line) for line in (tmp_path / "run-0/tasks.jsonl").read_text().splitlines()]
+    synced = {task["record"][5:]: task["sync_ns"] > 1000 for task in tasks}
+    assert synced == {
+        "make-tree": False, "create": True, "stat": True, "read": True, "remove": True, "remove-tree": False
+    }  # fmt: skip
+    durable = {line["phase"]: line["durability"] for line in lines_of(tmp_path / "run-0")}
+    assert durable == {
+        "make-tree": "none", "create": "syncfs", "stat": "none", "read": "none", "remove": "syncfs",
+        "remove-tree": "none",
+    }  # fmt: skip
+
+
+def test_commands_run_around_each_phase_and_only_the_one_after_is_in_its_time(mdtest: Mdtest, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    before = f"--run-cmd-before-phase=sh -c 'sleep 0.2; echo before $TONNAGE_PHASE >> {log}'"
+    after = f"--run-cmd-after-phase=sh -c 'sleep 0.1; echo after $TONNAGE_PHASE >> {log}'"
+    said = mdtest("--tasks", "2", "-F", "-C", "-r", "-n", "10", before, after)
+    assert log.read_text().split("\n")[:-1] == ["before create", "after create", "before remove", "after remove"]
+    assert 20 / 0.1 > said.mean["File creation"] > 0
+    events = [json.loads(line) for line in (tmp_path / "run-0/events.jsonl").read_text().splitlines()]
+    took = [(event["record"], event["name"]) for event in events if event["kind"] == "hook"]
+    assert took == [("0000-create", "after_phase"), ("0000-remove", "after_phase")]
+    (create,) = [line for line in lines_of(tmp_path / "run-0") if line["phase"] == "create"]
+    hook_ns = events[0]["duration_ns"]
+    assert said.mean["File creation"] == pytest.approx(20e9 / (create["elapsed_ns"] + hook_ns), abs=0.001)
+
+
+def test_a_command_that_fails_before_a_phase_fails_it_and_one_after_is_told(mdtest: Mdtest, data: Path) -> None:
+    said = mdtest("-F", "-n", "5", "--run-cmd-before-phase=false", code=1)
+    assert "mdtest: failed: 0000-create: before_phase ended with exit code 1" in said.err
+    assert said.mean["File creation"] == 0 and not list(data.iterdir())
+    said = mdtest("-F", "-n", "5", "--run-cmd-after-phase=false")
+    assert "after_phase ended with exit code 1" in said.err and said.mean["File creation"] > 0
+
+
+def test_each_operation_on_a_file_can_be_had_in_the_form_of_mdtest(mdtest: Mdtest, tmp_path: Path) -> None:
+    mdtest("--tasks", "2", "-n", "7", "-w", "100", "-i", "2", f"--savePerOpDataCSV={tmp_path}/op")
+    names = {f"op-File {test}-0000{task}.csv" for test in ("creation", "stat", "read", "removal") for task in (0, 1)}
+    assert {path.name for path in tmp_path.glob("op-*")} == names
+    masked = {}
+    for file in (PEER / "mdtest-perop-create.csv", tmp_path / "op-File creation-00001.csv"):
+        text = re.sub(r"\d\.\d{8}e[+-]\d\d,\d\.\d{8}e[+-]\d\d,\d\.\d{6}e[+-]\d\d", "row", file.read_text())
+        masked[file.name] = text.splitlines()
+    theirs, ours = masked.values()
+    assert theirs[:2] == ours[:2] == ["time,runtime,tp", "row"] and len(ours) == 8
+    for name, size in (("File creation", 100), ("File stat", 1)):
+        rows = (tmp_path / f"op-{name}-00000.csv").read_text().splitlines()[1:]
+        starts, seconds, rates = zip(*(map(float, row.split(",")) for row in rows), strict=True)
+        assert list(starts) == sorted(starts)
+        assert rates == pytest.approx([size / second for second in seconds], rel=1e-5)
+
+
+def test_written_files_are_read_back_and_checked(mdtest: Mdtest, tmp_path: Path) -> None:
+    mdtest("-F", "-n", "5", "-w", "3000", "--verify-write")
+    (create,) = [line for line in lines_of(tmp_path / "run-0") if line["phase"] == "create"]
+    assert create["verify"]["checked_bytes"] == 15000 and create["bytes"] == 15000
+
+
+def test_several_directories_have_a_tree_each(mdtest: Mdtest, tmp_path: Path) -> None:
+    words = ("--tasks", "3", "-u", "-F", "-n", "4", "-d", f"{tmp_path}/a@{tmp_path}/b")
+    mdtest("-C", *words)
+    found = {path.relative_to(tmp_path).parts[0]: path.name for path in tmp_path.glob("[ab]/test-dir.0-0/tree.*")}
+    assert found.keys() == {"a", "b"} and found["b"] == "tree.00000001"
+    assert len(list(tmp_path.glob("a/test-dir.0-0/tree.*/f.*"))) == 8
+    mdtest("-T", "-r", *words)
+    assert not list(tmp_path.glob("[ab]/*"))
+
+
 @pytest.fixture
 def narrow(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for 64 names."""
@@ -231,7 +338,11 @@ def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
     ("words", "problem", "hint"),
     [
         ("", "was not told how many items", "add -n 1000, or -I 10"),
-        ("-n 10 -I 5", "-n and -I are two sizes of the same tree", "give one of them"),
+        (
+            "-n 10 -I 5",
+            "-n and -I together make several trees, which is not done here",
+            "give one of them",
+        ),
         ("-n 2 -z 2 -b 2", "-n 2 is less than one item in each of 7 directories", "use -n 7"),
         ("-n 10 -a MMAP", "-a: MMAP is not in this build, which has POSIX and DUMMY", "mount it, and use POSIX"),
         ("-n 10 -E -F -X", "-X checks what is read", "add -E and -e SIZE"),
@@ -246,12 +357,40 @@ def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
         ("-n 10 -z 101", "-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones"),
         ("-n 10 -l 3", "-l 3 is more than the 1 tasks there are", "add --tasks 3"),
         ("-n 10 --tasks 4 -f 3 -l 2", "-f 3 is above -l 2", "make -l larger"),
-        ("-n 10 -d a@b", "works in one directory, not in those between the '@' of -d", "run it once for each"),
-        ("-n 10 -k", "-k: this build makes files by opening them", "leave it out"),
+        ("-n 10 -d a@b", "-d with several directories needs a tree for each task", "add -u, without -N"),
+        ("-n 10 -d a@b -u -N 1", "-d with several directories needs a tree for each task", "add -u, without -N"),
+        ("-n 10 -d a@b -u", "-d names 2 directories for 1 tasks", "add --tasks 2"),
+        ("-n 10 -d a@./a -u --tasks 2", "-d names a directory twice", "name each once"),
+        ("-n 10 -d @", "-d names no directory", "give one in which to work"),
+        ("-n 10 -k -w 1", "-k makes empty files, and -w writes", "leave one of them out"),
+        ("-n 10 -k -c", "-k and -c make files in two ways", "leave one of them out"),
+        ("-n 10 -S -D", "-S is about files only", "leave -D and -U out"),
+        ("-n 10 -S -U -r", "-S is about files only", "leave -D and -U out"),
+        ("-n 10 -S -u", "-S and -u contradict each other: all tasks make the same files", "leave one of them out"),
+        ("-n 10 -S -c", "-S and -c contradict each other: all tasks make the same files", "leave one of them out"),
+        ("-n 10 -c -W 1", "-W ends the creation of each task, and with -c one task creates", "leave one of them out"),
         (
-            "-n 10 --run-cmd-before-phase=x",
-            "--run-cmd-before-phase: nothing that is typed here reaches a shell",
-            "leave it out",
+            "-n 10 --verify-write",
+            "--verify-write checks what is written, and nothing is",
+            "add -w SIZE, and files",
+        ),
+        ("-n 10 -B 1", "-B: mdtest 4.1 itself ends with an error for it", "leave it out"),
+        ("-n 10 -g", "-g: set it first, with lfs setdirstripe", "leave it out"),
+        ("-n 10 --posix.odirect", "--posix.odirect: files of a tree go through the page cache here", "leave it out"),
+        (
+            "-n 10 --dataPacketType=z",
+            "--dataPacketType: 'z' is not known",
+            "write one of timestamp, offset, incompressible, random",
+        ),
+        (
+            "-n 10 --run-cmd-before-phase=no-such-program",
+            "--run-cmd-before-phase: there is no program 'no-such-program'",
+            "give its path, or put it in PATH",
+        ),
+        (
+            "-n 10 --run-cmd-after-phase=echo>x",
+            "--run-cmd-after-phase: no shell reads the command, and '>' means something to a shell only",
+            "put it in a script, or quote it for one: sh -c '…'",
         ),
         ("-n 10 -T -x none", "-x: none does not hold a number of files", "make it with -C -W SECONDS -x none"),
         ("-n 10 -q", "has no option -q (in '-q')", "see `tonnage mdtest --help`"),
@@ -268,6 +407,12 @@ def test_what_cannot_be_done_is_one_line_and_writes_nothing(
 def test_a_directory_that_is_missing_further_up_is_one_line(mdtest: Mdtest, data: Path) -> None:
     said = mdtest("-n", "10", "-d", f"{data}/a/b", code=2)
     assert said.err == (
-        f"tonnage: error: mdtest -d: cannot make {data}/a/b: No such file or directory; "
-        "hint: give a directory in which you may create files\n"
+        f"tonnage: error: mdtest -d: cannot make {data}/a/b: No such file or directory; hint: make {data}/a first\n"
     )
+
+
+def test_a_directory_that_is_not_there_has_nothing_to_look_at(mdtest: Mdtest, data: Path) -> None:
+    said = mdtest("-n", "10", "-T", "-d", f"{data}/a", code=2)
+    hint = "create what is to be measured first"
+    assert (said.out, said.err) == ("", f"tonnage: error: mdtest -d: there is no {data}/a; hint: {hint}\n")
+    assert not list(data.iterdir())

@@ -41,6 +41,7 @@ struct FilesWorker {
 struct Hands {
     files: Files,
     task: u32,
+    storage: Arc<dyn Storage>,
     names: Box<dyn Names>,
     request: NamesRequest,
     kind: ItemKind,
@@ -48,6 +49,8 @@ struct Hands {
     here: Option<u64>,
     memory: Buffer,
     arena: Option<Arena>,
+    /// What is read goes here.
+    reading: Buffer,
     verifier: Option<Arc<Verifier>>,
     /// The first item of these names has this number among all tasks'.
     first_identity: u64,
@@ -59,7 +62,7 @@ struct Hands {
 impl FilesCrew {
     pub fn new(files: Files, spec: &PhaseSpec) -> Self {
         let seed = spec.seed;
-        let verifier = files.verify.then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
+        let verifier = spec.work.verifies().then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
         let wall = spec.limit.wear_out.then(|| Arc::new(Stonewall::new(spec.tasks.here)));
         Self { files, seed, verifier, wall }
     }
@@ -84,28 +87,25 @@ impl Crew for FilesCrew {
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let (files, tasks) = (self.files.clone(), shared.spec.tasks);
-        let owner = files.owner(task, tasks.total);
-        let request = NamesRequest {
-            tree: files.tree,
-            number: if files.tree.shared { 0 } else { owner },
-            owner,
-            handles: self.handles(tasks.here),
-        };
+        let walk = files.walk(task, tasks.total, self.seed);
+        let request = request_of(&files, walk.owner(), self.handles(tasks.here));
         let part = files.file_bytes.min(PART_BYTES) as usize;
         let writes = files.op.writes() && part > 0;
         let payload = if writes { files.payload } else { PayloadKind::Constant };
-        let mut memory = Buffer::new(Payload::arena_bytes(payload, part.max(1), 1))?;
+        let mut memory = Buffer::new(if writes { Payload::arena_bytes(payload, part, 1) } else { 1 })?;
         let arena = writes.then(|| Arena::fill(Payload::new(payload, self.seed), task, part, 1, &mut memory));
-        let walk = files.walk(task, tasks.total, self.seed);
+        let reads = files.op == FileOp::Read || writes && files.check_written;
         let mut hands = Hands {
             kind: item_kind(&files),
-            first_identity: u64::from(owner) * files.tree.items().unwrap_or(0),
+            first_identity: first_identity(&files, walk.owner()),
             task,
+            storage: Arc::clone(&shared.storage),
             names: shared.storage.names(&request)?,
             request,
             here: None,
             memory,
             arena,
+            reading: Buffer::new(if reads { part.max(1) } else { 1 })?,
             verifier: self.verifier.clone(),
             clock: shared.clock,
             checking: 0,
@@ -116,6 +116,16 @@ impl Crew for FilesCrew {
         }
         Ok(Box::new(FilesWorker { walk, hands, wall: self.wall.clone() }))
     }
+}
+
+/// The names of `owner`'s items.
+const fn request_of(files: &Files, owner: u32, handles: usize) -> NamesRequest {
+    NamesRequest { tree: files.tree, number: if files.tree.shared { 0 } else { owner }, owner, handles }
+}
+
+/// The number of `owner`'s first item among all tasks'.
+fn first_identity(files: &Files, owner: u32) -> u64 {
+    u64::from(owner) * files.tree.items().unwrap_or(0)
 }
 
 const fn item_kind(files: &Files) -> ItemKind {
@@ -141,7 +151,10 @@ impl Worker for FilesWorker {
         while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
             // What is made or removed once is not there again: there is one pass.
             let Some(place) = walk.next() else { break };
-            let acted = hands.act(place, &mut desk.tally);
+            let acted = match hands.turn_to(walk.owner()) {
+                Ok(()) => hands.act(place, &mut desk.tally),
+                Err(error) => Err(error),
+            };
             let now = clock.ticks();
             match acted {
                 Ok(bytes) => {
@@ -162,9 +175,35 @@ impl Worker for FilesWorker {
             }
         }
     }
+
+    /// Only where the whole file system is to be synced; an fsync of a file belongs to its operation.
+    fn sync(&mut self, desk: &mut Desk) {
+        let files = &self.hands.files;
+        if files.syncfs
+            && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree)
+            && let Err(error) = self.hands.names.sync_file_system()
+        {
+            desk.fail(0, 0, error.raw_os_error().unwrap_or(0), format!("cannot sync the file system: {error}"));
+        }
+    }
 }
 
 impl Hands {
+    /// Goes on with the items of `owner`.
+    #[inline]
+    fn turn_to(&mut self, owner: u32) -> io::Result<()> {
+        if owner == self.request.owner { Ok(()) } else { self.turn(owner) }
+    }
+
+    #[cold]
+    fn turn(&mut self, owner: u32) -> io::Result<()> {
+        self.request = request_of(&self.files, owner, self.request.handles);
+        self.names = self.storage.names(&self.request).map_err(io::Error::other)?;
+        self.first_identity = first_identity(&self.files, owner);
+        self.here = None;
+        Ok(())
+    }
+
     /// One operation; the bytes that it moved.
     #[inline]
     fn act(&mut self, place: Place, tally: &mut Tally) -> io::Result<u64> {
@@ -181,9 +220,12 @@ impl Hands {
             FileOp::Remove | FileOp::RemoveDirectory => self.names.remove(self.kind, number)?,
             FileOp::Rename | FileOp::RenameDirectory => self.names.rename(self.kind, number)?,
             FileOp::MakeDirectory => self.names.make(self.kind, number)?,
-            FileOp::Create => return self.write(number, Opening::Create),
-            FileOp::Write => return self.write(number, Opening::Write),
-            FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate),
+            FileOp::Create if self.files.mknod => self.names.make(self.kind, number)?,
+            // The first task that comes makes it.
+            FileOp::Create if self.files.shared_files => return self.write(number, Opening::WriteOrCreate, tally),
+            FileOp::Create => return self.write(number, Opening::Create, tally),
+            FileOp::Write => return self.write(number, Opening::Write, tally),
+            FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate, tally),
             FileOp::Read => return self.read(number, tally),
             FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => {}
         }
@@ -198,11 +240,15 @@ impl Hands {
         Ok(())
     }
 
-    /// Opens, writes all bytes, makes them durable where that is asked for, closes. A file that failed is closed too.
+    /// Opens, writes all bytes, makes them durable and reads them back where that is asked for, closes. A file that
+    /// failed is closed too.
     #[inline]
-    fn write(&mut self, number: u64, how: Opening) -> io::Result<u64> {
+    fn write(&mut self, number: u64, how: Opening, tally: &mut Tally) -> io::Result<u64> {
         self.names.open(self.kind, number, how)?;
-        let written = self.write_parts(number);
+        let mut written = self.write_parts(number);
+        if written.is_ok() && self.files.check_written {
+            written = self.read_parts(number, tally);
+        }
         let closed = self.names.close();
         written.and(closed)?;
         Ok(self.files.file_bytes)
@@ -233,7 +279,7 @@ impl Hands {
     fn read_parts(&mut self, number: u64, tally: &mut Tally) -> io::Result<()> {
         let mut damaged = false;
         for (offset, length) in parts(self.files.file_bytes) {
-            read_all(offset, &mut self.memory[..length], |offset, part| self.names.read_at(offset, part))?;
+            read_all(offset, &mut self.reading[..length], |offset, part| self.names.read_at(offset, part))?;
             if self.verifier.is_some() {
                 let began = self.clock.ticks();
                 damaged |= !self.is_sound(number, offset, length, tally);
@@ -249,7 +295,7 @@ impl Hands {
         let Some(verifier) = &self.verifier else { return true };
         tally.checked_bytes += length as u64;
         let file = self.identity(number);
-        let Err(Damage { offset, what }) = verifier.check(&self.memory[..length], file, offset) else { return true };
+        let Err(Damage { offset, what }) = verifier.check(&self.reading[..length], file, offset) else { return true };
         if tally.damage.len() < DAMAGE_KEPT {
             let place = Place { directory: self.here.unwrap_or(0), number };
             let what = format!("{}: {what}", self.request.item_path(place, self.kind));

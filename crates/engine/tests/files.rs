@@ -11,6 +11,7 @@ use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Pace, PayloadKind, Pha
 
 const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
 const ITEMS: u64 = 13 * 4;
+const EIO: i32 = 5;
 
 fn files(op: FileOp) -> Files {
     Files {
@@ -26,6 +27,11 @@ fn files(op: FileOp) -> Files {
         cache: CachePolicy::Keep,
         payload: PayloadKind::Unique,
         verify: false,
+        check_written: false,
+        syncfs: false,
+        mknod: false,
+        collective: false,
+        shared_files: false,
     }
 }
 
@@ -110,6 +116,75 @@ fn every_phase_does_what_the_tree_says_and_leaves_nothing() {
             }
         }
     });
+}
+
+#[test]
+fn the_first_task_makes_and_removes_for_all_where_that_is_asked() {
+    each_kind(|storage, path| {
+        for shared in [false, true] {
+            let tree = Tree { shared, ..TREE };
+            let with = |op| Files { tree, collective: true, mknod: op == FileOp::Create, ..files(op) };
+            run(storage, 2, with(FileOp::MakeTree));
+            assert_eq!(operations(&run(storage, 2, with(FileOp::MakeDirectory))), [2 * ITEMS, 0]);
+            assert_eq!(operations(&run(storage, 2, with(FileOp::RemoveDirectory))), [2 * ITEMS, 0]);
+            assert_eq!(operations(&run(storage, 2, with(FileOp::Create))), [2 * ITEMS, 0]);
+            let own = Files { file_bytes: 100, ..with(FileOp::Write) };
+            assert_eq!(operations(&run(storage, 2, own)), [ITEMS; 2]);
+            let read = Files { file_bytes: 100, verify: true, ..with(FileOp::Read) };
+            assert_eq!(run(storage, 2, read).verify.expect("it checks").damaged_operations, 0);
+            assert_eq!(operations(&run(storage, 2, with(FileOp::Remove))), [2 * ITEMS, 0]);
+            assert_eq!(run(storage, 2, with(FileOp::RemoveTree)).first_error, None, "both trees are empty");
+        }
+        if let Some(path) = path {
+            assert_eq!(std::fs::read_dir(path).unwrap().count(), 1, "only the marker is left");
+        }
+    });
+}
+
+#[test]
+fn shared_files_are_made_once_and_used_by_all() {
+    each_kind(|storage, path| {
+        let tree = Tree { shared: true, ..TREE };
+        let with = |op| Files { tree, file_bytes: 100, shared_files: true, shift: 1, ..files(op) };
+        run(storage, 2, with(FileOp::MakeTree));
+        let made = run(storage, 2, with(FileOp::Create));
+        assert_eq!((operations(&made), made.first_error), (vec![ITEMS; 2], None));
+        if let Some(path) = path {
+            let root = std::fs::read_dir(path.join("tree.00000000")).unwrap();
+            assert_eq!(root.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_file()).count(), 4);
+        }
+        let read = run(storage, 2, Files { verify: true, ..with(FileOp::Read) });
+        assert_eq!((operations(&read), read.verify.unwrap().damaged_operations), (vec![ITEMS; 2], 0));
+        assert_eq!(operations(&run(storage, 2, with(FileOp::Remove))), [ITEMS, 0]);
+        assert_eq!(run(storage, 2, with(FileOp::RemoveTree)).first_error, None);
+    });
+}
+
+#[test]
+fn a_written_file_is_read_back_and_damage_is_counted() {
+    let (_home, scratch, posix) = on_disk(StorageKind::Posix);
+    run(&posix, 1, files(FileOp::MakeTree));
+    let with = |op| Files { file_bytes: 2 << 20 | 5, check_written: true, ..files(op) };
+    let created = run(&posix, 1, with(FileOp::Create));
+    let verify = created.verify.expect("it checks");
+    assert_eq!((verify.checked_bytes, verify.damaged_operations), (ITEMS * (2 << 20 | 5), 0));
+    assert_eq!(created.tasks[0].bytes, ITEMS * (2 << 20 | 5), "what was read back is no work of the phase");
+    let damaging: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FlipEvery { nth: 3 }]));
+    let verify = run(&damaging, 1, with(FileOp::Write)).verify.expect("it checks");
+    assert!(verify.damaged_operations > 0);
+    scratch.remove().expect("nothing foreign");
+}
+
+#[test]
+fn each_task_ends_with_a_sync_of_the_file_system_inside_its_time() {
+    let (_home, scratch, posix) = on_disk(StorageKind::Posix);
+    let failing: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FailSync { errno: EIO }]));
+    let with = |op| Files { syncfs: true, ..files(op) };
+    assert_eq!(run(&failing, 2, with(FileOp::MakeTree)).first_error, None, "the tree is not the phase's");
+    let result = run(&posix, 2, with(FileOp::Create));
+    assert!(result.tasks.iter().all(|task| task.sync_ns > 0 && task.end_ns - task.start_ns >= task.sync_ns));
+    assert_eq!(message(&run(&failing, 2, with(FileOp::Stat))), "cannot sync the file system: Input/output error (os error 5)");
+    scratch.remove().expect("nothing foreign");
 }
 
 #[test]
@@ -233,7 +308,6 @@ fn tasks_that_wear_out_make_as_many_as_the_fastest_had() {
 
 #[test]
 fn a_failing_storage_ends_the_phase_with_one_line_and_is_cleared() {
-    const EIO: i32 = 5;
     const ENOSPC: i32 = 28;
     let (_home, scratch, posix) = on_disk(StorageKind::Posix);
     run(&posix, 1, files(FileOp::MakeTree));

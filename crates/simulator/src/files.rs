@@ -86,6 +86,9 @@ pub(crate) fn run(
         worn_out: false,
     };
     let work = Lanes::run(&mut race, 1, work)?;
+    if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
+        (0..work.courses.len()).for_each(|task| race.sync_at_end(task));
+    }
     let device_bytes = Some(work.device_read_bytes);
     let moved_bytes = work.moved_bytes;
     names.keep_cached(moved_bytes, capacity);
@@ -105,6 +108,7 @@ impl Operations for FileWork<'_> {
             return None;
         }
         course.place = course.walk.next()?;
+        course.owner = course.walk.owner();
         Some(course.quota.starts_ns(now_ns))
     }
 
@@ -147,7 +151,7 @@ impl Operations for FileWork<'_> {
         if reads && !hit {
             self.device_read_bytes += bytes;
         }
-        if reads && self.files.verify {
+        if reads && self.files.verify || !reads && bytes > 0 && self.files.check_written {
             race.verify(task, identity, 0, bytes);
         }
     }

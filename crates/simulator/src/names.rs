@@ -161,7 +161,7 @@ impl Names {
                 state.set_item(kind, place, false)?;
                 state.set_item(Kind { renamed: !kind.renamed, ..kind }, place, true)
             }
-            FileOp::Create => {
+            FileOp::Create if !files.shared_files => {
                 state.set_item(kind, place, true)?;
                 state.file_bytes = files.file_bytes;
                 self.allocated += files.file_bytes;
@@ -173,8 +173,8 @@ impl Names {
                 self.cached = self.cached.min(self.allocated);
                 Ok(())
             }
-            FileOp::Write | FileOp::OpenWriteClose => {
-                if files.op == FileOp::OpenWriteClose && state.item(kind, place.number).is_err() {
+            FileOp::Create | FileOp::Write | FileOp::OpenWriteClose => {
+                if files.op != FileOp::Write && state.item(kind, place.number).is_err() {
                     state.set_item(kind, place, true)?;
                     self.allocated += files.file_bytes;
                 }

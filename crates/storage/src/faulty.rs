@@ -375,6 +375,11 @@ impl Names for FaultyNames {
         self.inner.sync()
     }
 
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        self.rules.sync()?;
+        self.inner.sync_file_system()
+    }
+
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()?;
         self.rules.close()

@@ -175,6 +175,10 @@ impl Names for MemoryNames {
         Ok(())
     }
 
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn close(&mut self) -> io::Result<()> {
         self.open = None;
         Ok(())

@@ -67,7 +67,7 @@ pub trait Names: Send {
     fn list(&mut self, directory: u64) -> io::Result<u64>;
     /// Goes to a directory of the tree: the items that follow are there.
     fn enter(&mut self, directory: u64) -> io::Result<()>;
-    /// Makes an item that is a directory.
+    /// Makes an item without opening it: a directory, or an empty file (mknod).
     fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
     /// Asks for an item's attributes.
     fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
@@ -85,6 +85,8 @@ pub trait Names: Send {
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize>;
     /// Makes what was written to the open file durable.
     fn sync(&mut self) -> io::Result<()>;
+    /// Makes all that was done to the file system of these names durable (syncfs).
+    fn sync_file_system(&mut self) -> io::Result<()>;
     /// Closes the open file, if any.
     fn close(&mut self) -> io::Result<()>;
 }

@@ -126,6 +126,10 @@ impl Names for NullNames {
         Ok(())
     }
 
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     #[inline]
     fn close(&mut self) -> io::Result<()> {
         Ok(())

@@ -299,6 +299,10 @@ impl Names for ThrottledNames {
         self.inner.sync()
     }
 
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        self.inner.sync_file_system()
+    }
+
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()
     }

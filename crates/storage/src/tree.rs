@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, Advice, AtFlags, Mode, OFlags, RawDir};
+use rustix::fs::{self, Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
 use crate::directory::{Directory, open_below};
@@ -106,7 +106,10 @@ impl Names for TreeNames {
     fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
         let name = self.spelling.of(kind, number);
         let here = entered(&self.held, self.here)?;
-        Ok(fs::mkdirat(here, name, Mode::RWXU)?)
+        if kind.is_directory() {
+            return Ok(fs::mkdirat(here, name, Mode::RWXU)?);
+        }
+        Ok(fs::mknodat(here, name, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0)?)
     }
 
     #[inline]
@@ -143,10 +146,11 @@ impl Names for TreeNames {
 
     #[inline]
     fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
+        // What is written may be read back.
         let flags = match how {
-            Opening::Create => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
-            Opening::Write => OFlags::WRONLY,
-            Opening::WriteOrCreate => OFlags::WRONLY | OFlags::CREATE,
+            Opening::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            Opening::Write => OFlags::RDWR,
+            Opening::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
             Opening::Read => OFlags::RDONLY,
         };
         let name = self.spelling.of(kind, number);
@@ -170,6 +174,10 @@ impl Names for TreeNames {
 
     fn sync(&mut self) -> io::Result<()> {
         Ok(fs::fsync(self.open_file()?)?)
+    }
+
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        Ok(fs::syncfs(&self.scratch)?)
     }
 
     #[inline]

@@ -3,13 +3,13 @@
 //! A tree is complete: each directory that is not a leaf has `branch` directories in it. Its directories are numbered
 //! level by level, the root being 0, so the parent of directory `d` is `(d − 1) / branch`, and the leaves come last.
 //! The items of a task fill the holders in that order, and keep their numbers in every phase. Nothing is stored for an
-//! item: a [`Walk`] computes one after the other.
+//! item: a [`Walk`](crate::Walk) computes one after the other.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
 use crate::payload::PayloadKind;
-use crate::permutation::Permutation;
 use crate::phase::{CachePolicy, SpecError, TaskRange};
 
 /// Levels below the root at most: a directory is held open for each level while a tree is removed.
@@ -90,6 +90,18 @@ pub struct Files {
     /// fsync each written file before it is closed.
     #[serde(default)]
     pub fsync: bool,
+    /// Each task ends with a sync of the whole file system.
+    #[serde(default)]
+    pub syncfs: bool,
+    /// `Create` makes files with mknod, without opening them.
+    #[serde(default)]
+    pub mknod: bool,
+    /// Task 0 makes and removes the items, and the trees, of all tasks.
+    #[serde(default)]
+    pub collective: bool,
+    /// All tasks work on the items of task 0, which alone renames and removes them.
+    #[serde(default)]
+    pub shared_files: bool,
     /// Work on the items of the task this many numbers further on (mdtest `-N`).
     #[serde(default)]
     pub shift: u32,
@@ -104,38 +116,9 @@ pub struct Files {
     /// Check every byte that is read.
     #[serde(default)]
     pub verify: bool,
-}
-
-/// One operation: which item (or, for the tree's own phases, which directory).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The tree's directory that holds the item; for phases on directories of the tree that directory itself.
-    pub directory: u64,
-    /// The item's number among those of its task.
-    pub number: u64,
-}
-
-/// All operations of one task in one phase, in order.
-#[derive(Debug, Clone)]
-pub struct Walk {
-    order: Order,
-    left: u64,
-}
-
-#[derive(Debug, Clone)]
-enum Order {
-    /// Items by number: `next` in `directory`, where `room` more are.
-    Items { next: Place, room: u64, per_directory: u64 },
-    /// Items in a random order.
-    Shuffled { next: u64, permutation: Permutation, first_holder: u64, per_directory: u64 },
-    /// Directories of the tree from the root.
-    Down(u64),
-    /// Directories of the tree to the root.
-    Up,
-    /// Directories of the tree in a random order.
-    ShuffledDirectories(u64, Permutation),
-    /// One item again and again.
-    Same(Place),
+    /// Read each file back after it was written, before it is closed, and check every byte.
+    #[serde(default)]
+    pub check_written: bool,
 }
 
 impl FileOp {
@@ -187,7 +170,7 @@ impl Tree {
     }
 
     /// The first directory that holds items.
-    fn first_holder(&self) -> u64 {
+    pub(crate) fn first_holder(&self) -> u64 {
         if self.leaves_only { self.directories().unwrap_or(1) - self.holders().unwrap_or(1) } else { 0 }
     }
 }
@@ -199,38 +182,43 @@ impl Files {
         ((task as u64 + self.shift as u64) % total as u64) as u32
     }
 
-    /// Operations of `task`, of `total` tasks, unless a limit or a failure ends the phase.
-    #[must_use]
-    pub fn operations_of(&self, task: u32, total: u32) -> u64 {
+    /// The tasks whose items `task` works on, of `total` tasks; for phases on unique trees, whose trees.
+    pub(crate) fn owners(&self, task: u32, total: u32) -> Range<u32> {
+        let on_tree = matches!(self.op, FileOp::MakeTree | FileOp::RemoveTree);
+        let makes = matches!(self.op, FileOp::Create | FileOp::MakeDirectory);
+        let takes = matches!(self.op, FileOp::Remove | FileOp::RemoveDirectory);
+        let for_all = self.collective && (on_tree || makes || takes);
+        let renames = matches!(self.op, FileOp::Rename | FileOp::RenameDirectory);
+        let alone = for_all || on_tree && self.tree.shared || self.shared_files && (takes || renames);
+        if alone && task != 0 {
+            return 0..0;
+        }
+        if on_tree && self.tree.shared || self.shared_files && !self.op.is_on_tree() {
+            return 0..1;
+        }
+        if for_all {
+            return 0..total;
+        }
+        let owner = self.owner(task, total);
+        owner..owner + 1
+    }
+
+    /// Operations of a pass over what `owner` has.
+    pub(crate) fn operations_on(&self, owner: u32) -> u64 {
         match self.op {
-            // One tree is made and removed by one task.
-            FileOp::MakeTree | FileOp::RemoveTree if self.tree.shared && task != 0 => 0,
             FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => self.tree.directories().unwrap_or(0),
             FileOp::OpenWriteClose => self.operations,
             _ => {
                 let all = self.tree.items().unwrap_or(0);
-                self.counts.get(self.owner(task, total) as usize).map_or(all, |&count| count.min(all))
+                self.counts.get(owner as usize).map_or(all, |&count| count.min(all))
             }
         }
     }
 
-    /// The operations of `task`, of `total` tasks; a random order is drawn from `seed`.
+    /// Operations of `task`, of `total` tasks, unless a limit or a failure ends the phase.
     #[must_use]
-    pub fn walk(&self, task: u32, total: u32, seed: u64) -> Walk {
-        let left = self.operations_of(task, total);
-        let permutation = || Permutation::new(left, seed ^ mix64(u64::from(task) + 1));
-        let (first_holder, per_directory) = (self.tree.first_holder(), self.tree.items_per_directory);
-        let first = Place { directory: first_holder, number: 0 };
-        let order = match self.op {
-            FileOp::ReadDirectory if self.random => Order::ShuffledDirectories(0, permutation()),
-            FileOp::MakeTree | FileOp::ReadDirectory => Order::Down(0),
-            FileOp::RemoveTree => Order::Up,
-            FileOp::OpenWriteClose => Order::Same(first),
-            FileOp::Create | FileOp::MakeDirectory => Order::Items { next: first, room: per_directory, per_directory },
-            _ if self.random => Order::Shuffled { next: 0, permutation: permutation(), first_holder, per_directory },
-            _ => Order::Items { next: first, room: per_directory, per_directory },
-        };
-        Walk { order, left }
+    pub fn operations_of(&self, task: u32, total: u32) -> u64 {
+        self.owners(task, total).map(|owner| self.operations_on(owner)).sum()
     }
 
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {
@@ -249,55 +237,12 @@ impl Files {
         if !self.counts.is_empty() && self.counts.len() != tasks.total as usize {
             return Err(SpecError::Counts { given: self.counts.len(), tasks: tasks.total });
         }
-        if self.verify && self.payload == PayloadKind::Constant {
+        if (self.verify || self.check_written) && self.payload == PayloadKind::Constant {
             return Err(SpecError::VerifyConstant);
         }
         Ok(())
     }
 }
-
-impl Iterator for Walk {
-    type Item = Place;
-
-    #[inline]
-    fn next(&mut self) -> Option<Place> {
-        self.left = self.left.checked_sub(1)?;
-        Some(match &mut self.order {
-            Order::Items { next, room, per_directory } => {
-                let place = *next;
-                next.number += 1;
-                *room -= 1;
-                if *room == 0 {
-                    next.directory += 1;
-                    *room = *per_directory;
-                }
-                place
-            }
-            Order::Shuffled { next, permutation, first_holder, per_directory } => {
-                let number = permutation.apply(*next);
-                *next += 1;
-                Place { directory: *first_holder + number / *per_directory, number }
-            }
-            Order::Down(next) => {
-                *next += 1;
-                Place { directory: *next - 1, number: *next - 1 }
-            }
-            Order::Up => Place { directory: self.left, number: self.left },
-            Order::ShuffledDirectories(next, permutation) => {
-                let directory = permutation.apply(*next);
-                *next += 1;
-                Place { directory, number: directory }
-            }
-            Order::Same(place) => *place,
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left as usize, Some(self.left as usize))
-    }
-}
-
-impl ExactSizeIterator for Walk {}
 
 #[cfg(test)]
 mod tests {
@@ -317,6 +262,11 @@ mod tests {
             cache: CachePolicy::Keep,
             payload: PayloadKind::Unique,
             verify: false,
+            check_written: false,
+            syncfs: false,
+            mknod: false,
+            collective: false,
+            shared_files: false,
         }
     }
 
@@ -365,6 +315,38 @@ mod tests {
         let shifted = Files { shift: 3, counts: vec![5, 6, 7, 8], ..files(FileOp::Remove, TREE) };
         assert_eq!((shifted.owner(2, 4), shifted.operations_of(2, 4)), (1, 6));
         assert_eq!(places(&shifted, 2).last(), Some(&(1, 5)));
+    }
+
+    #[test]
+    fn the_first_task_makes_and_removes_for_all_and_each_looks_at_its_own() {
+        let collective = |op| Files { collective: true, ..files(op, TREE) };
+        let mut walk = Files { counts: vec![2, 0, 1, 3], ..collective(FileOp::Remove) }.walk(0, 4, 9);
+        let mut seen = Vec::new();
+        assert_eq!(walk.len(), 6);
+        while let Some(place) = walk.next() {
+            seen.push((walk.owner(), place.number));
+        }
+        assert_eq!(seen, [(0, 0), (0, 1), (2, 0), (3, 0), (3, 1), (3, 2)]);
+        for op in [FileOp::MakeTree, FileOp::Create, FileOp::MakeDirectory, FileOp::RemoveDirectory] {
+            assert_eq!(collective(op).operations_of(1, 4), 0, "{op:?}");
+            assert_eq!(collective(op).operations_of(0, 4), 4 * files(op, TREE).operations_of(0, 4), "{op:?}");
+        }
+        for op in [FileOp::Stat, FileOp::Write, FileOp::Read] {
+            assert_eq!((collective(op).operations_of(1, 4), collective(op).walk(1, 4, 9).owner()), (52, 1), "{op:?}");
+        }
+        let one_tree = Files { tree: Tree { shared: true, ..TREE }, ..collective(FileOp::MakeTree) };
+        assert_eq!(one_tree.operations_of(0, 4), 13, "there is one");
+    }
+
+    #[test]
+    fn shared_files_are_those_of_the_first_task_which_takes_them_away() {
+        let shared = |op| Files { shared_files: true, shift: 1, ..files(op, Tree { shared: true, ..TREE }) };
+        for op in [FileOp::Create, FileOp::Stat, FileOp::Write, FileOp::Read] {
+            assert_eq!((shared(op).operations_of(3, 4), shared(op).walk(3, 4, 9).owner()), (52, 0), "{op:?}");
+        }
+        for op in [FileOp::Rename, FileOp::Remove] {
+            assert_eq!((shared(op).operations_of(0, 4), shared(op).operations_of(3, 4)), (52, 0), "{op:?}");
+        }
     }
 
     #[test]

@@ -15,9 +15,10 @@ mod phase;
 mod source;
 mod stream;
 mod tail;
+mod walk;
 
 pub use command::Command;
-pub use files::{FileOp, Files, MAX_DEPTH, Place, Tree, Walk};
+pub use files::{FileOp, Files, MAX_DEPTH, Tree};
 pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use limit::Limit;
 pub use mix::{SplitMix64, mix64};
@@ -28,3 +29,4 @@ pub use phase::{CachePolicy, Durability, Op, PhaseSpec, SpecError, TaskRange, Wo
 pub use source::Source;
 pub use stream::{Ops, Stream};
 pub use tail::{Follow, Tail, Waiting};
+pub use walk::{Place, Walk};

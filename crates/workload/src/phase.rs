@@ -191,7 +191,7 @@ impl Work {
     pub const fn verifies(&self) -> bool {
         match self {
             Self::Stream(stream) => stream.verify,
-            Self::Files(files) => files.verify,
+            Self::Files(files) => files.verify || files.check_written && files.op.writes(),
             Self::Tail(tail) => tail.verify,
             Self::Command(_) => false,
         }

@@ -34,7 +34,7 @@ class Hook:
 
         A signal to this process ends what begins something at once, and lets what clears up go on for a while.
         """
-        begins = name in ("setup", "prepare")
+        begins = name in ("setup", "prepare", "before_phase")
         if not argv or (begins and self.interrupts):
             return None
         given = dict(variable.split("=", 1) for variable in self.environment)

@@ -107,6 +107,11 @@ class Loop:
         self.writer.append_events([event])
         self.observer.note(f"note: {reason}")
 
+    def took(self, record: str, trial: int, name: str, duration_ns: int) -> None:
+        """Takes down how long a user's command took that belongs to a phase but is in none of its times."""
+        event = {"trial": trial, "record": record, "time_ns": self.room.ensemble(self.clock).now_ns(), "kind": "hook"}
+        self.writer.append_events([{**event, "task": None, "name": name, "duration_ns": duration_ns}])
+
     def trial(self, number: int, trial: Trial) -> str:
         """Measures all phases of a trial and returns its status. The kind of workload knows how."""
         return trial.setting.measure(self, number, trial)

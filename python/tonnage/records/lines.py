@@ -14,6 +14,8 @@ _WITHOUT_WRITES = {
     "remove-directory", "stat", "rename", "read-directory", "remove",
 }  # fmt: skip
 """Phases in which nothing is written that could be made durable."""
+_CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory"}
+"""Phases that change neither names nor bytes, or that no sync of the file system follows."""
 
 
 COUNTED = ("files", "command")
@@ -83,7 +85,7 @@ def trial_line(
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
         "cache": _cache(result, totals["bytes"]) if phase == "read" or (result or {}).get("cache") else None,
-        "durability": "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none"),
+        "durability": _durability(setting, phase),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
         "verify": result["verify"] if result else None,
@@ -128,6 +130,13 @@ def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> lis
     """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
     head = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
+
+
+def _durability(setting: Mapping[str, Any], phase: str) -> str:
+    """What makes the phase's work durable. A sync of the file system keeps names as well as bytes."""
+    if setting.get("syncfs") and phase not in _CHANGES_NOTHING:
+        return "syncfs"
+    return "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none")
 
 
 def event_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -24,6 +24,11 @@ fn files(op: FileOp) -> Files {
         cache: CachePolicy::Keep,
         payload: PayloadKind::Unique,
         verify: false,
+        check_written: false,
+        syncfs: false,
+        mknod: false,
+        collective: false,
+        shared_files: false,
     }
 }
 
@@ -68,6 +73,24 @@ fn the_load_line_of_operations_follows_the_law_at_every_number_of_tasks() {
             }
         }
     }
+}
+
+#[test]
+fn shared_files_and_the_first_task_alone_are_what_they_are_on_a_disk() {
+    let mut simulator = simulator(steady());
+    let tree = Tree { shared: true, ..TREE };
+    let shared = |op| Files { tree, shared_files: true, syncfs: true, ..files(op) };
+    does(&mut simulator, shared(FileOp::MakeTree), 2);
+    let created = does(&mut simulator, shared(FileOp::Create), 2);
+    assert_eq!((operations(&created), created.first_error), (2 * ITEMS, None));
+    assert!(created.tasks.iter().all(|task| task.sync_ns > 0));
+    assert_eq!(operations(&does(&mut simulator, shared(FileOp::Remove), 2)), ITEMS);
+    let alone = |op| Files { tree, collective: true, ..files(op) };
+    let by_task = |result: PhaseResult| result.tasks.iter().map(|task| task.operations).collect::<Vec<_>>();
+    assert_eq!(by_task(does(&mut simulator, alone(FileOp::Create), 2)), [2 * ITEMS, 0]);
+    assert_eq!(by_task(does(&mut simulator, alone(FileOp::Stat), 2)), [ITEMS; 2]);
+    assert_eq!(by_task(does(&mut simulator, alone(FileOp::Remove), 2)), [2 * ITEMS, 0]);
+    assert_eq!(does(&mut simulator, alone(FileOp::RemoveTree), 2).first_error, None);
 }
 
 #[test]

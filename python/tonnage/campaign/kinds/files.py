@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tonnage.campaign.fields import Count, Length, Sweep, Time
+from tonnage.campaign.hooks import Hook
+from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.section import refuse, time_field
 from tonnage.campaign.units import format_size
@@ -43,6 +47,8 @@ _LIMITED = {
 """Phases that a time limit may cut; what others left would be neither here nor there."""
 _MAKING = {"create", "make-directory"}
 _WRITING = {"create", "write", "open-write-close"}
+_TREE = ("make-tree", "remove-tree")
+_TAKING = {"rename", "remove"}
 _NAME_BYTES = 1024
 """What a name without content takes, about: an inode and an entry of a directory."""
 _BLOCK_BYTES = 4096
@@ -75,6 +81,14 @@ class Files(WorkloadSection):
     file_size: Sweep[Length] = Field((0,), description="bytes of each file")
     read_size: Length | None = Field(None, description="bytes read of each file; all")
     sync: Sweep[Sync] = Field(("none",), description="fsync each written file before it is closed, inside the clock")
+    syncfs: bool = Field(
+        False, description="each task ends a phase with a sync of the whole file system, inside the clock"
+    )
+    mknod: bool = Field(False, description="create makes files with mknod, without opening them")
+    shared_files: bool = Field(
+        False, description="all tasks work on the same files, which the first alone renames and removes"
+    )
+    collective: bool = Field(False, description="the first task makes (empty) and removes what all tasks have")
     order: Sweep[Order] = Field(("creation",), description="in which items are visited once they are there")
     shift: Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] = Field(
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
@@ -83,6 +97,16 @@ class Files(WorkloadSection):
     cache: Sweep[Cache] = Field(("keep",), description="the files' pages in the page cache before a read phase")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
     verify: bool = Field(False, description="check every byte that is read")
+    check_written: bool = Field(
+        False, description="read each file back before it is closed, inside the clock, and check every byte"
+    )
+    before_phase: Argv | None = Field(
+        None,
+        description="run before each phase but those on the tree, outside the clock; if it fails, so does the phase",
+    )
+    after_phase: Argv | None = Field(
+        None, description="run after each phase but the tree's, outside the clock; its time is an event"
+    )
     time_limit_ns: Time | None = time_field(
         "time_limit", None, "no operation starts later than this in a phase that creates or only looks"
     )
@@ -104,12 +128,14 @@ class Files(WorkloadSection):
             refuse("phases", "remove-tree stands before other phases", "put it last, or leave it out")
         if self.wear_out and self.time_limit_ns is None:
             refuse("wear_out", "wear_out needs time_limit", 'add time_limit = "10s"')
-        if self.verify and self.payload == "constant":
-            refuse(
-                "verify",
-                "verify needs payload unique: constant data cannot tell one place from another",
-                'set payload = "unique"',
-            )
+        for key in ("verify", "check_written"):
+            if getattr(self, key) and self.payload == "constant":
+                refuse(
+                    key,
+                    f"{key} needs payload unique: constant data cannot tell one place from another",
+                    'set payload = "unique"',
+                )
+        self._who_makes()
         for size in self.file_size:
             if self.read_size is not None and self.read_size > size and "read" in self.phases:
                 refuse(
@@ -120,6 +146,20 @@ class Files(WorkloadSection):
         # Each combination is checked where it is made.
         self.settings()
         return self
+
+    def _who_makes(self) -> None:
+        """The rules of what is made, and by whom."""
+        if self.mknod and any(self.file_size) and "create" in self.phases and not self.collective:
+            refuse("mknod", "mknod makes empty files, and file_size is above 0", "leave one of them out")
+        if self.shared_files and (self.what != ("files",) or self.directories != ("shared",)):
+            refuse(
+                "shared_files",
+                "shared_files are files in one tree for all tasks",
+                'set what = "files" and directories = "shared"',
+            )
+        if self.collective and (self.shared_files or self.time_limit_ns is not None):
+            other = "shared_files" if self.shared_files else "time_limit"
+            refuse("collective", f"collective does not go with {other}", "leave one of them out")
 
     def setting(self, factors: dict[str, Any], scale: float) -> FilesSetting:
         """The setting of one combination."""
@@ -134,7 +174,10 @@ class Files(WorkloadSection):
                 refuse("items", f"items {items} do not fill the {holders} directories evenly", f"use {near}")
             factors["items_per_directory"] = items // holders
         factors["items_per_directory"] = scaled(factors["items_per_directory"] or _ITEMS, scale)
-        same = ("leaves_only", "shift", "payload", "verify", "time_limit_ns", "wear_out", "keep")
+        same = (
+            "leaves_only", "shift", "payload", "verify", "time_limit_ns", "wear_out", "keep", "syncfs", "mknod",
+            "shared_files", "collective", "check_written", "before_phase", "after_phase",
+        )  # fmt: skip
         return FilesSetting(
             workload=self.name,
             **factors,
@@ -174,15 +217,28 @@ class FilesSetting(Setting):
     verify: bool
     wear_out: bool = False
     keep: bool = False
+    syncfs: bool = False
+    mknod: bool = False
+    shared_files: bool = False
+    collective: bool = False
+    check_written: bool = False
+    before_phase: tuple[str, ...] | None = None
+    after_phase: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        # A stored setting comes from JSON, which has lists only.
+        for name in ("before_phase", "after_phase"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
     def phases(self) -> tuple[str, ...]:
         """The engine's phases: those on items first for directories, then for files, where the items are both."""
         given = self.sequence.split(",")
-        items = [phase for phase in given if phase not in ("make-tree", "remove-tree")]
+        items = [phase for phase in given if phase not in _TREE]
         directories = [_OF_DIRECTORIES[phase] for phase in items if phase in _OF_DIRECTORIES]
         files = items if self.what != "directories" else [phase for phase in items if phase == "read-directory"]
-        tree = {phase: [phase] if phase in given else [] for phase in ("make-tree", "remove-tree")}
+        tree = {phase: [phase] if phase in given else [] for phase in _TREE}
         return (*tree["make-tree"], *(directories if self.what != "files" else ()), *files, *tree["remove-tree"])
 
     @property
@@ -198,11 +254,19 @@ class FilesSetting(Setting):
 
     def operations_of(self, phase: str) -> int:
         """Operations of a phase over all tasks, where no limit ends it."""
-        if phase in ("make-tree", "remove-tree"):
+        if phase in _TREE:
             return self.tree_directories * (1 if self.directories == "shared" else self.tasks)
         if phase == "read-directory":
             return self.tree_directories * self.tasks
+        if self.shared_files and phase in _TAKING:
+            return self.items
         return self.tasks * (self.operations if phase == "open-write-close" else self.items)
+
+    def bytes_of(self, phase: str) -> int:
+        """Bytes that one operation of a phase moves."""
+        if phase == "read":
+            return self.read_size
+        return 0 if phase == "create" and self.collective else self.file_size
 
     @property
     def name_operations(self) -> int:
@@ -227,7 +291,7 @@ class FilesSetting(Setting):
 
     @property
     def write_bytes(self) -> int:
-        return sum(self.operations_of(phase) * self.file_size for phase in self.phases if phase in _WRITING)
+        return sum(self.operations_of(phase) * self.bytes_of(phase) for phase in self.phases if phase in _WRITING)
 
     @property
     def read_bytes(self) -> int:
@@ -246,6 +310,7 @@ class FilesSetting(Setting):
             + f"  {self.directories}"
             + (f"  {format_size(self.file_size)}" if self.file_size else "")
             + (f"  {self.sync}" if self.sync != "none" else "")
+            + "".join(f"  {key}" for key in ("syncfs", "mknod", "shared_files", "collective") if getattr(self, key))
             + ("  random" if self.order == "random" else "")
         )
 
@@ -281,7 +346,7 @@ class FilesSetting(Setting):
             of_directories = phase.endswith("-directory") and phase != "read-directory"
             spec = phase_spec(self, phase, f"{number:04d}-{phase}", loop.seed)
             work = spec["work"] | {"counts": counts.get(of_directories, []), "renamed": of_directories in renamed}
-            status = loop.phase(number, trial, self, phase, spec | {"work": work})
+            status = self._around(loop, number, trial, phase, spec | {"work": work})
             if status == "interrupted":
                 return status
             if status == "failed":
@@ -289,8 +354,29 @@ class FilesSetting(Setting):
             elif phase.startswith("rename"):
                 renamed ^= {of_directories}
             elif phase in _MAKING and loop.lines[-1]["stop_reason"] == "time":
-                counts[of_directories] = loop.task_operations
+                made = loop.task_operations
+                # Of shared files there are as many as the task has that made most.
+                counts[of_directories] = [max(made)] * len(made) if self.shared_files else made
         return "failed" if failed is not None else "ok"
+
+    def _around(self, loop: Loop, number: int, trial: Trial, phase: str, spec: dict[str, Any]) -> str:
+        """The phase, with the user's commands before and after it."""
+        if phase in _TREE or loop.room.target.scheme == "sim":
+            return loop.phase(number, trial, self, phase, spec)
+        hook = Hook(Path.cwd(), (), loop.interrupts)
+        about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_PHASE": phase}
+        if reason := hook.run("before_phase", self.before_phase, about):
+            return loop.without(number, trial, phase, reason)
+        if self.before_phase and loop.interrupts:
+            return "interrupted"
+        status = loop.phase(number, trial, self, phase, spec)
+        if self.after_phase and status == "ok":
+            began_ns = time.monotonic_ns()
+            reason = hook.run("after_phase", self.after_phase, about)
+            loop.took(spec["record"], number, "after_phase", time.monotonic_ns() - began_ns)
+            if reason:
+                loop.complain(reason)
+        return status
 
 
 _ITEM_NAMES = {"files": "files", "directories": "directories", "both": "files and directories"}
@@ -300,6 +386,9 @@ def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dic
     """The PhaseSpec (``crates/workload/src/files.rs``) that measures one phase of ``setting``."""
     steps = _STEPS.get(phase.removesuffix("-directory") if phase in _OF_DIRECTORIES.values() else phase, 0)
     reads = phase == "read"
+    if setting.collective and phase == "write":
+        # What the first task made empty, each task fills for itself.
+        steps = 0
     return {
         "record": record,
         "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
@@ -320,12 +409,17 @@ def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dic
                 "shared": setting.directories == "shared",
             },
             "operations": setting.operations,
-            "file_bytes": setting.read_size if reads else setting.file_size,
+            "file_bytes": setting.bytes_of(phase),
             "fsync": setting.sync != "none" and phase in _WRITING,
+            "syncfs": setting.syncfs,
+            "mknod": setting.mknod,
+            "collective": setting.collective,
+            "shared_files": setting.shared_files,
             "shift": setting.shift * steps % setting.tasks,
             "random": setting.order == "random",
             "cache": setting.cache,
             "payload": setting.payload,
             "verify": setting.verify and reads,
+            "check_written": setting.check_written and phase in _WRITING,
         },
     }

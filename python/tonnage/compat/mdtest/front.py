@@ -11,11 +11,11 @@ from tonnage.campaign.observer import Observer
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.options import MDTEST
-from tonnage.compat.mdtest.request import TREE, Request, campaign_of, understand
+from tonnage.compat.mdtest.request import OPERATIONS_MOST, TREE, Request, campaign_of, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
-from tonnage.compat.mdtest.results import TREE as TREE_PHASES
 from tonnage.compat.shared import Finding, Voice, conclude, measure, refuse_ranks
 from tonnage.errors import RequestError
+from tonnage.records import Run
 
 _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
@@ -32,14 +32,15 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     request = understand(asked, tuple(words))
     made = None if request.create else read_status(request.status_file)
     campaign = campaign_of(request, made)
-    ours = _make_directory(request)
+    ours: list[Path] = []
     try:
+        _make_directories(request, ours)
         return _measure(request, campaign, made, observer, voice)
     finally:
-        if ours:
+        for place in ours:
             # What is in it stays, and so does the directory then.
             with suppress(OSError):
-                ours.rmdir()
+                place.rmdir()
 
 
 def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, observer: Observer, voice: Voice) -> int:
@@ -47,11 +48,14 @@ def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, ob
         voice.say(line)
     place = {"name": TREE, "fresh": request.create, "keep": not request.remove}
     campaign = campaign if request.dummy else {**campaign, "place": place}
-    outcome, lines, tasks = measure("mdtest", campaign, request.words, observer)
+    outcome, lines, _ = measure("mdtest", campaign, request.words, observer)
     items = request.items if made is None else made
-    found = results(lines, tasks, request.sweep, request.iterations)
+    run = Run.open(outcome.path)
+    found = results(run, request.sweep, request.iterations)
     for part in found:
         voice.say(text.count(request, part.tasks, items))
+        for line in text.commands(request, part):
+            voice.say(line)
         for stopped in stonewalls(part):
             voice.say(text.stonewall(stopped))
         for line in text.tables(request, part):
@@ -60,21 +64,24 @@ def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, ob
         voice.say(damage)
     voice.say(f"-- finished at {text.now()} --\n")
     write_files(request, found, items)
+    write_operations(request, found, run)
     return conclude("mdtest", outcome, findings(request, found), voice)
 
 
-def _make_directory(request: Request) -> Path | None:
-    """Makes the directory of ``-d`` where it is not there, as mdtest does; the directory, if it was made."""
-    path = Path(request.directory)
-    if request.dummy or path.exists() or not request.create:
-        return None
-    try:
-        path.mkdir()
-    except OSError as error:
-        raise RequestError(
-            f"mdtest -d: cannot make {path}: {error.strerror}; hint: give a directory in which you may create files"
-        ) from None
-    return path
+def _make_directories(request: Request, made: list[Path]) -> None:
+    """Makes the directories of ``-d`` that are not there, as mdtest does; those it made are added to ``made``."""
+    for path in () if request.dummy else map(Path, request.places):
+        try:
+            if path.is_dir():
+                continue
+            if not request.create:
+                raise RequestError(f"mdtest -d: there is no {path}; hint: create what is to be measured first")
+            path.mkdir()
+        except OSError as error:
+            where = "give a directory in which you may create files"
+            hint = f"make {path.parent} first" if isinstance(error, FileNotFoundError) else where
+            raise RequestError(f"mdtest -d: cannot make {path}: {error.strerror}; hint: {hint}") from None
+        made.append(path)
 
 
 def read_status(path: str | None) -> int | None:
@@ -106,6 +113,23 @@ def write_files(request: Request, found: Sequence[Results], items: int) -> None:
         raise RequestError(f"cannot write {error.filename}: {error.strerror}; hint: give another file") from None
 
 
+def write_operations(request: Request, found: Sequence[Results], run: Run) -> None:
+    """The files of ``--savePerOpDataCSV``: one a test on files and task. As with mdtest, the last iteration's stay."""
+    if not request.operations_files:
+        return
+    sizes = {"create": request.write_bytes, "stat": 0, "read": request.read_bytes, "remove": request.write_bytes}
+    tests = [(phase, test) for part in found for (phase, _), test in part.tests.items() if phase in sizes]
+    try:
+        for phase, test in tests:
+            columns = run.operations(test.line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
+            for task in range(len(test.tasks)):
+                lines = text.operation_lines(columns, task, sizes[phase] or 1)
+                path = Path(f"{request.operations_files}-{TESTS[phase]}-{task:05d}.csv")
+                path.write_text("".join(f"{line}\n" for line in ("time,runtime,tp", *lines)), encoding="ascii")
+    except OSError as error:
+        raise RequestError(f"cannot write {error.filename}: {error.strerror}; hint: give another place") from None
+
+
 def stonewalls(found: Results) -> Iterator[list[int]]:
     """Files of each task when the time was up, for each creation that it ended."""
     for (phase, _), test in found.tests.items():
@@ -121,7 +145,7 @@ def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:
             seconds = sum(test.seconds for test in tests)
             if not seconds:
                 continue
-            counted = sum(test.tasks[0].operations if phase in TREE_PHASES else test.operations for test in tests)
+            counted = sum(test.counted for test in tests)
             mean, true = sum(part.rates(phase)) / part.iterations, counted / seconds
             if len(tests) > 1 and abs(mean / true - 1) > _MEAN_DIFFERS:
                 yield Finding(
@@ -134,6 +158,16 @@ def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:
                 "one-tree-counted",
                 f"Tree creation counts the tree of one task; all {part.tasks} trees were made at {rate:.3f} ops/sec",
             )
+        if request.shared and part.tasks > 1 and (removal := part.tests.get(("remove", 0))):
+            rate = removal.operations / removal.seconds
+            yield Finding(
+                "shared-removal",
+                f"File removal counts {part.tasks} times what one task removed; the true rate is {rate:.3f} ops/sec",
+            )
+        if request.operations_files and any(
+            task.operations > OPERATIONS_MOST for test in part.tests.values() for task in test.tasks
+        ):
+            yield Finding("operations-cut", f"the CSV files have the first {OPERATIONS_MOST} operations of each task")
     if request.times:
         yield Finding(
             "time-of-the-phase", "the times are the seconds of each whole phase, not ms/op as the heading says"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+
 from tonnage.compat.front import FrontEnd, Option, number, size
 from tonnage.errors import RequestError
 
 _OTHER_MODULE = "this build has POSIX and DUMMY"
-_NO_SHELL = "nothing that is typed here reaches a shell"
 _NO_DELAY = "this build's DUMMY takes no time"
 
 
@@ -20,20 +22,59 @@ def _api(text: str) -> str:
     return text
 
 
+def _packet(text: str) -> str:
+    if text[:1] not in ("t", "o", "i", "r"):
+        raise RequestError(f"{text!r} is not known; hint: write one of timestamp, offset, incompressible, random")
+    return text
+
+
+def _argv(text: str) -> tuple[str, ...]:
+    """The words of a command line; none where it is empty. What only a shell would understand is an error."""
+    try:
+        words = tuple(shlex.split(text))
+        bare = list(shlex.shlex(text, posix=False, punctuation_chars=True))
+    except ValueError as error:
+        raise RequestError(f"{text!r} cannot be read: {error}; hint: close its quotes") from None
+    for word in bare:
+        if word[0] not in "'\"" and (found := next((c for c in word if c in "|&;<>()$`*?"), None)):
+            raise RequestError(
+                f"no shell reads the command, and {found!r} means something to a shell only; "
+                "hint: put it in a script, or quote it for one: sh -c '…'"
+            )
+    if words and shutil.which(words[0]) is None:
+        raise RequestError(f"there is no program {words[0]!r}; hint: give its path, or put it in PATH")
+    return words
+
+
 TEXT = """
 `tonnage mdtest` takes the command lines of mdtest 4.1 and prints what it prints. mdtest's tasks come from MPI; here
 `--tasks N` starts them in one process. Under an MPI launcher with several ranks it refuses to run. The run is kept as
 any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says); its place is told on stderr.
 
-Names are made in the directory of `-d`, below a directory `test-dir.0-0` that carries Tonnage's mark. `-C` without `-r`
-leaves it, and later runs with `-T`, `-E` or `-r` work on what is in it; whoever made it otherwise keeps it: a directory
-of that name without the mark is refused. Every iteration works in the same directory, so several iterations that create
-must remove as well.
+Names are made in the directory of `-d` (which is made where it is not there, and removed again if it is empty then),
+below a directory `test-dir.0-0` that carries Tonnage's mark. `-C` without `-r` leaves it, and later runs with `-T`,
+`-E` or `-r` work on what is in it; whoever made it otherwise keeps it: a directory of that name without the mark is
+refused. With several directories (`-d a@b -u`) the tree of task 0 is in the first, that of task 1 in the second, and so
+on, as in mdtest. Every iteration works in the same directory, so several iterations that create must remove as well.
 
 A rate is operations ÷ (first start … last end) over all tasks. A phase that fails prints 0.000, a line on stderr says
 why, and the exit status is 1: a file that is not there is never counted as one that was looked at. With `-W`, creation
 stops when the time is up, and later phases work on what was created. The times of `-P` and `-Z` are the seconds that a
 whole phase took, as in mdtest, whose heading calls them ms/op; a finding says what they are.
+
+`-Y` syncs the file system of the directory (syncfs) by each task at the end of each phase but those of the tree, inside
+the clock; mdtest runs the command `sync` in each task, which flushes all file systems of the node. `-S`: all tasks
+open, write, stat and read the same files, and the first removes them; mdtest counts that once for each task, and a
+finding says what was removed. `-c`: the first task makes everything, empty, and removes it; files are then opened and
+written by their own tasks, and both parts are in the time of the creation. `-c -u`, with which mdtest 4.1 ends in an
+error, works.
+
+A command of `--run-cmd-before-phase` or `--run-cmd-after-phase` is split into words as a shell would, but no shell
+reads it. It runs once for all tasks, where mdtest runs it in each; what it prints is not shown. Before a phase it is in
+no clock, and the phase fails if it does; after a phase its time is in the time and the rate of the phase, as in mdtest.
+It does not run around the tree's phases. `--savePerOpDataCSV` makes a file a task and file test, `PREFIX-File
+stat-00000.csv`, with the start, the seconds and the bytes per second of each operation, of the first 2^20 of them; the
+last iteration's stay.
 """
 
 MDTEST = FrontEnd(
@@ -48,28 +89,28 @@ MDTEST = FrontEnd(
         Option(("-U",), "rename the directories; with -r, for they would stay under other names"),
         Option(("-D",), "directories only"),
         Option(("-F",), "files only"),
-        Option(("-k",), "make files with mknod", refused="this build makes files by opening them"),
+        Option(("-k",), "make empty files with mknod, without opening them"),
         Option(("-L",), "items in the leaves of the tree only"),
         Option(("-P",), "print rates and times"),
         Option(("--print-all-procs",), "print the rate or time of each task"),
         Option(("-R",), "look at, read and remove items in a random order"),
-        Option(("-S",), "one file that all tasks share", refused="tasks have files of their own; use ior for one file"),
-        Option(("-c",), "task 0 creates for all", refused="each task creates its own"),
-        Option(("-t",), "time the making of each task's directory; here it is part of making the tree, always timed"),
+        Option(("-S",), "all tasks work on the same files; no directories"),
+        Option(("-c",), "task 0 creates and removes for all"),
+        Option(("-t",), "time what each task needs to go to its directory; here that is always in the time"),
         Option(("-u",), "a tree for each task"),
         Option(("-v",), "say more; once: the time and rate of each phase"),
         Option(("-X", "--verify-read"), "check every byte that is read; -G the same as when it was written"),
-        Option(("--verify-write",), "read back after each write", refused="use -E -X, which reads and checks"),
+        Option(("--verify-write",), "read back after each write, inside the clock, and check every byte"),
         Option(("-y",), "fsync each file after it was written"),
-        Option(("-Y",), "call sync after each phase", refused="it would flush the whole node; use -y"),
+        Option(("-Y",), "sync the file system after each phase, inside the clock"),
         Option(("-Z",), "print times instead of rates"),
         Option(("--warningAsErrors",), "any warning is an error; here they always are"),
         Option(("--showRankStatistics",), "columns over the tasks besides those over the iterations"),
-        Option(("-g",), "Lustre: default directory layout", refused="set it on the directory first, with lfs"),
+        Option(("-g",), "Lustre: default directory layout", refused="set it first, with lfs setdirstripe"),
         Option(("-a",), "how files are reached: POSIX or DUMMY", "API", "POSIX", _api),
         _number("-b", help="directories in each directory that is no leaf", default=1),
-        Option(("-d",), "where to work", "DIR", "./out"),
-        _number("-B", help="no barriers between phases", refused="phases begin together here"),
+        Option(("-d",), "where to work; with -u several, DIR@DIR@…", "DIR", "./out"),
+        _number("-B", help="no barriers between phases", refused="mdtest 4.1 itself ends with an error for it"),
         Option(("-e",), "bytes to read from each file", "SIZE", 0, size()),
         _number("-f", help="first number of tasks; to -l, in steps of -s", default=1),
         _number("-G", help="seed of what is written", default=-1, least=-1),
@@ -86,15 +127,12 @@ MDTEST = FrontEnd(
         _number("-W", help="stop creating files after so many seconds"),
         Option(("-x",), "file that keeps how many files each task created, for later runs", "FILE"),
         _number("-z", help="levels of directories below the first"),
-        Option(("--dataPacketType",), "what is written; here always data that nothing compresses", "TYPE", "t"),
-        Option(("--run-cmd-before-phase",), "command before each phase", "CMD", "", refused=_NO_SHELL),
-        Option(("--run-cmd-after-phase",), "command after each phase", "CMD", "", refused=_NO_SHELL),
+        Option(("--dataPacketType",), "what is written; here data that nothing compresses", "TYPE", "t", _packet),
+        Option(("--run-cmd-before-phase",), "command before each phase, outside the clock", "CMD", "", _argv),
+        Option(("--run-cmd-after-phase",), "command after each phase, inside the clock", "CMD", "", _argv),
         Option(("--saveRankPerformanceDetails",), "CSV file with the rate and time of each task", "FILE"),
-        Option(
-            ("--savePerOpDataCSV",), "CSV files with each operation", "PREFIX",
-            refused="the run directory has the latencies of all operations, as histograms",
-        ),
-        Option(("--posix.odirect",), "past the page cache", refused="small files go through the page cache here"),
+        Option(("--savePerOpDataCSV",), "CSV files with each operation on a file", "PREFIX"),
+        Option(("--posix.odirect",), "past the page cache", refused="files of a tree go through the page cache here"),
         Option(("--posix.rangelocks",), "lock ranges", refused="this build takes no locks"),
         Option(("--dummy.delay-only-rank0",), "delay only task 0", refused=_NO_DELAY),
         _number("--dummy.delay-create", help="microseconds of a create", refused=_NO_DELAY),

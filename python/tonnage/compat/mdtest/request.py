@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ class Request:
     """One command line, understood. Sizes in bytes."""
 
     words: tuple[str, ...]
-    directory: str
+    places: tuple[str, ...]
+    """The directories of ``-d``."""
     dummy: bool
     tasks: int
     sweep: tuple[int, ...]
@@ -38,13 +40,23 @@ class Request:
     items_per_directory: int
     leaves_only: bool
     unique: bool
+    shared: bool
+    """All tasks work on the same files."""
+    collective: bool
+    """Task 0 makes and removes for all."""
+    mknod: bool
     shift: int
     random: bool
     seed: int | None
     write_bytes: int
     read_bytes: int
     fsync: bool
+    syncfs: bool
     verify: bool
+    verify_write: bool
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    """Commands before and after each phase; empty: none."""
     pause_s: int
     limit_s: int
     status_file: str | None
@@ -53,6 +65,8 @@ class Request:
     per_task: bool
     task_columns: bool
     task_file: str | None
+    operations_files: str | None
+    """What the names of the files with single operations begin with."""
     verbosity: int
 
     @property
@@ -69,6 +83,8 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
     directories, files = bool(asked["-D"]), bool(asked["-F"])
     if not directories and not files:
         directories = files = True
+    directories = directories and not asked["-S"]
+    _check_sharing(asked, files)
     _check_phases(asked, phases, directories, files)
     random = bool(asked["-R"] or asked["--random-seed"])
     seed = asked["--random-seed"] or (asked["-G"] if asked["-G"] >= 0 else None)
@@ -77,7 +93,7 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
     per_directory, items = _items(asked)
     return Request(
         words=words,
-        directory=asked["-d"],
+        places=tuple(filter(None, asked["-d"].split("@"))),
         dummy=asked["-a"] == "DUMMY",
         tasks=asked["--tasks"],
         sweep=_sweep(asked),
@@ -91,13 +107,20 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
         items_per_directory=per_directory,
         leaves_only=bool(asked["-L"]),
         unique=bool(asked["-u"]),
+        shared=bool(asked["-S"]),
+        collective=bool(asked["-c"]),
+        mknod=bool(asked["-k"]),
         shift=asked["-N"],
         random=random,
         seed=seed,
         write_bytes=asked["-w"],
         read_bytes=asked["-e"],
         fsync=bool(asked["-y"]),
+        syncfs=bool(asked["-Y"]),
         verify=bool(asked["-X"]),
+        verify_write=bool(asked["--verify-write"]),
+        before=tuple(asked["--run-cmd-before-phase"]),
+        after=tuple(asked["--run-cmd-after-phase"]),
         pause_s=asked["-p"],
         limit_s=asked["-W"],
         status_file=asked["-x"],
@@ -106,6 +129,7 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
         per_task=bool(asked["--print-all-procs"]),
         task_columns=bool(asked["--showRankStatistics"]),
         task_file=asked["--saveRankPerformanceDetails"],
+        operations_files=asked["--savePerOpDataCSV"],
         verbosity=asked["-V"] or asked["-v"],
     )
 
@@ -114,8 +138,8 @@ _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove":
 
 
 def _check_phases(asked: Mapping[str, Any], phases: Mapping[str, bool], directories: bool, files: bool) -> None:
-    if "@" in asked["-d"]:
-        _refuse("works in one directory, not in those between the '@' of -d", "run it once for each")
+    if asked["--verify-write"] and not (phases["create"] and files and asked["-w"]):
+        _refuse("--verify-write checks what is written, and nothing is", "add -w SIZE, and files")
     if asked["-X"] and not (phases["read"] and asked["-e"]):
         _refuse("-X checks what is read", "add -E and -e SIZE")
     if phases["create"] and phases["read"] and asked["-e"] > asked["-w"]:
@@ -138,6 +162,32 @@ def _check_phases(asked: Mapping[str, Any], phases: Mapping[str, bool], director
         _refuse("-b 0 makes no tree of -z levels", "use -b 1 or more")
 
 
+def _check_sharing(asked: Mapping[str, Any], files: bool) -> None:
+    """What may be said about where things are, and who makes them."""
+    several = [place for place in asked["-d"].split("@") if place]
+    if not several:
+        _refuse("-d names no directory", "give one in which to work")
+    if len(several) > 1 and (asked["-N"] or not asked["-u"]):
+        _refuse(
+            "-d with several directories needs a tree for each task",
+            "add -u, without -N",
+        )
+    if len(several) > asked["--tasks"]:
+        _refuse(f"-d names {len(several)} directories for {asked['--tasks']} tasks", f"add --tasks {len(several)}")
+    if len(set(map(os.path.realpath, several))) < len(several):
+        _refuse("-d names a directory twice", "name each once")
+    if asked["-S"] and (not files or asked["-U"]):
+        _refuse("-S is about files only", "leave -D and -U out")
+    for other in ("-u", "-c"):
+        if asked["-S"] and asked[other]:
+            _refuse(f"-S and {other} contradict each other: all tasks make the same files", "leave one of them out")
+    for flag, why in (("-w", "-k makes empty files, and -w writes"), ("-c", "-k and -c make files in two ways")):
+        if asked["-k"] and asked[flag]:
+            _refuse(why, "leave one of them out")
+    if asked["-c"] and asked["-W"]:
+        _refuse("-W ends the creation of each task, and with -c one task creates", "leave one of them out")
+
+
 def _items(asked: Mapping[str, Any]) -> tuple[int, int]:
     """Items of a task in one directory, and in its whole tree; as in mdtest, what does not fill the directories evenly
     is left out."""
@@ -146,7 +196,7 @@ def _items(asked: Mapping[str, Any]) -> tuple[int, int]:
         _refuse("-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones")
     holders = branch**depth if asked["-L"] else sum(branch**level for level in range(depth + 1))
     if asked["-I"] and asked["-n"]:
-        _refuse("-n and -I are two sizes of the same tree", "give one of them")
+        _refuse("-n and -I together make several trees, which is not done here", "give one of them")
     if not asked["-I"] and not asked["-n"]:
         _refuse("was not told how many items", "add -n 1000, or -I 10")
     per_directory = asked["-I"] or asked["-n"] // holders
@@ -182,6 +232,10 @@ def campaign_of(request: Request, made: int | None) -> dict[str, Any]:
         "shift": request.shift,
         "order": "random" if request.random else "creation",
         "sync": "fsync-each" if request.fsync else "none",
+        "syncfs": request.syncfs,
+        "collective": request.collective,
+        "before_phase": request.before or None,
+        "after_phase": request.after or None,
         "keep": True,
     }
     workloads = []
@@ -191,6 +245,9 @@ def campaign_of(request: Request, made: int | None) -> dict[str, Any]:
                 "file_size": request.write_bytes if request.create else max(request.write_bytes, request.read_bytes),
                 "read_size": request.read_bytes,
                 "verify": request.verify,
+                "check_written": request.verify_write,
+                "mknod": request.mknod,
+                "shared_files": request.shared,
                 "time_limit_ns": request.limit_s * 10**9 or None,
                 "wear_out": bool(request.limit_s),
             }
@@ -198,10 +255,11 @@ def campaign_of(request: Request, made: int | None) -> dict[str, Any]:
             workload = {"name": name, "tasks": tasks, "what": what, "phases": phases, **common}
             workloads.append(workload | (files if what == "files" else {}))
     return {
-        "target": "null:" if request.dummy else request.directory,
+        "target": "null:" if request.dummy else list(request.places),
         "on_error": "stop",
         "pause_ns": request.pause_s * 10**9 or None,
         **({"seed": request.seed} if request.seed is not None else {}),
+        **({"keep_operations": operations_kept(request, made)} if request.operations_files else {}),
         "repeat": {"count": request.iterations},
         "workloads": workloads,
     }
@@ -211,6 +269,8 @@ def _tests(request: Request) -> list[tuple[str, list[str]]]:
     """The tests of one iteration with what each does; the first makes the tree, the last removes it."""
     chosen = [("create", request.create), ("stat", request.stat), ("read", request.read), ("remove", request.remove)]
     files = [phase for phase, wanted in chosen if wanted] if request.files else []
+    if request.collective and "create" in files:
+        files.insert(1, "write")
     chosen[2] = ("rename", request.rename)
     directories = [phase for phase, wanted in chosen if wanted] if request.directories else []
     tests = [(what, phases) for what, phases in (("directories", directories), ("files", files)) if phases]
@@ -219,3 +279,13 @@ def _tests(request: Request) -> list[tuple[str, list[str]]]:
     if request.remove:
         tests[-1][1].append("remove-tree")
     return tests
+
+
+OPERATIONS_MOST = 1 << 20
+"""Operations of a task that are kept one by one, at most: 16 MiB of memory a task."""
+
+
+def operations_kept(request: Request, made: int | None) -> int:
+    """How many of each task."""
+    items = request.items if made is None else made
+    return min(items * (max(request.sweep) if request.collective else 1), OPERATIONS_MOST)

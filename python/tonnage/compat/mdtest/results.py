@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
+from tonnage.records import Run
+
 TESTS = {
     "make-directory": "Directory creation",
     "stat-directory": "Directory stat",
@@ -48,10 +50,18 @@ class Test:
     line: Mapping[str, Any]
 
     @property
+    def counted(self) -> int:
+        """What mdtest divides by the time: of a tree that each task has, one; of shared files that one task removes,
+        those of all."""
+        setting, phase = self.line["setting"], self.line["phase"]
+        if phase in TREE and setting["directories"] == "unique":
+            return self.operations // len(self.tasks)
+        return self.operations * (len(self.tasks) if setting["shared_files"] and phase == "remove" else 1)
+
+    @property
     def rate(self) -> float:
-        """As mdtest prints it. Of a tree that each task makes, it counts one."""
-        counted = self.tasks[0].operations if self.line["phase"] in TREE else self.operations
-        return counted / self.seconds if self.seconds else 0.0
+        """As mdtest prints it."""
+        return self.counted / self.seconds if self.seconds else 0.0
 
 
 @dataclass(slots=True)
@@ -77,22 +87,39 @@ class Results:
         return list(test.tasks) if test else [Share(0, 0.0)] * self.tasks
 
 
-def results(
-    lines: Iterable[Mapping[str, Any]], tasks: Iterable[Mapping[str, Any]], sweep: Iterable[int], iterations: int
-) -> list[Results]:
-    """One for each number of tasks, from the lines of a run."""
+def results(run: Run, sweep: Iterable[int], iterations: int) -> list[Results]:
+    """One for each number of tasks, from the records of a run."""
     of_record: dict[str, list[Mapping[str, Any]]] = {}
-    for task in tasks:
+    for task in run.tasks():
         of_record.setdefault(task["record"], []).append(task)
+    # What a user's command took after a phase is in the phase's time, as in mdtest.
+    took = {event["record"]: event["duration_ns"] / 1e9 for event in run.events() if event["kind"] == "hook"}
     found = {count: Results(count, iterations) for count in sweep}
-    for line in lines:
+    for line in run.trials():
         if line["purpose"] != "measure" or line["status"] != "ok":
             continue
         parts = sorted(of_record[line["record"]], key=lambda task: task["task"])
         shares = tuple(Share(task["operations"], (task["end_ns"] - task["start_ns"]) / 1e9) for task in parts)
-        test = Test(line["operations"], line["elapsed_ns"] / 1e9, shares, line)
-        found[line["setting"]["tasks"]].tests[line["phase"], line["repetition"]] = test
+        seconds = line["elapsed_ns"] / 1e9 + took.get(line["record"], 0.0)
+        tests = found[line["setting"]["tasks"]].tests
+        at = line["repetition"]
+        if line["phase"] == "write":
+            # The second half of a creation whose first one task did for all.
+            before = tests["create", at].seconds
+            shares = tuple(Share(share.operations, share.seconds + before) for share in shares)
+            tests["create", at] = Test(line["operations"], before + seconds, shares, line)
+        else:
+            tests[line["phase"], at] = Test(line["operations"], seconds, shares, line)
+    for part in found.values():
+        _drop_halves(part)
     return list(found.values())
+
+
+def _drop_halves(found: Results) -> None:
+    """A creation of which only the first half was done was not done."""
+    for key, test in list(found.tests.items()):
+        if key[0] == "create" and test.line["phase"] == "create" and test.line["setting"]["collective"]:
+            del found.tests[key]
 
 
 def deviation(values: list[float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -30,7 +31,7 @@ def head(request: Request) -> Iterator[str]:
         yield "WARNING: Read bytes is 0, thus, a read test will actually just open/close"
     yield "Nodemap: " + "1" * request.tasks
     if not request.dummy:
-        yield from _file_system(request.directory)
+        yield from _file_system(request.places[0])
     if request.shift:
         yield f"V-0: Rank   0 Line  2594 Shifting ranks by {request.shift} for each phase."
     if request.random:
@@ -51,9 +52,21 @@ def _file_system(directory: str) -> Iterator[str]:
 
 
 def count(request: Request, tasks: int, items: int) -> str:
-    """``2 tasks, 2000 files/directories``."""
+    """``2 tasks, 2000 files/directories``; of files that all tasks share mdtest says that it is one."""
+    if request.shared:
+        return f"{tasks} tasks, 1 file"
     kinds = [name for name, wanted in (("files", request.files), ("directories", request.directories)) if wanted]
     return f"{tasks} tasks, {tasks * items} {'/'.join(kinds)}"
+
+
+def commands(request: Request, found: Results) -> Iterator[str]:
+    """The user's commands, each time that one was called."""
+    for phase, _ in found.tests:
+        if phase not in TREE:
+            if request.before:
+                yield f'V-0: Rank   0 Line   285 calling prologue: "{shlex.join(request.before)}"'
+            if request.after:
+                yield f'V-0: Rank   0 Line   301 calling epilogue: "{shlex.join(request.after)}"'
 
 
 def stonewall(made: Sequence[int]) -> str:
@@ -138,6 +151,14 @@ def task_header() -> str:
 
 def _pair(operations: int, seconds: float) -> str:
     return f",{operations / seconds:.10e},{seconds:.10e}" if operations and seconds else ",,"
+
+
+def operation_lines(columns: Mapping[str, Sequence[int]], task: int, size: int) -> Iterator[str]:
+    """The lines of ``--savePerOpDataCSV`` below its header: what ``task`` did, ``size`` bytes each."""
+    for of, end_ns, latency_ns in zip(*(columns[key] for key in ("task", "end_ns", "latency_ns")), strict=True):
+        if of == task:
+            seconds = latency_ns / 1e9
+            yield f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{size / seconds if seconds else 0.0:e}"
 
 
 def damage(lines: Sequence[Mapping[str, Any]]) -> str | None:
