@@ -1,1 +1,225 @@
-//! Whether a file can be taken now: unchanged for a while, and open for writing by nobody.
+//! Whether a file can be taken now: its last change is old enough, and nobody has it open for writing.
+//!
+//! Who still writes is asked of the kernel: a read lease is granted only where no descriptor and no mapping can write, and it is
+//! given back at once. Where there are no leases (another user's file, network file systems), `/proc` is searched as far as it can
+//! be read, and beyond that only the times count. Nothing of this makes a torn copy right: the version is compared after reading.
+
+mod holders;
+mod lease;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, Result as SysResult};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::path::TreePath;
+use crate::tree::Tree;
+use crate::version::{Kind, Version};
+use holders::{FileId, Holders};
+use lease::Lease;
+
+/// A list of who writes what is taken anew when it is older than this.
+const HOLDERS_NS: i64 = 1_000_000_000;
+
+/// What a look at one name found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It can be taken, as this version.
+    Now(Version),
+    /// It was changed too short a time ago: look again in so many nanoseconds.
+    Later {
+        /// Until then.
+        after_ns: u64,
+    },
+    /// Somebody has it open for writing: who, as far as can be seen.
+    Open(String),
+    /// There is nothing under that name.
+    Gone,
+}
+
+/// Looks at names.
+#[derive(Debug)]
+pub struct Settler {
+    settle_ns: u64,
+    holders: Mutex<Option<Holders>>,
+}
+
+impl Settler {
+    /// A file is taken when its last change is at least `settle_ns` old.
+    #[must_use]
+    pub fn new(settle_ns: u64) -> Self {
+        Self { settle_ns, holders: Mutex::new(None) }
+    }
+
+    /// Whether `path` of `from` can be taken. Fails where it cannot be read.
+    pub fn look(&self, from: &Tree, path: &TreePath) -> SysResult<Settled> {
+        // A path handle opens nothing: no FIFO is disturbed and no device wakes up.
+        let handle = match from.open_beneath(path, OFlags::PATH) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Settled::Gone),
+            other => other?,
+        };
+        let version = Version::of(&handle)?;
+        if version.kind != Kind::File {
+            return Ok(Settled::Now(version));
+        }
+        let after_ns = left_ns(now_ns(), version.ctime_ns, self.settle_ns);
+        if after_ns > 0 {
+            return Ok(Settled::Later { after_ns });
+        }
+        Ok(self.writer(reopen(&handle)?, &version)?.map_or(Settled::Now(version), Settled::Open))
+    }
+
+    /// Who has the regular file `file`, opened for reading, open for writing; `version` is what it is now.
+    pub fn writer(&self, file: impl AsFd, version: &Version) -> SysResult<Option<String>> {
+        let id = FileId::of(&file)?;
+        match lease::of(&file)? {
+            Lease::Free => Ok(None),
+            Lease::Writer => {
+                Ok(Some(self.holder(id, i64::MIN).unwrap_or_else(|| "open for writing, by whom cannot be seen".to_owned())))
+            }
+            Lease::Unknown => Ok(self.holder(id, version.ctime_ns)),
+        }
+    }
+
+    /// Who has it open for writing. A list that was made after the last change, `ctime_ns`, holds whoever may go on changing it.
+    fn holder(&self, file: FileId, ctime_ns: i64) -> Option<String> {
+        let mut kept = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = now_ns();
+        let good = |known: &&mut Holders| known.taken_ns > ctime_ns && (0..HOLDERS_NS).contains(&(now_ns - known.taken_ns));
+        let list = match kept.as_mut().filter(good) {
+            Some(list) => list,
+            None => kept.insert(Holders::look(now_ns)),
+        };
+        list.of(file).map(|who| format!("open for writing by {who}"))
+    }
+}
+
+/// How long a file must still be left alone. A time of change that is further ahead than the wait is another clock's: no wait
+/// would end, and the version is compared after reading in any case.
+fn left_ns(now_ns: i64, changed_ns: i64, settle_ns: u64) -> u64 {
+    let age_ns = i128::from(now_ns) - i128::from(changed_ns);
+    let left_ns = i128::from(settle_ns) - age_ns;
+    if left_ns > 2 * i128::from(settle_ns) { 0 } else { u64::try_from(left_ns).unwrap_or(0) }
+}
+
+/// The file behind a path handle, open for reading: the very same, whatever has its name now.
+fn reopen(handle: &OwnedFd) -> SysResult<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    fs::open(format!("/proc/self/fd/{}", handle.as_raw_fd()), flags, Mode::empty())
+}
+
+/// Nanoseconds since 1970, as file systems stamp them.
+fn now_ns() -> i64 {
+    let now = clock_gettime(ClockId::Realtime);
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::os::unix::fs::symlink;
+    use std::ptr;
+
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+    use super::*;
+
+    struct Place {
+        directory: tempfile::TempDir,
+        tree: Tree,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let tree = Tree::open(directory.path()).unwrap();
+            Self { directory, tree }
+        }
+
+        fn file(&self) -> File {
+            let path = self.directory.path().join("f");
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+        }
+
+        fn look(&self, settle_ns: u64) -> Settled {
+            Settler::new(settle_ns).look(&self.tree, &TreePath::new(b"f").unwrap()).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_taken_while_somebody_can_write_it_and_the_reason_names_the_process() {
+        let place = Place::new();
+        let file = place.file();
+        let Settled::Open(who) = place.look(0) else { panic!("it is open for writing") };
+        assert!(who.contains(&format!("process {} (", std::process::id())), "{who}");
+        drop(file);
+        let _reader = File::open(place.directory.path().join("f")).unwrap();
+        assert!(matches!(place.look(0), Settled::Now(_)), "a reader harms nobody");
+    }
+
+    #[test]
+    fn a_file_is_not_taken_while_it_is_mapped_for_writing_though_it_was_closed() {
+        let place = Place::new();
+        let file = place.file();
+        file.set_len(4096).unwrap();
+        // SAFETY: a new mapping at an address of the kernel's choice; unmapped below and used by nobody.
+        let mapping =
+            unsafe { mmap(ptr::null_mut(), 4096, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0) }.unwrap();
+        drop(file);
+        let Settled::Open(who) = place.look(0) else { panic!("it is mapped for writing") };
+        assert!(who.contains(&format!("process {} (", std::process::id())), "{who}");
+        // SAFETY: the mapping made above.
+        unsafe { munmap(mapping, 4096) }.unwrap();
+        assert!(matches!(place.look(0), Settled::Now(version) if version.size == 4096));
+    }
+
+    #[test]
+    fn where_there_are_no_leases_the_open_files_that_can_be_seen_count() {
+        let place = Place::new();
+        let settler = Settler::new(0);
+        let file = place.file();
+        let id = FileId::of(&file).unwrap();
+        assert!(settler.holder(id, i64::MIN).is_some());
+        drop(file);
+        assert!(settler.holder(id, i64::MIN).is_some(), "an old list may stand while the file does not change");
+        assert_eq!(settler.holder(id, now_ns()), None, "a change after the list makes it useless");
+    }
+
+    #[test]
+    fn a_file_that_was_just_changed_is_left_alone_for_the_rest_of_the_time() {
+        let place = Place::new();
+        place.file();
+        let settle_ns = 60_000_000_000;
+        assert!(
+            matches!(place.look(settle_ns), Settled::Later { after_ns } if after_ns > settle_ns / 2 && after_ns <= settle_ns)
+        );
+    }
+
+    #[test]
+    fn the_wait_ends_with_the_time_and_another_clocks_future_does_not_hold_it_for_ever() {
+        assert_eq!((left_ns(100, 90, 10), left_ns(100, 91, 10), left_ns(100, 105, 10)), (0, 1, 15));
+        assert_eq!((left_ns(100, 1_000_000, 10), left_ns(i64::MAX, i64::MIN, u64::MAX)), (0, 0));
+    }
+
+    #[test]
+    fn what_is_no_file_is_taken_at_once_and_a_link_is_not_followed() {
+        let place = Place::new();
+        let at = |name: &str| place.directory.path().join(name);
+        symlink("nowhere", at("link")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        symlink("directory", at("way")).unwrap();
+        File::create(at("directory/f")).unwrap();
+        fs::mknodat(fs::CWD, at("fifo"), fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let settler = Settler::new(1_000_000_000);
+        let look = |name: &[u8]| settler.look(&place.tree, &TreePath::new(name).unwrap()).unwrap();
+        for (name, kind) in [(&b"link"[..], Kind::Link), (b"directory", Kind::Directory), (b"fifo", Kind::Fifo)] {
+            assert!(matches!(look(name), Settled::Now(version) if version.kind == kind), "{kind:?}");
+        }
+        for name in [&b"none"[..], b"way/f", b"directory/f/below"] {
+            assert_eq!(look(name), Settled::Gone);
+        }
+    }
+}

@@ -43,7 +43,9 @@ impl Tree {
 
     /// Opens what `at` names, with `flags`; close-on-exec and no-follow are added. Creates nothing.
     pub fn open_beneath(&self, at: &TreePath, flags: OFlags) -> SysResult<OwnedFd> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+        // A path handle opens nothing, so it takes no terminal either; the kernel refuses the two together.
+        let terminal = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NOCTTY };
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | terminal;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         loop {
             match fs::openat2(&self.root, at.as_path(), flags, Mode::empty(), resolve) {
