@@ -5,7 +5,8 @@
 //! an [`Arena`] of consecutive bodies, filled once before the clock starts; a write takes the next stretch of it and
 //! only stamps each cell with the seed, the file, the offset and the number of the body. So
 //! - no two cells are equal (deduplication finds nothing), and a body comes again only after the whole arena, at least
-//!   [`ARENA_BYTES`] (compressors, which look back less far, find nothing);
+//!   [`ARENA_BYTES`] (compressors, which look back less far, find nothing; a larger arena would leave the second level of
+//!   cache, and every write would pay for it);
 //! - generating costs 32 bytes of stores in 4096;
 //! - a reader needs no copy of what was written: the stamp says where the cell belongs and which body it has, and the
 //!   body is checked by one pass of a hash against a table.
@@ -26,7 +27,7 @@ const STAMP_BYTES: usize = 32;
 /// Number of different bodies.
 const BODIES: u32 = 4096;
 /// Least bytes of an arena.
-pub const ARENA_BYTES: usize = 2 << 20;
+pub const ARENA_BYTES: usize = 1 << 20;
 
 /// What is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
