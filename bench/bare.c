@@ -3,10 +3,12 @@
  *   bare read|write FILE --transfer N --file-bytes N --threads N --milliseconds N [--random] [--create] [--no-wrap]
  *                   [--uring DEPTH] [--reads PERCENT]
  *
- * Thread t works on FILE.t. Sequential threads walk their file again and again; random ones draw offsets from a
- * multiply-with-carry step, as cheap as an offset can be. The clock is read once every CHECK_EVERY operations, so that
- * even the time limit costs next to nothing. Times start at a barrier and end with the last thread; open and close
- * are outside. With --create the file is new (its pages are fresh) and one pass is made. Prints one line of JSON.
+ * Thread t works on FILE.t. Sequential threads walk their file again and again; random ones visit each transfer once a
+ * pass, as Tonnage does (drawing with replacement would meet pages that the CPU's caches still hold), in the order of a
+ * congruential generator, as cheap as an offset can be: their file has 2^k transfers. The clock is read once every
+ * CHECK_EVERY operations, so that even the time limit costs next to nothing. Times start at a barrier and end with the
+ * last thread; open and close are outside. With --create the file is new (its pages are fresh) and one pass is made.
+ * Prints one line of JSON.
  * Build: cc -O2 -pthread bare.c -o bare -luring
  */
 #define _GNU_SOURCE
@@ -37,7 +39,7 @@ static struct {
 
 struct task {
     pthread_t thread;
-    unsigned number;
+    unsigned number, fold;
     int fd;
     char *memory;
     uint64_t transfers, position, random, start_ns, end_ns, operations;
@@ -59,9 +61,11 @@ static uint64_t now_ns(void) {
 static inline off_t next_offset(struct task *task) {
     uint64_t index;
     if (want.random) {
-        /* Lehmer's step modulo 2^64, scaled by its high half: one multiplication each, no division. */
+        /* The low k bits of a full-period generator modulo 2^64 take each value once in 2^k steps, those at the top at
+         * random; folding these into the lowest ones, which hardly vary, keeps it a permutation. */
         task->random = task->random * 0xda942042e4dd58b5u + 1;
-        index = ((task->random >> 32) * task->transfers) >> 32;
+        index = task->random & (task->transfers - 1);
+        index ^= index >> task->fold;
     } else {
         index = task->position++;
         if (task->position == task->transfers)
@@ -70,9 +74,9 @@ static inline off_t next_offset(struct task *task) {
     return (off_t)(index * want.transfer);
 }
 
-/* Whether the operation at the offset just drawn reads. A mix takes the low half of the number that drew the offset. */
+/* Whether the operation at the offset just drawn reads. A mix takes the high half of the number that drew the offset. */
 static inline bool reads_next(const struct task *task) {
-    return want.reads ? (task->random & 0xffffffffu) * 100 >> 32 < want.reads : !want.write;
+    return want.reads ? (task->random >> 32) * 100 >> 32 < want.reads : !want.write;
 }
 
 /* How many operations may pass between two looks at the clock. */
@@ -182,6 +186,7 @@ static void *run_task(void *argument) {
     memset(task->memory, 0x5a, size);
     open_file(task);
     task->transfers = want.file_bytes / want.transfer;
+    task->fold = (unsigned)__builtin_ctzll(task->transfers) / 2 + 1;
     task->random = 0x9e3779b97f4a7c15u * (task->number + 1);
     if (want.depth)
         prepare_ring(task, &ring);
@@ -245,6 +250,11 @@ static void parse(int argc, char **argv) {
     }
     if (argc - optind != 2 || want.file_bytes < want.transfer) {
         fprintf(stderr, "bare: read|write FILE, and a file of at least one transfer\n");
+        exit(2);
+    }
+    uint64_t transfers = want.file_bytes / want.transfer;
+    if (want.random && (transfers & (transfers - 1))) {
+        fprintf(stderr, "bare: --random wants a file of 2^k transfers\n");
         exit(2);
     }
     want.write = strcmp(argv[optind], "write") == 0;
