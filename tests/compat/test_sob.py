@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tonnage.campaign.scratch import RunScratch
 from tonnage.cli.entry import run_command
 from tonnage.compat.front import parse_arguments
 from tonnage.compat.sob.front import campaign_of
@@ -41,10 +42,52 @@ def test_a_file_is_written_and_read_and_nothing_of_it_stays(place: Path, capsys:
     assert "finding mb-is-mib" in err and str(place / "run") in err
 
 
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The names of the files in each of the run's directories, as they are when the run ends."""
+    seen: list[list[str]] = []
+    leave = RunScratch.leave
+
+    def look(scratch: RunScratch, *, well: bool) -> None:
+        if not seen:
+            seen.extend(sorted(path.name for path in place.glob("data.*")) for place in scratch.directories)
+        leave(scratch, well=well)
+
+    monkeypatch.setattr(RunScratch, "leave", look)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("files", "each", "spread"), [(12, 5, [5, 5, 2]), (10, 5, [5, 5]), (3, 5, [3]), (3, 1, [1, 1, 1])]
+)
+def test_so_many_files_are_in_each_directory(
+    capsys: pytest.CaptureFixture[str], found: list[list[str]], files: int, each: int, spread: list[int]
+) -> None:
+    words = ("-b", "4k", "-s", "8k", "-n", str(files), "-o", str(each))
+    lines, _ = said(capsys, "-rw", "-R", "9", *words)
+    assert [(word, files) for word, *_, files in lines] == [
+        ("Wrote", str(files)), ("Read", str(files)), ("Random read", str(files)),
+    ]  # fmt: skip
+    assert [len(names) for names in found] == spread
+    assert [name for names in found for name in names] == [f"data.{number:08d}" for number in range(files)]
+
+
+def test_more_directories_than_can_be_held_open_are_refused(
+    monkeypatch: pytest.MonkeyPatch, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
+    assert run_command(["sob", "-w", "-s", "64k", "-n", "3000", "-o", "2"]) == 2
+    assert capsys.readouterr().err == (
+        "tonnage: error: sob -o makes 1500 directories, and the limit of open files allows 64; "
+        "hint: use -o 47 or more, or raise it (ulimit -n)\n"
+    )
+    assert not list(place.iterdir())
+
+
 def test_many_files_are_written_one_after_the_other(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines, err = said(capsys, "-w", "-b", "64k", "-s", "1m", "-n", "12", "-o", "5")
+    lines, _ = said(capsys, "-w", "-b", "64k", "-s", "1m", "-n", "12", "-o", "5")
     assert [(word, mib, files) for word, mib, _, _, files in lines] == [("Wrote", "12.000", "12")]
-    assert "finding one-directory: -o 5: all files were in one directory" in err
+    assert {path.name for path in place.iterdir()} == {"run"}
     trial = json.loads((place / "run/trials.jsonl").read_text())
     assert (trial["bytes"], trial["operations"], trial["setting"]["tasks"]) == (12 << 20, 192, 1)
 

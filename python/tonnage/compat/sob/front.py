@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from tonnage.records.lines import COLD_SHARE
 
 MIB = 1 << 20
 _WORDS = {"write": "Wrote", "read": "Read", "random": "Random read"}
+_DESCRIPTORS = 3
+"""That each directory takes: of it, of where it is, and of the storage on it."""
+_OTHER_DESCRIPTORS = 64
 _DURABLE_DIFFERS = 0.05
 """Share by which the durable rate may differ from the printed one before it is told."""
 
@@ -31,7 +35,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     measured = [line for line in lines if line["purpose"] == "measure" and line["status"] == "ok"]
     for line in measured:
         voice.say(result_line(line, tasks))
-    return conclude("sob", outcome, findings(asked, measured, tasks), voice)
+    return conclude("sob", outcome, findings(measured, tasks), voice)
 
 
 def campaign_of(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +64,25 @@ def campaign_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         wrap = asked["-R"] > asked["-n"] * (asked["-s"] // block)
         random = {"access": "random", "operations": asked["-R"], "wrap": wrap}
         workloads.append({"name": "random", "op": "read", **files, **random})
-    return {"target": ".", "on_error": "stop", "workloads": workloads}
+    place: dict[str, Any] = {"target": "."}
+    if asked["-o"]:
+        directories = -(-asked["-n"] // asked["-o"])
+        _check_open_files(directories, asked["-n"])
+        # In the order of their numbers, the first files go to the first directory.
+        place["assign"] = [number // asked["-o"] for number in range(asked["-n"])]
+        for workload in workloads:
+            workload["devices"] = directories
+    return {**place, "on_error": "stop", "workloads": workloads}
+
+
+def _check_open_files(directories: int, files: int) -> None:
+    """RequestError where so many directories cannot be held open."""
+    most = max((resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHER_DESCRIPTORS) // _DESCRIPTORS, 1)
+    if directories > most:
+        raise RequestError(
+            f"sob -o makes {directories} directories, and the limit of open files allows {most}; "
+            f"hint: use -o {-(-files // most)} or more, or raise it (ulimit -n)"
+        )
 
 
 def result_line(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -78,9 +100,7 @@ def timed_ns(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int
     return elapsed - synced
 
 
-def findings(
-    asked: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, Any]]
-) -> Iterator[Finding]:
+def findings(lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     """What sob's lines do not tell."""
     for line in lines:
         word, timed = _WORDS[line["setting"]["workload"]], timed_ns(line, tasks)
@@ -104,5 +124,3 @@ def findings(
         yield Finding(
             "mb-is-mib", f"an MB is 1048576 bytes here, as in sob; {word}: {rate:.3f} MB/s of 1000000 bytes each"
         )
-    if asked["-o"]:
-        yield Finding("one-directory", f"-o {asked['-o']}: all files were in one directory")

@@ -21,8 +21,9 @@ were not asked to be written are laid out first, untimed.
 
 sob's own page is gone; what is left of it are the experiment's words. There, `-R N` reads random files among those
 written, N times: here, N blocks at random places of all files, none twice until all were read, each file opened for its
-block. The experiment never showed a line for that phase; here it has one, `Random read …`. `-o N` spreads files out in
-directories, N in each: here all files are in one directory, and a finding says so.
+block. The experiment never showed a line for that phase; here it has one, `Random read …`. `-o N` spreads them out in
+directories, N in each (the experiment's 500 files with `-o 50` are "spread out in 10 directories"): here the first N
+files are in the first marked directory, the next N in the second, and so on. The directories are made before the clock.
 """,
     (
         Option(("-w",), "write the files"),
@@ -35,7 +36,7 @@ directories, N in each: here all files are in one directory, and a finding says 
     ),
     (
         ("tonnage sob -rw -b 8m -s 10g", "write a file of 10 GiB in blocks of 8 MiB, and read it"),
-        ("tonnage sob -w -b 64k -s 1m -n 500", "write 500 files of 1 MiB"),
+        ("tonnage sob -w -b 64k -s 1m -n 500 -o 50", "write 500 files of 1 MiB, in 10 directories"),
         ("tonnage sob -w -R 5000 -n 50 -s 128m -b 64k", "write 50 files, then read 5000 blocks anywhere in them"),
     ),
 )
