@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -64,6 +65,40 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match=r"cannot write into .*: Not a directory; hint: give a directory"):
         install(str(tmp_path / "file" / "bin"), ECHO)
+
+
+def test_a_disk_that_fills_up_leaves_the_old_ones_and_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {file.name: file.read_text() for file in install(str(tmp_path), ["/old place/tonnage"])}
+    (tmp_path / "sob").unlink()
+    full = iter([None, None, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))] * 2)
+
+    def fsync(_: int) -> None:
+        if error := next(full):
+            raise error
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(RequestError, match=r"cannot write into .*: No space left on device; hint: give a directory"):
+        install(str(tmp_path), ECHO)
+    old.pop("sob")
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == old
+    with pytest.raises(RequestError):
+        install(str(tmp_path / "a" / "b"), ECHO)
+    assert not (tmp_path / "a").exists(), "directories that were made for it go too"
+
+
+def test_a_name_that_is_taken_at_the_last_moment_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def late(descriptor: int) -> None:
+        (tmp_path / "sob").write_text("the user's\n")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", late)
+    with pytest.raises(RequestError, match="File exists"):
+        install(str(tmp_path), ECHO)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("sob", "the user's\n")]
 
 
 def test_it_says_what_to_put_on_path_unless_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

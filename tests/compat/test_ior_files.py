@@ -177,6 +177,13 @@ def test_a_unique_directory_is_made_for_each_task_and_goes_with_its_file(ior: Io
     assert ior(*words).code == 0 and left(data) == []
 
 
+def test_a_unique_directory_that_cannot_be_made_leaves_none_of_the_others(ior: Ior, data: Path) -> None:
+    (data / "2").symlink_to("nowhere")
+    words = ["-t", "4k", "-b", "64k", "-F", "-u", "-N", "3", "-o", str(data / "f")]
+    assert refused(ior, *words) == f"cannot create directory: {data}/2: File exists; hint: give another -o"
+    assert [path.name for path in data.iterdir()] == ["2"]
+
+
 def test_a_file_of_the_users_is_neither_removed_nor_overwritten(ior: Ior, data: Path) -> None:
     file = data / "f"
     file.write_bytes(b"thesis" * 1000)

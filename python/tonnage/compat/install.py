@@ -6,6 +6,8 @@ import os
 import secrets
 import shlex
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
@@ -24,17 +26,22 @@ def install(directory: str, command: list[str] | None = None) -> list[Path]:
     """
     place = Path(directory).absolute()
     command = command or launcher()
+    files = [place / name for name in NAMES]
+    # Where anything fails, what was made until then goes again, in reverse.
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        files = [place / name for name in NAMES]
-        for file in files:
-            if os.path.lexists(file) and not is_ours(file):
-                raise RequestError(
-                    f"{file} is there and was not made by `tonnage compat install`; "
-                    "hint: move it away, or give another directory"
-                )
-        for file in files:
-            _put(file, script(command, NAMES[file.name]))
+        with ExitStack() as made:
+            _make(place, made)
+            for file in files:
+                if os.path.lexists(file) and not is_ours(file):
+                    raise RequestError(
+                        f"{file} is there and was not made by `tonnage compat install`; "
+                        "hint: move it away, or give another directory"
+                    )
+            # All are written before the first has its name: a disk that fills up leaves none, and the old ones.
+            fresh = [_write(file, script(command, NAMES[file.name]), made) for file in files]
+            for file, whole in zip(files, fresh, strict=True):
+                _name(whole, file, made)
+            made.pop_all()
     except OSError as error:
         raise RequestError(
             f"cannot write into {place}: {error.strerror}; hint: give a directory in which you may create files"
@@ -73,12 +80,35 @@ def how_to_use(directory: str) -> str:
     return f'put it on PATH, before others: export PATH={shlex.quote(place)}:"$PATH"'
 
 
-def _put(file: Path, text: str) -> None:
-    """A name that is taken in the meantime stays as it is: that is an error. Ours is replaced as a whole."""
-    again = is_ours(file)
-    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}") if again else file
+def _make(place: Path, made: ExitStack) -> None:
+    """The directory and those above it that are missing."""
+    for directory in [*reversed(place.parents), place]:
+        if not directory.exists():
+            directory.mkdir()
+            made.callback(_gone, directory.rmdir)
+
+
+def _write(file: Path, text: str, made: ExitStack) -> Path:
+    """The whole file, under a name that nobody uses."""
+    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
+    made.callback(_gone, fresh.unlink)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as out:
         out.write(text)
-    if again:
-        fresh.replace(file)
+        out.flush()
+        os.fsync(descriptor)
+    return fresh
+
+
+def _name(fresh: Path, file: Path, made: ExitStack) -> None:
+    """Gives it its name. One that is taken in the meantime stays as it is: that is an error. Ours is replaced."""
+    if not is_ours(file):
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755))
+        made.callback(_gone, file.unlink)
+    fresh.replace(file)
+
+
+def _gone(remove: Callable[[], None]) -> None:
+    """Removes what was made; what cannot be removed is left, for the error that led here says more."""
+    with suppress(OSError):
+        remove()

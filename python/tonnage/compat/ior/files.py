@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from tonnage.compat.ior.options import Parameters
@@ -40,12 +41,15 @@ def parents(test: Parameters) -> list[Path]:
 
 def make_parents(test: Parameters) -> list[Path]:
     """Makes the directories of ``-u`` that are missing; those it made."""
-    made = []
+    made: list[Path] = []
     for directory in parents(test):
         if not directory.exists():
             try:
                 directory.mkdir(0o700)
             except OSError as error:
+                for ours in reversed(made):
+                    with suppress(OSError):
+                        ours.rmdir()
                 raise RequestError(
                     f"cannot create directory: {directory}: {error.strerror}; hint: give another -o"
                 ) from None
