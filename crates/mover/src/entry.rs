@@ -51,8 +51,11 @@ pub struct Entry {
     pub attempts: u32,
     /// Why the last attempt failed.
     pub reason: Option<String>,
-    /// What lies at the destination by this mover's hand, of this version or an earlier one.
+    /// What lies at the destination by this mover's hand, of this version or an earlier one; or what is about to.
     pub placed: Option<Placed>,
+    /// What may lie there in its stead, also by this mover's hand: it was ended, or failed, between saying that it places
+    /// and saying that it has. Empty once the entry was done.
+    pub before: Vec<Placed>,
 }
 
 /// A part of a large file that is in the temporary, with the hash that proves it.

@@ -40,5 +40,5 @@ pub fn options(from: &Path, to: &Path) -> Options {
 pub fn entry(id: i64, path: &str) -> Entry {
     let version = Version { kind: Kind::File, ino: 1, size: 0, mtime_ns: 0, ctime_ns: 0, mode: 0o644, links: 1, uid: 0, gid: 0 };
     let path = TreePath::new(path.as_bytes()).expect("a path below the root");
-    Entry { id, path, version, state: State::Queued, attempts: 0, reason: None, placed: None }
+    Entry { id, path, version, state: State::Queued, attempts: 0, reason: None, placed: None, before: Vec::new() }
 }

@@ -1,0 +1,201 @@
+//! Opening: a journal that goes on, one for a status, and a new one where the old cannot be used.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, ffi};
+use rustix::fs::fsync;
+use rustix::io::Errno;
+
+use super::schema::{self, Found};
+use super::{DATABASE, Identity, Inner, Journal, Opened, Reserve, Sql};
+use crate::error::{MoverError, Result};
+use crate::names;
+use crate::tree::Tree;
+
+/// File that keeps the mover's id, so that a journal that is rebuilt knows its temporaries.
+const ID: &str = "id";
+/// A reader of another process holds the database for moments only.
+const BUSY: Duration = Duration::from_secs(10);
+const STATEMENTS_KEPT: usize = 96;
+
+impl Journal {
+    /// Opens the journal in the directory `state`, which exists and whose lock the caller holds, or begins one. A journal of
+    /// another version, or a damaged one, is set aside under another name and never removed; so is one of other trees in which
+    /// nothing is left to do. One of other trees with work left is a [`MoverError::Request`].
+    pub fn open(state: &Path, identity: &Identity) -> Result<(Self, Opened)> {
+        let path = state.join(DATABASE);
+        if matches!(path.try_exists(), Ok(false)) {
+            // A log whose database is gone must not be taken for the new one's.
+            set_aside(state)?;
+        }
+        let why = match begin(&path, identity) {
+            Ok((db, Found::Ours(id))) => match Self::ready(state, db, id) {
+                Err(MoverError::Journal { source, .. }) if schema::is_damage(&source) => format!("it is damaged ({source})"),
+                journal => return journal.map(|journal| (journal, Opened::Again)),
+            },
+            Ok((db, Found::Empty)) => return Self::create(state, db, identity).map(|journal| (journal, Opened::New)),
+            Ok((_, Found::OfOthers { identity, unfinished: true })) => return Err(of_others(&path, &identity)),
+            Ok((_, Found::OfOthers { identity: of, .. })) => {
+                format!("it is of {} to {}, where nothing is left to do", of.from.display(), of.to.display())
+            }
+            Ok((_, Found::Unusable(why))) => why,
+            Err(source) if schema::is_damage(&source) => format!("it is damaged ({source})"),
+            Err(source) => return Err(error(&path, source)),
+        };
+        let backup = set_aside(state)?;
+        let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE);
+        let journal = Self::create(state, db.map_err(|source| error(&path, source))?, identity)?;
+        Ok((journal, Opened::Rebuilt { backup, why }))
+    }
+
+    /// Opens the journal of a mover for reading, whether one is at work on it or not.
+    pub fn read_only(state: &Path) -> Result<Self> {
+        let path = state.join(DATABASE);
+        if matches!(path.try_exists(), Ok(false)) {
+            let said = format!("no journal in {}; hint: name the directories that were staged", state.display());
+            return Err(MoverError::Request(said));
+        }
+        let useless = |why: &str| {
+            let said = format!("journal {}: {why}; hint: resume, which sets it aside and begins a new one", path.display());
+            MoverError::Request(said)
+        };
+        let look = || -> Sql<(Connection, Found)> {
+            let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|db| schema::recognise(&db).map(|_| db));
+            // Without write permission on the directory the index of an empty log cannot be made; none is needed then.
+            let db = db.or_else(|_| connect(&immutable(&path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI))?;
+            let found = schema::recognise(&db)?;
+            Ok((db, found))
+        };
+        match look() {
+            Ok((db, Found::Ours(id))) => {
+                let kept = schema::count(&db).map_err(|source| error(&path, source))?;
+                Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve: None }) })
+            }
+            Ok((_, Found::Unusable(why))) => Err(useless(&why)),
+            Ok((..)) => Err(useless("nothing was ever written to it")),
+            Err(source) if schema::is_damage(&source) => Err(useless("it is damaged")),
+            Err(source) => Err(error(&path, source)),
+        }
+    }
+
+    /// Whose files the journal keeps.
+    pub fn identity(&self) -> Result<Identity> {
+        self.read(schema::trees)
+    }
+
+    fn create(state: &Path, mut db: Connection, identity: &Identity) -> Result<Self> {
+        let path = state.join(DATABASE);
+        let (id, first_id) = mover_id(state, &db)?;
+        let made = schema::settle(&db).and_then(|()| schema::create(&mut db, &id, identity, first_id));
+        made.map_err(|source| error(&path, source))?;
+        let directory = Tree::open(state)?;
+        fsync(directory.root()).map_err(|error| MoverError::path("sync directory", state, error))?;
+        Self::ready(state, db, id)
+    }
+
+    fn ready(state: &Path, db: Connection, id: String) -> Result<Self> {
+        let path = state.join(DATABASE);
+        let kept = schema::settle(&db).and_then(|()| schema::count(&db)).map_err(|source| error(&path, source))?;
+        let reserve = Reserve::open(state);
+        Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve }) })
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Sql<Connection> {
+    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(BUSY)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    Ok(db)
+}
+
+/// Opens what is there and says what it is. What is not ours is closed as it was found, without a checkpoint.
+fn begin(path: &Path, identity: &Identity) -> Sql<(Connection, Found)> {
+    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let found = schema::look(&db, identity)?;
+    if matches!(found, Found::Ours(_) | Found::Empty) {
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    }
+    Ok((db, found))
+}
+
+/// The id of this state directory's mover, drawn the first time; and the first number for entries of a new journal. Where there
+/// was a journal before, that is above all that were ever given: the seconds since 1970 in the upper bits.
+fn mover_id(state: &Path, db: &Connection) -> Result<(String, i64)> {
+    let path = state.join(ID);
+    let failed = |error: io::Error| MoverError::path("write", &path, error);
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
+    let mut file = how.open(&path).map_err(failed)?;
+    let mut text = String::new();
+    if file.read_to_string(&mut text).is_ok() && text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Ok((text, (seconds() as i64) << 20));
+    }
+    let drawn: Sql<String> = db.query_row("SELECT lower(hex(randomblob(16)))", [], |row| row.get(0));
+    let id = drawn.map_err(|source| error(&state.join(DATABASE), source))?;
+    file.set_len(0).and_then(|()| io::Seek::rewind(&mut file)).map_err(failed)?;
+    file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    Ok((id, 1))
+}
+
+/// Gives the database and its log another name; returns the database's.
+fn set_aside(state: &Path) -> Result<PathBuf> {
+    let tree = Tree::open(state)?;
+    let name = |second: u64| format!("{DATABASE}.{second}.backup");
+    let mut second = seconds();
+    while state.join(name(second)).symlink_metadata().is_ok() {
+        second += 1;
+    }
+    for ending in ["", "-wal", "-shm"] {
+        let (from, to) = (format!("{DATABASE}{ending}"), format!("{}{ending}", name(second)));
+        match names::set_aside(tree.root(), from.as_bytes(), to.as_bytes()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(MoverError::path("set aside", state.join(from), error)),
+        }
+    }
+    fsync(tree.root()).map_err(|error| MoverError::path("sync directory", state, error))?;
+    Ok(state.join(name(second)))
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The address that tells `SQLite` that nobody writes to the database, so that it needs no lock and no log.
+fn immutable(path: &Path) -> PathBuf {
+    let mut address = String::from("file:");
+    for &byte in super::row::path_bytes(path) {
+        if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
+            address.push(char::from(byte));
+        } else {
+            address.push('%');
+            address.push_str(&super::row::hex(&[byte]));
+        }
+    }
+    PathBuf::from(address + "?immutable=1")
+}
+
+fn of_others(path: &Path, of: &Identity) -> MoverError {
+    let (from, to) = (of.from.display(), of.to.display());
+    let path = path.display();
+    MoverError::Request(format!(
+        "journal {path} is of {from} to {to}, which is not finished; hint: resume that first, or give this mover another --state"
+    ))
+}
+
+/// What `source` means for the whole mover.
+pub(super) fn error(path: &Path, source: rusqlite::Error) -> MoverError {
+    match &source {
+        rusqlite::Error::SqliteFailure(ffi::Error { code: ffi::ErrorCode::DiskFull, .. }, _) => {
+            let said = "no space left on its file system, its reserve used up; hint: free some space there, then resume";
+            MoverError::path("write", path, io::Error::new(io::ErrorKind::StorageFull, said))
+        }
+        _ => MoverError::Journal { path: path.to_owned(), source },
+    }
+}

@@ -1,0 +1,134 @@
+//! What the others ask.
+
+use rusqlite::{Connection, OptionalExtension, Params, params};
+
+use super::{Journal, PerState, Sql, row};
+use crate::entry::{Chunk, Entry, State};
+use crate::error::Result;
+use crate::path::TreePath;
+use crate::status::Totals;
+use crate::version::Version;
+
+impl Journal {
+    /// The entries of these numbers, in this order; a number that was never given is left out.
+    pub fn entries(&self, ids: &[i64]) -> Result<Vec<Entry>> {
+        self.read(|db| ids.iter().filter_map(|&id| one(db, id).transpose()).collect())
+    }
+
+    /// What is to be carried over, queued or placing, by number from after `after_id` on; at most `limit`.
+    pub fn queued(&self, after_id: i64, limit: u32) -> Result<Vec<Entry>> {
+        self.list("WHERE e.id > ?1 AND e.state <= 1 ORDER BY e.id LIMIT ?2", params![after_id, limit])
+    }
+
+    /// What stands in `state`, by number from after `after_id` on; at most `limit`.
+    pub fn in_state(&self, state: State, after_id: i64, limit: u32) -> Result<Vec<Entry>> {
+        let known = if state as u8 >= State::Failed as u8 { "AND e.state >= 4" } else { "" };
+        let which = format!("WHERE e.state = ?1 {known} AND e.id > ?2 ORDER BY e.id LIMIT ?3");
+        self.list(&which, params![state as u8, after_id, limit])
+    }
+
+    /// What was given up, by number from after `after_id` on; at most `limit`.
+    pub fn failures(&self, after_id: i64, limit: u32) -> Result<Vec<Entry>> {
+        self.in_state(State::Failed, after_id, limit)
+    }
+
+    /// The names of a directory that were at the source when last looked at, in the order of their bytes.
+    pub fn children(&self, directory: &TreePath) -> Result<Vec<Entry>> {
+        self.children_after(directory, b"", u32::MAX)
+    }
+
+    /// The same for a directory of any size, in parts: names after `after`, at most `limit`.
+    pub fn children_after(&self, directory: &TreePath, after: &[u8], limit: u32) -> Result<Vec<Entry>> {
+        self.list(
+            "WHERE e.dir = (SELECT id FROM directory WHERE path = ?1) AND e.name > ?2 AND e.present ORDER BY e.name LIMIT ?3",
+            params![directory.bytes(), after, limit],
+        )
+    }
+
+    /// The entry of this path, whatever became of it.
+    pub fn by_path(&self, path: &TreePath) -> Result<Option<Entry>> {
+        let which = "WHERE e.dir = (SELECT id FROM directory WHERE path = ?1) AND e.name = ?2";
+        self.list(which, params![path.parent().bytes(), path.name()]).map(|mut found| found.pop())
+    }
+
+    /// Another name of the same file that is safe: a regular file that is done with exactly this version, its last change of
+    /// state included, so that an inode which was given up and used again is not taken for it.
+    pub fn linked(&self, version: &Version) -> Result<Option<Entry>> {
+        self.list(
+            "WHERE e.ino = ?1 AND e.state = 2 AND e.present = 1 AND e.kind = 0 AND e.links > 1 \
+             AND e.size = ?2 AND e.mtime_ns = ?3 AND e.ctime_ns = ?4 LIMIT 1",
+            params![version.ino as i64, version.size as i64, version.mtime_ns, version.ctime_ns],
+        )
+        .map(|mut found| found.pop())
+    }
+
+    /// What is still to be carried over below a directory.
+    pub fn pending_below(&self, directory: &TreePath) -> Result<Totals> {
+        self.below(directory).map(|totals| totals.pending())
+    }
+
+    /// Numbers and bytes of each state below a directory. Costs a look at each of its entries.
+    pub fn below(&self, directory: &TreePath) -> Result<PerState> {
+        if directory.is_root() {
+            return Ok(self.totals());
+        }
+        // A path below begins with the directory's and a `/`; `0` is the byte after that.
+        let [from, to] = [b'/', b'0'].map(|end| [directory.bytes(), &[end]].concat());
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT e.state, e.kind, e.size FROM directory d JOIN entry e ON e.dir = d.id \
+                 WHERE d.path = ?1 OR (d.path >= ?2 AND d.path < ?3)",
+            )?;
+            let mut rows = query.query(params![directory.bytes(), from, to])?;
+            let mut totals = PerState::default();
+            while let Some(found) = rows.next()? {
+                row::add(&mut totals, found, 0)?;
+            }
+            Ok(totals)
+        })
+    }
+
+    /// Regular files that are done and at the source, those changed longest ago first; `after` is the last one of the list
+    /// before. At most `limit`.
+    pub fn done_files(&self, after: Option<&Entry>, limit: u32) -> Result<Vec<Entry>> {
+        let (mtime_ns, id) = after.map_or((i64::MIN, i64::MIN), |entry| (entry.version.mtime_ns, entry.id));
+        self.list(
+            "WHERE e.state = 2 AND e.present = 1 AND e.kind = 0 AND (e.mtime_ns, e.id) > (?1, ?2) \
+             ORDER BY e.mtime_ns, e.id LIMIT ?3",
+            params![mtime_ns, id, limit],
+        )
+    }
+
+    /// Numbers of the directories that are done, each before the one it lies in.
+    pub fn directories(&self) -> Result<Vec<i64>> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT e.id FROM entry e JOIN directory d ON d.id = e.dir WHERE e.state = 2 AND e.kind = 1 \
+                 ORDER BY length(d.path) + length(e.name) DESC",
+            )?;
+            query.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// The parts of `version` of an entry that are in its temporary, by offset. Those of another version are not told.
+    pub fn chunks(&self, id: i64, version: &Version) -> Result<Vec<Chunk>> {
+        self.read(|db| {
+            let parts = "SELECT offset, length, hash FROM chunk WHERE entry = ? AND version = ? ORDER BY offset";
+            let mut query = db.prepare_cached(parts)?;
+            query.query_map(params![id, row::chunk_version(version)], row::chunk)?.collect()
+        })
+    }
+
+    fn list(&self, which: &str, values: impl Params) -> Result<Vec<Entry>> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(&format!("{} {which}", row::ENTRY))?;
+            query.query_map(values, |found| row::entry(db, found))?.collect()
+        })
+    }
+}
+
+/// The entry of this number.
+pub(super) fn one(db: &Connection, id: i64) -> Sql<Option<Entry>> {
+    let mut query = db.prepare_cached(&format!("{} WHERE e.id = ?", row::ENTRY))?;
+    query.query_row([id], |found| row::entry(db, found)).optional()
+}

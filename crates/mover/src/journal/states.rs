@@ -1,0 +1,339 @@
+//! The changes of state.
+
+use rusqlite::{CachedStatement, OptionalExtension, params};
+
+use super::{DIRECTORIES_KEPT, Journal, Pass, Sql, row};
+use crate::entry::{Chunk, Entry, Placed, State};
+use crate::error::Result;
+use crate::path::TreePath;
+use crate::version::{Kind, Version};
+
+/// What an entry was before a change.
+struct Stored {
+    id: i64,
+    state: State,
+    present: bool,
+    version: Version,
+}
+
+impl Journal {
+    /// Says what was seen at the source. What is new or has changed is queued, durably, and comes back; what has not, does not.
+    /// Sockets and devices are noted as skipped and never come back. A directory's times are kept, and do not queue it.
+    pub fn found(&self, seen: &[(TreePath, Version)]) -> Result<Vec<Entry>> {
+        self.write(|pass| {
+            let mut insert = pass.db.prepare_cached(INSERT)?;
+            let mut fresh = Vec::new();
+            for (path, version) in seen {
+                fresh.extend(pass.see(&mut insert, path, version)?);
+            }
+            Ok(fresh)
+        })
+    }
+
+    /// The temporaries of these versions are whole and synced, and are about to get their names. Returns the entries of which a
+    /// later version, or their end, was found meanwhile: these must not be placed.
+    pub fn placing(&self, ready: &[(i64, Version, Placed)]) -> Result<Vec<i64>> {
+        self.write(|pass| {
+            let mut refused = Vec::new();
+            for (id, version, placed) in ready {
+                if !pass.place(*id, version, placed)? {
+                    refused.push(*id);
+                }
+            }
+            Ok(refused)
+        })
+    }
+
+    /// These were renamed, and their directories and manifest lines are durable. Returns the entries that were found changed
+    /// meanwhile: what was placed is whole, and they stay queued to go again.
+    pub fn done(&self, ids: &[i64]) -> Result<Vec<i64>> {
+        self.write(|pass| {
+            let mut changed = Vec::new();
+            for &id in ids {
+                let Some(stored) = pass.stored(id)? else { continue };
+                pass.run("DELETE FROM before WHERE entry = ?", id)?;
+                if stored.state == State::Placing {
+                    pass.run("UPDATE entry SET reason = NULL WHERE id = ? AND reason IS NOT NULL", id)?;
+                    pass.forget_chunks(&stored)?;
+                    pass.turn(&stored, State::Done)?;
+                } else if stored.state != State::Done {
+                    changed.push(id);
+                }
+            }
+            Ok(changed)
+        })
+    }
+
+    /// Gives an entry up.
+    pub fn failed(&self, id: i64, reason: &str) -> Result<()> {
+        self.write(|pass| {
+            pass.say(id, reason)?;
+            pass.turn_if(id, State::Failed, |stored| is_waiting(stored.state)).map(|_| ())
+        })
+    }
+
+    /// Counts an attempt that failed; the entry is queued again. Returns how many attempts of this version have failed.
+    pub fn attempt(&self, id: i64, reason: &str) -> Result<u32> {
+        self.write(|pass| {
+            pass.say(id, reason)?;
+            pass.run("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", id)?;
+            pass.turn_if(id, State::Queued, |stored| stored.state == State::Placing)?;
+            let mut query = pass.db.prepare_cached("SELECT attempts FROM entry WHERE id = ?")?;
+            Ok(query.query_row([id], |row| row.get(0)).optional()?.unwrap_or(0))
+        })
+    }
+
+    /// These names are no longer at the source. What was safe stays done.
+    pub fn gone(&self, ids: &[i64]) -> Result<()> {
+        self.write(|pass| {
+            for &id in ids {
+                let Some(stored) = pass.stored(id)? else { continue };
+                pass.run("UPDATE entry SET present = 0 WHERE id = ?", id)?;
+                if !matches!(stored.state, State::Done | State::Cleared) {
+                    pass.forget_chunks(&stored)?;
+                    pass.turn(&stored, State::Gone)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// These are of a kind that is never staged.
+    pub fn skipped(&self, entries: &[(i64, &str)]) -> Result<()> {
+        self.write(|pass| {
+            for &(id, reason) in entries {
+                pass.say(id, reason)?;
+                pass.turn_if(id, State::Skipped, |stored| is_waiting(stored.state))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// This mover took these off the source. Only what is done can be cleared; the rest is left as it is.
+    pub fn cleared(&self, ids: &[i64]) -> Result<()> {
+        self.write(|pass| {
+            for &id in ids {
+                if pass.turn_if(id, State::Cleared, |stored| stored.state == State::Done)? {
+                    pass.run("UPDATE entry SET present = 0 WHERE id = ?", id)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Queues `version` of an entry, unless a later one is queued already.
+    pub fn requeue(&self, id: i64, version: Version) -> Result<()> {
+        self.write(|pass| {
+            let Some(stored) = pass.stored(id)? else { return Ok(()) };
+            if stored.state == State::Queued && stored.version.ctime_ns >= version.ctime_ns {
+                return Ok(());
+            }
+            pass.again(&stored, &version, State::Queued)
+        })
+    }
+
+    /// Queues everything that was given up, with its attempts forgotten. Returns how many.
+    pub fn retry_failed(&self) -> Result<u64> {
+        self.write(|pass| {
+            let mut query = pass.db.prepare_cached("SELECT id FROM entry WHERE state = 4 AND state >= 4")?;
+            let ids: Vec<i64> = query.query_map([], |row| row.get(0))?.collect::<Sql<_>>()?;
+            for &id in &ids {
+                pass.run("UPDATE entry SET attempts = 0, reason = NULL WHERE id = ?", id)?;
+                pass.turn_if(id, State::Queued, |_| true)?;
+            }
+            Ok(ids.len() as u64)
+        })
+    }
+
+    /// These parts of `version` of an entry are in its temporary, synced.
+    pub fn add_chunks(&self, id: i64, version: &Version, chunks: &[Chunk]) -> Result<()> {
+        self.write(|pass| {
+            let mut insert = pass.db.prepare_cached("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?)")?;
+            for chunk in chunks {
+                let (offset, length) = (chunk.offset as i64, chunk.length as i64);
+                insert.execute(params![id, offset, length, chunk.hash, row::chunk_version(version)])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The temporary was made anew, or is gone.
+    pub fn forget_chunks(&self, id: i64) -> Result<()> {
+        self.write(|pass| pass.run("DELETE FROM chunk WHERE entry = ?", id))
+    }
+}
+
+const INSERT: &str = "INSERT OR IGNORE INTO entry \
+    (id, dir, name, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, reason) \
+    VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+const STORED: &str = "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid FROM entry";
+const NEVER_STAGED: &str = "a socket or a device, which is never staged";
+
+/// Whether an entry in this state may still be carried over. One that was given up may, by whoever holds it.
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Queued | State::Placing | State::Failed)
+}
+
+impl Pass<'_> {
+    fn see(&mut self, insert: &mut CachedStatement<'_>, path: &TreePath, version: &Version) -> Sql<Option<Entry>> {
+        let (dir, id) = (self.directory(path)?, self.kept.next_id);
+        let special = version.kind == Kind::Special;
+        let (state, reason) = if special { (State::Skipped, Some(NEVER_STAGED)) } else { (State::Queued, None) };
+        let Version { kind, mtime_ns, ctime_ns, mode, links, uid, gid, .. } = *version;
+        let (ino, size) = (version.ino as i64, version.size as i64);
+        let fields =
+            params![id, dir, path.name(), state as u8, kind as u8, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, reason];
+        if insert.execute(fields)? == 1 {
+            self.kept.next_id += 1;
+            self.kept.totals.add(state, version.kind, version.size);
+            let entry = Entry {
+                id,
+                path: path.clone(),
+                version: *version,
+                state,
+                attempts: 0,
+                reason: None,
+                placed: None,
+                before: Vec::new(),
+            };
+            return Ok((!special).then_some(entry));
+        }
+        let known = format!("{STORED} WHERE dir = ? AND name = ?");
+        let stored = self.db.prepare_cached(&known)?.query_row(params![dir, path.name()], stored)?;
+        match stored.change(version) {
+            Change::None => Ok(None),
+            Change::Times => {
+                let present = "UPDATE entry SET present = 1, mtime_ns = ?2, ctime_ns = ?3, size = ?4, links = ?5 WHERE id = ?1";
+                self.db.prepare_cached(present)?.execute(params![stored.id, mtime_ns, ctime_ns, size, links])?;
+                Ok(None)
+            }
+            Change::Again if special => {
+                self.again(&stored, version, State::Skipped)?;
+                self.say(stored.id, NEVER_STAGED).map(|()| None)
+            }
+            Change::Again => {
+                self.again(&stored, version, State::Queued)?;
+                super::read::one(self.db, stored.id)
+            }
+        }
+    }
+
+    /// Number of the directory that `path` lies in.
+    fn directory(&mut self, path: &TreePath) -> Sql<i64> {
+        let whole = path.bytes();
+        let parent = &whole[..whole.len().saturating_sub(path.name().len() + 1)];
+        if let Some(&id) = self.kept.directories.get(parent) {
+            return Ok(id);
+        }
+        self.db.prepare_cached("INSERT OR IGNORE INTO directory (path) VALUES (?)")?.execute([parent])?;
+        let mut query = self.db.prepare_cached("SELECT id FROM directory WHERE path = ?")?;
+        let id = query.query_row([parent], |row| row.get(0))?;
+        if self.kept.directories.len() >= DIRECTORIES_KEPT {
+            self.kept.directories.clear();
+        }
+        self.kept.directories.insert(parent.into(), id);
+        Ok(id)
+    }
+
+    /// Whether the entry may be placed, and is noted so.
+    fn place(&mut self, id: i64, version: &Version, placed: &Placed) -> Sql<bool> {
+        let Some(stored) = self.stored(id)? else { return Ok(false) };
+        let is_directory = version.kind == Kind::Directory && stored.version.kind == Kind::Directory;
+        let later = stored.version.ctime_ns > version.ctime_ns && !is_directory;
+        if !is_waiting(stored.state) || !stored.present || later {
+            return Ok(false);
+        }
+        self.run(
+            "INSERT INTO before (entry, ino, size, mtime_ns, checksum) \
+             SELECT id, placed_ino, placed_size, placed_mtime_ns, placed_checksum FROM entry WHERE id = ? AND placed_ino NOT NULL",
+            id,
+        )?;
+        let update =
+            "UPDATE entry SET placed_ino = ?2, placed_size = ?3, placed_mtime_ns = ?4, placed_checksum = ?5 WHERE id = ?1";
+        let (ino, size) = (placed.ino as i64, placed.size as i64);
+        self.db.prepare_cached(update)?.execute(params![id, ino, size, placed.mtime_ns, placed.checksum])?;
+        let now = if is_directory { stored.version } else { *version };
+        self.set_version(&stored, &now)?;
+        self.turn(&Stored { version: now, ..stored }, State::Placing).map(|()| true)
+    }
+
+    fn stored(&self, id: i64) -> Sql<Option<Stored>> {
+        self.db.prepare_cached(&format!("{STORED} WHERE id = ?"))?.query_row([id], stored).optional()
+    }
+
+    /// Puts an entry at the start of its life again, with another version.
+    fn again(&mut self, stored: &Stored, version: &Version, state: State) -> Sql<()> {
+        self.run("UPDATE entry SET attempts = 0, reason = NULL, present = 1 WHERE id = ?", stored.id)?;
+        self.forget_chunks(stored)?;
+        self.set_version(stored, version)?;
+        self.turn(&Stored { version: *version, ..*stored }, state)
+    }
+
+    fn set_version(&mut self, stored: &Stored, version: &Version) -> Sql<()> {
+        if stored.version == *version {
+            return Ok(());
+        }
+        let update = "UPDATE entry SET kind = ?2, ino = ?3, size = ?4, mtime_ns = ?5, ctime_ns = ?6, mode = ?7, links = ?8, \
+            uid = ?9, gid = ?10 WHERE id = ?1";
+        let Version { kind, mtime_ns, ctime_ns, mode, links, uid, gid, .. } = *version;
+        let (ino, size) = (version.ino as i64, version.size as i64);
+        let fields = params![stored.id, kind as u8, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid];
+        self.db.prepare_cached(update)?.execute(fields)?;
+        self.kept.totals.take(stored.state, stored.version.kind, stored.version.size);
+        self.kept.totals.add(stored.state, kind, version.size);
+        Ok(())
+    }
+
+    fn turn(&mut self, stored: &Stored, state: State) -> Sql<()> {
+        if stored.state == state {
+            return Ok(());
+        }
+        self.db.prepare_cached("UPDATE entry SET state = ? WHERE id = ?")?.execute(params![state as u8, stored.id])?;
+        self.kept.totals.take(stored.state, stored.version.kind, stored.version.size);
+        self.kept.totals.add(state, stored.version.kind, stored.version.size);
+        Ok(())
+    }
+
+    fn turn_if(&mut self, id: i64, state: State, may: impl Fn(&Stored) -> bool) -> Sql<bool> {
+        match self.stored(id)? {
+            Some(stored) if may(&stored) => self.turn(&stored, state).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    fn say(&self, id: i64, reason: &str) -> Sql<()> {
+        self.db.prepare_cached("UPDATE entry SET reason = ? WHERE id = ?")?.execute(params![reason, id]).map(|_| ())
+    }
+
+    fn forget_chunks(&self, stored: &Stored) -> Sql<()> {
+        self.run("DELETE FROM chunk WHERE entry = ?", stored.id)
+    }
+
+    /// One statement about one entry.
+    fn run(&self, statement: &str, id: i64) -> Sql<()> {
+        self.db.prepare_cached(statement)?.execute([id]).map(|_| ())
+    }
+}
+
+/// What a new look at a name says.
+enum Change {
+    None,
+    Times,
+    Again,
+}
+
+impl Stored {
+    fn change(&self, seen: &Version) -> Change {
+        match self.state {
+            State::Gone | State::Cleared => Change::Again,
+            _ if !self.version.unchanged(seen) => Change::Again,
+            _ if self.version == *seen && self.present => Change::None,
+            _ => Change::Times,
+        }
+    }
+}
+
+fn stored(row: &rusqlite::Row<'_>) -> Sql<Stored> {
+    let version = row::version(row, 3)?;
+    Ok(Stored { id: row.get(0)?, state: row::state(row.get(1)?)?, present: row.get(2)?, version })
+}

@@ -1,0 +1,253 @@
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::entry::{Chunk, Entry, Placed, State};
+use crate::path::TreePath;
+use crate::status::Totals;
+use crate::version::{Kind, Version};
+
+fn identity() -> Identity {
+    Identity { from: "/from".into(), to: "/to".into() }
+}
+
+fn open(state: &Path) -> Journal {
+    Journal::open(state, &identity()).unwrap().0
+}
+
+fn begin() -> (TempDir, Journal) {
+    let state = tempfile::tempdir().unwrap();
+    let journal = open(state.path());
+    (state, journal)
+}
+
+fn path(text: &str) -> TreePath {
+    TreePath::new(text.as_bytes()).unwrap()
+}
+
+/// A file's version after its `change`th change.
+fn file(ino: u64, change: i64) -> Version {
+    let mode = 0o640;
+    Version { kind: Kind::File, ino, size: 10, mtime_ns: change, ctime_ns: change, mode, links: 1, uid: 1, gid: 2 }
+}
+
+fn placed(ino: u64) -> Placed {
+    Placed { ino, size: 10, mtime_ns: 1, checksum: Some([7; 32]) }
+}
+
+/// Finds one name, and expects that it is to be carried over.
+fn find(journal: &Journal, name: &str, version: Version) -> Entry {
+    journal.found(&[(path(name), version)]).unwrap().pop().expect("queued")
+}
+
+fn put(journal: &Journal, name: &str, version: Version, ino: u64) -> i64 {
+    let id = find(journal, name, version).id;
+    assert_eq!(journal.placing(&[(id, version, placed(ino))]).unwrap(), []);
+    assert_eq!(journal.done(&[id]).unwrap(), []);
+    id
+}
+
+fn look(journal: &Journal, id: i64) -> Entry {
+    journal.entries(&[id]).unwrap().pop().unwrap()
+}
+
+/// Totals in memory are those that a new count finds.
+fn recount(state: &Path, journal: &Journal) -> PerState {
+    let kept = journal.totals();
+    assert_eq!(Journal::read_only(state).unwrap().totals(), kept);
+    kept
+}
+
+#[test]
+fn what_is_new_or_changed_comes_back_and_the_rest_does_not() {
+    let (_state, journal) = begin();
+    let first = find(&journal, "a/b", file(1, 1));
+    assert_eq!((first.path.clone(), first.version, first.state), (path("a/b"), file(1, 1), State::Queued));
+    assert_eq!(journal.found(&[(path("a/b"), file(1, 1))]).unwrap(), []);
+    let again = find(&journal, "a/b", file(1, 2));
+    assert_eq!((again.id, again.version), (first.id, file(1, 2)));
+    assert_eq!(look(&journal, first.id), again);
+}
+
+#[test]
+fn a_done_file_that_changes_is_queued_and_what_was_placed_is_still_known() {
+    let (_state, journal) = begin();
+    let id = put(&journal, "a", file(1, 1), 50);
+    assert_eq!(journal.found(&[(path("a"), file(1, 1))]).unwrap(), []);
+    let again = find(&journal, "a", file(1, 2));
+    assert_eq!((again.id, again.state, again.placed, again.before), (id, State::Queued, Some(placed(50)), vec![]));
+}
+
+#[test]
+fn a_file_found_changed_while_it_is_copied_is_never_done_of_the_former_version() {
+    let (state, journal) = begin();
+    let entry = find(&journal, "a", file(1, 1));
+    find(&journal, "a", file(1, 2));
+    assert_eq!(journal.placing(&[(entry.id, file(1, 1), placed(50))]).unwrap(), [entry.id], "before it is placed");
+    assert_eq!(journal.placing(&[(entry.id, file(1, 2), placed(51))]).unwrap(), []);
+    find(&journal, "a", file(1, 3));
+    assert_eq!(journal.done(&[entry.id]).unwrap(), [entry.id], "between rename and done");
+    let now = look(&journal, entry.id);
+    assert_eq!((now.state, now.version, now.placed, now.before), (State::Queued, file(1, 3), Some(placed(51)), vec![]));
+    assert_eq!(recount(state.path(), &journal).of(State::Queued), Totals { files: 1, bytes: 10 });
+}
+
+#[test]
+fn whatever_may_lie_at_the_destination_is_known_until_it_is_sure() {
+    let (state, journal) = begin();
+    let id = put(&journal, "a", file(1, 1), 50);
+    find(&journal, "a", file(1, 2));
+    journal.placing(&[(id, file(1, 2), placed(51))]).unwrap();
+    drop(journal);
+    let journal = open(state.path());
+    journal.attempt(id, "EIO").unwrap();
+    journal.placing(&[(id, file(1, 2), placed(52))]).unwrap();
+    let now = look(&journal, id);
+    assert_eq!((now.placed, now.before), (Some(placed(52)), vec![placed(50), placed(51)]));
+    journal.done(&[id]).unwrap();
+    assert_eq!(look(&journal, id).before, vec![]);
+}
+
+#[test]
+fn chunks_of_one_version_are_not_told_for_another() {
+    let (_state, journal) = begin();
+    let chunk = |offset| Chunk { offset, length: 5, hash: [offset as u8; 32] };
+    let id = find(&journal, "a", file(1, 1)).id;
+    journal.add_chunks(id, &file(1, 1), &[chunk(5), chunk(0)]).unwrap();
+    assert_eq!(journal.chunks(id, &file(1, 1)).unwrap(), [chunk(0), chunk(5)]);
+    find(&journal, "a", file(1, 2));
+    journal.add_chunks(id, &file(1, 1), &[chunk(0)]).unwrap();
+    assert_eq!(journal.chunks(id, &file(1, 2)).unwrap(), []);
+    journal.add_chunks(id, &file(1, 2), &[chunk(0)]).unwrap();
+    assert_eq!(journal.chunks(id, &file(1, 2)).unwrap(), [chunk(0)]);
+    journal.placing(&[(id, file(1, 2), placed(9))]).unwrap();
+    journal.done(&[id]).unwrap();
+    assert_eq!(journal.chunks(id, &file(1, 2)).unwrap(), []);
+}
+
+#[test]
+fn attempts_are_of_one_version_and_given_up_stays_given_up_until_it_changes_or_is_asked_for() {
+    let (state, journal) = begin();
+    let id = find(&journal, "a", file(1, 1)).id;
+    assert_eq!((journal.attempt(id, "ENOSPC").unwrap(), journal.attempt(id, "EIO").unwrap()), (1, 2));
+    journal.failed(id, "EIO at /to; hint: look there").unwrap();
+    assert_eq!(journal.found(&[(path("a"), file(1, 1))]).unwrap(), []);
+    assert_eq!(journal.failures(0, 10).unwrap()[0].reason.as_deref(), Some("EIO at /to; hint: look there"));
+    assert_eq!(journal.retry_failed().unwrap(), 1);
+    assert_eq!(journal.queued(0, 10).unwrap(), [look(&journal, id)]);
+    journal.failed(id, "again").unwrap();
+    let changed = find(&journal, "a", file(1, 2));
+    assert_eq!((changed.attempts, changed.reason), (0, None));
+    assert_eq!(recount(state.path(), &journal).of(State::Failed).files, 0);
+}
+
+#[test]
+fn a_name_that_leaves_is_gone_unless_it_was_safe() {
+    let (state, journal) = begin();
+    let safe = put(&journal, "safe", file(1, 1), 50);
+    let lost = find(&journal, "lost", file(2, 1)).id;
+    journal.gone(&[safe, lost]).unwrap();
+    assert_eq!((look(&journal, safe).state, look(&journal, lost).state), (State::Done, State::Gone));
+    assert_eq!(journal.children(&TreePath::root()).unwrap(), []);
+    assert_eq!(journal.done_files(None, 10).unwrap(), []);
+    assert_eq!(journal.placing(&[(lost, file(2, 1), placed(51))]).unwrap(), [lost]);
+    assert_eq!(find(&journal, "lost", file(2, 1)).id, lost);
+    recount(state.path(), &journal);
+}
+
+#[test]
+fn only_what_is_done_is_cleared() {
+    let (state, journal) = begin();
+    let done = put(&journal, "done", file(1, 1), 50);
+    let queued = find(&journal, "queued", file(2, 1)).id;
+    journal.cleared(&[done, queued]).unwrap();
+    assert_eq!((look(&journal, done).state, look(&journal, queued).state), (State::Cleared, State::Queued));
+    let totals = recount(state.path(), &journal);
+    assert_eq!((totals.of(State::Cleared).files, totals.of(State::Done).files), (1, 0));
+    assert_eq!(find(&journal, "done", file(3, 1)).id, done, "written anew after it was cleared");
+}
+
+#[test]
+fn children_are_those_at_the_source_in_order_and_in_parts() {
+    let (_state, journal) = begin();
+    for name in ["d/c", "d/a", "d/b", "d/b/x", "e"] {
+        find(&journal, name, file(1, 1));
+    }
+    let names = |found: Vec<Entry>| found.iter().map(|entry| entry.path.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(journal.children(&path("d")).unwrap()), ["d/a", "d/b", "d/c"]);
+    assert_eq!(names(journal.children_after(&path("d"), b"a", 1).unwrap()), ["d/b"]);
+    assert_eq!(names(journal.children(&TreePath::root()).unwrap()), ["e"]);
+    assert_eq!(journal.children(&path("nowhere")).unwrap(), []);
+}
+
+#[test]
+fn below_a_directory_means_components_not_letters() {
+    let (_state, journal) = begin();
+    for name in ["set/a", "set/deep/b", "set2/c", "set", "set.d/e"] {
+        find(&journal, name, file(1, 1));
+    }
+    put(&journal, "set/safe", file(9, 1), 50);
+    assert_eq!(journal.pending_below(&path("set")).unwrap(), Totals { files: 2, bytes: 20 });
+    assert_eq!(journal.below(&path("set")).unwrap().of(State::Done).files, 1);
+    assert_eq!(journal.pending_below(&TreePath::root()).unwrap().files, 5);
+}
+
+#[test]
+fn another_link_is_the_same_inode_in_the_same_state() {
+    let (_state, journal) = begin();
+    let two = |change| Version { links: 2, ..file(1, change) };
+    let id = put(&journal, "a", two(1), 50);
+    assert_eq!(journal.linked(&two(1)).unwrap().map(|entry| entry.id), Some(id));
+    assert_eq!(journal.linked(&Version { ctime_ns: 2, ..two(1) }).unwrap(), None);
+    assert_eq!(journal.linked(&Version { ino: 2, ..two(1) }).unwrap(), None);
+}
+
+#[test]
+fn a_directory_s_times_are_kept_and_do_not_queue_it() {
+    let (_state, journal) = begin();
+    let directory = |change| Version { kind: Kind::Directory, mode: 0o750, ..file(1, change) };
+    let id = put(&journal, "d", directory(1), 50);
+    assert_eq!(journal.found(&[(path("d"), directory(2))]).unwrap(), []);
+    assert_eq!((look(&journal, id).state, look(&journal, id).version), (State::Done, directory(2)));
+    put(&journal, "d/e", directory(1), 51);
+    let order: Vec<_> =
+        journal.entries(&journal.directories().unwrap()).unwrap().iter().map(|entry| entry.path.clone()).collect();
+    assert_eq!(order, [path("d/e"), path("d")]);
+    assert_eq!(find(&journal, "d", Version { mode: 0o700, ..directory(3) }).id, id);
+}
+
+#[test]
+fn sockets_are_skipped_and_said_and_never_come_back() {
+    let (state, journal) = begin();
+    let socket = Version { kind: Kind::Special, ..file(1, 1) };
+    assert_eq!(journal.found(&[(path("s"), socket)]).unwrap(), []);
+    assert_eq!(
+        journal.in_state(State::Skipped, 0, 9).unwrap()[0].reason.as_deref(),
+        Some("a socket or a device, which is never staged")
+    );
+    assert_eq!(find(&journal, "s", file(2, 2)).state, State::Queued, "a file in its place");
+    recount(state.path(), &journal);
+}
+
+#[test]
+fn what_may_be_cleared_comes_oldest_first_and_in_parts() {
+    let (_state, journal) = begin();
+    for (name, change) in [("c", 3), ("a", 1), ("b", 2), ("b2", 2)] {
+        put(&journal, name, file(change as u64, change), 50);
+    }
+    let first = journal.done_files(None, 2).unwrap();
+    let rest = journal.done_files(first.last(), 9).unwrap();
+    let names: Vec<_> = first.iter().chain(&rest).map(|entry| entry.path.to_string()).collect();
+    assert_eq!(names, ["a", "b", "b2", "c"]);
+}
+
+#[test]
+fn names_of_any_bytes_and_numbers_of_any_size_come_back_as_they_went() {
+    let (_state, journal) = begin();
+    let version = Version { ino: u64::MAX, size: u64::MAX, mtime_ns: i64::MIN, ..file(1, 1) };
+    let name = TreePath::new(b"d\xff/\n\\\xfe").unwrap();
+    journal.found(&[(name.clone(), version)]).unwrap();
+    let found = journal.by_path(&name).unwrap().unwrap();
+    assert_eq!((found.path, found.version), (name, version));
+}
