@@ -1,0 +1,175 @@
+//! Workers step back: they run when nobody else wants the processor, and off the application's processors where it has some of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::Pid;
+use rustix::thread::{self, CpuSet};
+
+/// `IOPRIO_WHO_PROCESS` of `linux/ioprio.h`: one thread.
+const IO_PRIORITY_OF_THREAD: libc::c_int = 1;
+/// `IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT`: served when nobody else asks. Only some I/O schedulers know it; elsewhere the bound must do.
+const IO_PRIORITY_IDLE: libc::c_int = 3 << 13;
+
+/// The threads that have stepped back. Shared by them and the controller.
+#[derive(Debug)]
+pub struct Courtesy {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    threads: Vec<Pid>,
+    /// What this process may use, and what its stepped back threads use of it.
+    allowed: CpuSet,
+    used: CpuSet,
+}
+
+/// A thread that has stepped back; drop it on the same thread when that ends.
+#[derive(Debug)]
+#[must_use]
+pub struct SteppedBack {
+    courtesy: Arc<Courtesy>,
+    thread: Pid,
+}
+
+impl Default for Courtesy {
+    fn default() -> Self {
+        let allowed = thread::sched_getaffinity(None).unwrap_or_default();
+        Self { inner: Mutex::new(Inner { threads: Vec::new(), allowed, used: allowed }) }
+    }
+}
+
+impl Courtesy {
+    /// Makes the calling thread one that runs when nobody else wants to. What the system refuses is left as it was: it is a courtesy.
+    pub fn step_back(self: &Arc<Self>) -> SteppedBack {
+        let thread = thread::gettid();
+        run_last();
+        let mut inner = self.lock();
+        inner.threads.push(thread);
+        if inner.used != inner.allowed {
+            let _ = thread::sched_setaffinity(Some(thread), &inner.used);
+        }
+        drop(inner);
+        SteppedBack { courtesy: Arc::clone(self), thread }
+    }
+
+    /// Keeps off the processors that `application`'s threads are bound to, unless that leaves none.
+    pub fn keep_off(&self, application: impl Iterator<Item = u32>) {
+        let bound: Vec<CpuSet> = application
+            .filter_map(|thread| Pid::from_raw(i32::try_from(thread).ok()?))
+            .filter_map(|thread| thread::sched_getaffinity(Some(thread)).ok())
+            .collect();
+        let mut inner = self.lock();
+        let used = spare(&inner.allowed, &bound);
+        if used != inner.used {
+            inner.used = used;
+            for &thread in &inner.threads {
+                let _ = thread::sched_setaffinity(Some(thread), &used);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for SteppedBack {
+    fn drop(&mut self) {
+        self.courtesy.lock().threads.retain(|&thread| thread != self.thread);
+    }
+}
+
+/// Processors of `allowed` that nobody is bound to; all of them where that leaves none.
+fn spare(allowed: &CpuSet, bound: &[CpuSet]) -> CpuSet {
+    let mut free = CpuSet::new();
+    for cpu in (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu) && !bound.iter().any(|set| set.is_set(cpu))) {
+        free.set(cpu);
+    }
+    if free.count() == 0 { *allowed } else { free }
+}
+
+fn run_last() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the parameter outlives the call, which writes nothing.
+    let idle = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) } == 0;
+    if !idle {
+        // SAFETY: takes and returns integers. Linux keeps the nice value by thread, 0 being the caller.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    }
+    // SAFETY: takes and returns integers.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, IO_PRIORITY_OF_THREAD, 0, IO_PRIORITY_IDLE) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn set(cpus: &[usize]) -> CpuSet {
+        let mut found = CpuSet::new();
+        for &cpu in cpus {
+            found.set(cpu);
+        }
+        found
+    }
+
+    #[test]
+    fn what_the_application_is_bound_to_is_left_to_it() {
+        assert_eq!(spare(&set(&[0, 1, 2, 3]), &[set(&[0]), set(&[2])]), set(&[1, 3]));
+        assert_eq!(spare(&set(&[2, 3]), &[set(&[0, 3])]), set(&[2]));
+    }
+
+    #[test]
+    fn where_it_may_run_everywhere_so_may_the_mover() {
+        assert_eq!(spare(&set(&[0, 1]), &[set(&[0, 1])]), set(&[0, 1]));
+        assert_eq!(spare(&set(&[0, 1]), &[]), set(&[0, 1]));
+    }
+
+    #[test]
+    fn a_worker_that_stepped_back_runs_last_and_only_itself() {
+        let courtesy = Arc::new(Courtesy::default());
+        let policy = || {
+            // SAFETY: 0 is the calling thread.
+            unsafe { libc::sched_getscheduler(0) }
+        };
+        let worker = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let _kept = courtesy.step_back();
+                policy()
+            });
+            worker.join().unwrap()
+        });
+        assert_eq!((worker, policy()), (libc::SCHED_IDLE, libc::SCHED_OTHER));
+    }
+
+    #[test]
+    fn workers_leave_a_processor_that_the_application_is_bound_to_and_come_back_when_it_is_gone() {
+        let allowed = thread::sched_getaffinity(None).unwrap();
+        let Some(first) = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)) else { return };
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // Stands for the application: a thread bound to one processor.
+            scope.spawn(move || {
+                thread::sched_setaffinity(None, &set(&[first])).unwrap();
+                tell.send(thread::gettid()).unwrap();
+                let _ = ended.recv();
+            });
+            let application = u32::try_from(told.recv().unwrap().as_raw_nonzero().get()).unwrap();
+            let worker = scope.spawn(move || {
+                let courtesy = Arc::new(Courtesy::default());
+                let kept = courtesy.step_back();
+                courtesy.keep_off([application].into_iter());
+                assert_eq!(thread::sched_getaffinity(None).unwrap(), spare(&allowed, &[set(&[first])]));
+                courtesy.keep_off([].into_iter());
+                assert_eq!(thread::sched_getaffinity(None).unwrap(), allowed);
+                drop(kept);
+                assert!(courtesy.lock().threads.is_empty());
+            });
+            worker.join().unwrap();
+            drop(end);
+        });
+    }
+}
