@@ -25,6 +25,7 @@ mod entry;
 mod error;
 pub mod gentle;
 pub mod ground;
+mod hex;
 pub mod journal;
 pub mod limit;
 pub mod log;

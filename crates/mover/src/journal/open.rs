@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::schema::{self, Found};
 use super::{DATABASE, Identity, Inner, Journal, Opened, Reserve, Sql};
 use crate::error::{MoverError, Result};
+use crate::hex::hex;
 use crate::names;
 use crate::tree::Tree;
 
@@ -175,7 +176,7 @@ fn immutable(path: &Path) -> PathBuf {
             address.push(char::from(byte));
         } else {
             address.push('%');
-            address.push_str(&super::row::hex(&[byte]));
+            address.push_str(&hex(&[byte]));
         }
     }
     PathBuf::from(address + "?immutable=1")

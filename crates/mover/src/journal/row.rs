@@ -1,8 +1,7 @@
 //! Between rows and what they mean.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
@@ -118,20 +117,4 @@ pub(super) fn damaged(what: &str) -> rusqlite::Error {
 /// A path's bytes.
 pub(super) fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
-}
-
-/// Two digits a byte.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
-        .collect()
-}
-
-/// The path that [`hex`] was made of.
-pub(super) fn path_of_hex(text: &str) -> Option<PathBuf> {
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
-    let bytes: Vec<u8> = digits?.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
-    Some(PathBuf::from(OsStr::from_bytes(&bytes)))
 }

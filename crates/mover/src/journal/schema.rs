@@ -1,11 +1,15 @@
 //! The tables, and whether a database is one of ours.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use rusqlite::{Connection, ffi};
 
 use super::totals::PerState;
 use super::{Identity, Kept, Sql, row};
+use crate::hex::{hex, unhex};
 
 /// Changes with every change of the tables; a journal of another version is set aside.
 const VERSION: i64 = 1;
@@ -63,7 +67,7 @@ pub(super) fn create(db: &mut Connection, id: &str, identity: &Identity, first_i
     let transaction = db.transaction()?;
     transaction.execute_batch(TABLES)?;
     let mut put = transaction.prepare("INSERT INTO meta VALUES (?, ?)")?;
-    let (from, to) = (row::hex(row::path_bytes(&identity.from)), row::hex(row::path_bytes(&identity.to)));
+    let (from, to) = (hex(row::path_bytes(&identity.from)), hex(row::path_bytes(&identity.to)));
     for (key, value) in [("id", id), ("from", &from), ("to", &to), ("first_id", &first_id.to_string())] {
         put.execute([key, value])?;
     }
@@ -109,9 +113,10 @@ pub(super) fn recognise(db: &Connection) -> Sql<Found> {
 
 /// Which trees a journal is of.
 pub(super) fn trees(db: &Connection) -> Sql<Identity> {
-    let tree = |key: &str| {
+    let tree = |key: &str| -> Sql<PathBuf> {
         let text: String = db.query_row("SELECT value FROM meta WHERE key = ?", [key], |row| row.get(0))?;
-        row::path_of_hex(&text).ok_or_else(|| row::damaged("a tree's path"))
+        let bytes = unhex(&text).ok_or_else(|| row::damaged("a tree's path"))?;
+        Ok(PathBuf::from(OsString::from_vec(bytes)))
     };
     Ok(Identity { from: tree("from")?, to: tree("to")? })
 }

@@ -1,0 +1,177 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rustix::fs::rename;
+use tempfile::TempDir;
+
+use super::verify::read_all;
+use super::*;
+use crate::version::{Kind, Version};
+
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
+fn path(bytes: &[u8]) -> TreePath {
+    TreePath::new(bytes).unwrap()
+}
+
+/// Writes a file below `to`, and returns its line.
+fn stage(to: &Path, name: &[u8], bytes: &[u8]) -> Line {
+    let at = to.join(path(name).as_path());
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    let mut file = File::create(&at).unwrap();
+    file.write_all(bytes).unwrap();
+    Line::now(&path(name), &Version::of(&file).unwrap(), Some(blake3::hash(bytes).into()))
+}
+
+fn staged(files: &[(&[u8], &[u8])]) -> (TempDir, Manifest) {
+    let to = tempfile::tempdir().unwrap();
+    let manifest = Manifest::open(&Tree::open(to.path()).unwrap(), ID).unwrap();
+    let lines: Vec<_> = files.iter().map(|(name, bytes)| stage(to.path(), name, bytes)).collect();
+    manifest.append(&lines).unwrap();
+    (to, manifest)
+}
+
+fn check(to: &Path) -> Report {
+    verify(to, 2, &mut |_| true).unwrap()
+}
+
+fn file_of(to: &Path) -> std::path::PathBuf {
+    to.join(STATE_DIRECTORY).join(format!("manifest-{ID}.jsonl"))
+}
+
+#[test]
+fn a_line_comes_back_as_it_was_written_whatever_its_name() {
+    for name in [&b"d/a"[..], b"new\nline\"\\", b"\xff\xfe", "é".as_bytes()] {
+        let version =
+            Version { kind: Kind::File, ino: 1, size: 9, mtime_ns: -5, ctime_ns: 0, mode: 0o4755, links: 1, uid: 0, gid: 0 };
+        let line = Line::now(&path(name), &version, Some([9; 32]));
+        let mut text = Vec::new();
+        line.write(&mut text);
+        assert_eq!(text.iter().position(|&byte| byte == b'\n'), Some(text.len() - 1));
+        assert_eq!(Line::read(&text), Some(line));
+    }
+}
+
+#[test]
+fn a_whole_tree_is_whole() {
+    let (to, _manifest) = staged(&[(b"d/a", b"one"), (b"\xff", b"two"), (b"empty", b"")]);
+    let report = check(to.path());
+    assert!(report.is_whole() && report.unknown.is_empty(), "{report:?}");
+    assert_eq!((report.expected, report.checked, report.bytes), (3, 3, 6));
+}
+
+#[test]
+fn each_fault_is_found_under_its_own_name() {
+    let names: [&[u8]; 6] = [b"missing", b"longer", b"changed", b"kind", b"d/through", b"fine"];
+    let (to, _manifest) = staged(&names.map(|name| (name, &b"bytes"[..])));
+    let at = |name: &str| to.path().join(name);
+    rename(at("missing"), at("unknown\n")).unwrap();
+    OpenOptions::new().append(true).open(at("longer")).unwrap().write_all(b"!").unwrap();
+    File::create(at("changed")).unwrap().write_all(b"bytez").unwrap();
+    rename(at("kind"), at("kind.kept")).unwrap();
+    symlink("fine", at("kind")).unwrap();
+    rename(at("d"), at("e")).unwrap();
+    symlink("e", at("d")).unwrap();
+    let report = check(to.path());
+    assert_eq!(report.missing, ["d/through", "missing"], "a linked directory is not the one that was staged");
+    assert_eq!(report.size_differs, ["longer"]);
+    assert_eq!(report.checksum_differs, ["changed"]);
+    assert_eq!(report.kind_differs, ["kind"]);
+    assert_eq!(report.unknown, ["d", "e/through", "kind.kept", "unknown\\x0a"]);
+    assert!(!report.is_whole());
+}
+
+#[test]
+fn the_line_staged_last_counts_over_all_manifests() {
+    let (to, manifest) = staged(&[(b"a", b"first")]);
+    let tree = Tree::open(to.path()).unwrap();
+    let other = Manifest::open(&tree, "ffff").unwrap();
+    other.append(&[stage(to.path(), b"a", b"second of another mover")]).unwrap();
+    assert!(check(to.path()).is_whole());
+    manifest.append(&[stage(to.path(), b"a", b"third")]).unwrap();
+    assert!(check(to.path()).is_whole());
+    stage(to.path(), b"a", b"first");
+    assert_eq!(check(to.path()).checksum_differs, ["a"]);
+}
+
+#[test]
+fn a_torn_last_line_is_read_over_and_the_next_begins_after_it() {
+    let (to, manifest) = staged(&[(b"a", b"one")]);
+    drop(manifest);
+    OpenOptions::new().append(true).open(file_of(to.path())).unwrap().write_all(b"{\"path\":\"b\",\"si").unwrap();
+    assert_eq!((check(to.path()).expected, check(to.path()).torn_lines), (1, 1));
+    let again = Manifest::open(&Tree::open(to.path()).unwrap(), ID).unwrap();
+    again.append(&[stage(to.path(), b"c", b"three")]).unwrap();
+    again.append(&[stage(to.path(), b"d", b"four")]).unwrap();
+    let report = check(to.path());
+    assert!(report.is_whole() && report.expected == 3, "{report:?}");
+}
+
+#[test]
+fn lines_that_could_not_be_made_durable_are_taken_back() {
+    let (to, manifest) = staged(&[(b"a", b"one")]);
+    let before = fs::read(file_of(to.path())).unwrap();
+    let line = stage(to.path(), b"b", b"two");
+    let limit = rustix::process::Rlimit { current: Some(before.len() as u64 + 20), maximum: None };
+    // In a process of its own: the limit is the whole process's, and other tests write meanwhile.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        unsafe { (libc::alarm(20), libc::signal(libc::SIGXFSZ, libc::SIG_IGN)) };
+        let limited = rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).is_ok();
+        let refused = manifest.append(std::slice::from_ref(&line)).is_err();
+        unsafe { libc::_exit(i32::from(!(limited && refused))) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the append was not refused");
+    assert_eq!(fs::read(file_of(to.path())).unwrap(), before);
+    manifest.append(&[line]).unwrap();
+    assert_eq!(check(to.path()).torn_lines, 0);
+}
+
+#[test]
+fn links_are_checked_by_their_text_and_fifos_and_directories_by_their_kind() {
+    let (to, manifest) = staged(&[]);
+    symlink("/nowhere", to.path().join("link")).unwrap();
+    fs::create_dir(to.path().join("directory")).unwrap();
+    let tree = Tree::open(to.path()).unwrap();
+    let line = |name: &[u8], checksum| Line::now(&path(name), &Version::at(tree.root(), name).unwrap(), checksum);
+    manifest.append(&[line(b"link", Some(blake3::hash(b"/nowhere").into())), line(b"directory", None)]).unwrap();
+    assert!(check(to.path()).is_whole());
+    rename(to.path().join("link"), to.path().join("directory/link")).unwrap();
+    symlink("/nowherf", to.path().join("link")).unwrap();
+    assert_eq!(check(to.path()).checksum_differs, ["link"]);
+}
+
+#[test]
+fn a_check_ends_when_asked_to_and_says_so() {
+    let (to, _manifest) = staged(&[(b"a", b"one")]);
+    // A sparse file long enough that the check is asked at least once.
+    let long = File::create(to.path().join("long")).unwrap();
+    long.set_len(1 << 40).unwrap();
+    let tree = Tree::open(to.path()).unwrap();
+    let manifest = Manifest::open(&tree, "long").unwrap();
+    manifest.append(&[Line::now(&path(b"long"), &Version::of(&long).unwrap(), Some([0; 32]))]).unwrap();
+    let report = verify(to.path(), 1, &mut |seen| seen.of_files != 2).unwrap();
+    assert!(report.halted && !report.is_whole());
+}
+
+#[test]
+fn a_tree_without_manifest_is_a_wrong_request() {
+    let to = tempfile::tempdir().unwrap();
+    let said = verify(to.path(), 1, &mut |_| true).unwrap_err().to_string();
+    assert!(said.starts_with("no manifest in ") && said.contains("; hint: "), "{said}");
+}
+
+#[test]
+fn a_line_that_leads_out_of_the_tree_is_no_line() {
+    let (to, _manifest) = staged(&[(b"a", b"one")]);
+    let text = fs::read_to_string(file_of(to.path())).unwrap().replace("\"a\"", "\"../a\"");
+    OpenOptions::new().append(true).open(file_of(to.path())).unwrap().write_all(text.as_bytes()).unwrap();
+    let (known, torn) = read_all(&Tree::open(to.path()).unwrap()).unwrap();
+    assert_eq!((known.len(), torn), (1, 1));
+    assert_eq!(known.keys().next().unwrap().as_path().as_os_str().as_bytes(), b"a");
+}

@@ -1,0 +1,282 @@
+//! The check of a tree against all manifests in it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use rustix::fs::{self, Advice, Dir, OFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::Line;
+use crate::STATE_DIRECTORY;
+use crate::error::{MoverError, Result};
+use crate::path::TreePath;
+use crate::tree::Tree;
+use crate::version::{Kind, Version};
+
+/// What a check found. Paths are as `TreePath` prints them, in the order of their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Entries of the manifests.
+    pub expected: u64,
+    /// Of these, looked at.
+    pub checked: u64,
+    /// Bytes read and hashed.
+    pub bytes: u64,
+    /// Files that are whole by size, and were staged without a checksum.
+    pub without_checksum: u64,
+    /// In a manifest, and not in the tree.
+    pub missing: Vec<String>,
+    /// Something of another kind has the name.
+    pub kind_differs: Vec<String>,
+    /// The size is another.
+    pub size_differs: Vec<String>,
+    /// The bytes are others.
+    pub checksum_differs: Vec<String>,
+    /// In the tree, and in no manifest; directories do not count.
+    pub unknown: Vec<String>,
+    /// Could not be looked at, each with the reason after `: `.
+    pub unreadable: Vec<String>,
+    /// Lines of the manifests that say nothing, such as one that a crash left torn.
+    pub torn_lines: u64,
+    /// Whether the check was ended before its end.
+    pub halted: bool,
+}
+
+impl Report {
+    /// Whether all that was ever staged is there, unchanged. Files that are in no manifest do not count against it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let faults = [&self.missing, &self.kind_differs, &self.size_differs, &self.checksum_differs, &self.unreadable];
+        !self.halted && faults.iter().all(|list| list.is_empty())
+    }
+}
+
+/// How far a check has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Entries looked at.
+    pub files: u64,
+    /// Of how many.
+    pub of_files: u64,
+    /// Bytes hashed.
+    pub bytes: u64,
+    /// Of how many.
+    pub of_bytes: u64,
+}
+
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+const BUFFER: usize = 1 << 20;
+
+/// Compares the tree at `to` with all manifests in it, reading files past the cache, on `threads` threads. `on_progress` is called a
+/// few times a second on the caller's thread; where it says `false` the check ends.
+pub fn verify(to: &Path, threads: usize, on_progress: &mut dyn FnMut(Seen) -> bool) -> Result<Report> {
+    let tree = Tree::open(to)?;
+    let (known, torn_lines) = read_all(&tree)?;
+    let of_bytes = known.values().map(|line| line.size).sum();
+    let mut lines: Vec<Line> = known.into_values().collect();
+    lines.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    let report = Report { expected: lines.len() as u64, torn_lines, ..Report::default() };
+    let check = Check {
+        tree: &tree,
+        lines: &lines,
+        next: AtomicUsize::new(0),
+        bytes: AtomicU64::new(0),
+        halt: AtomicBool::new(false),
+        report: Mutex::new(report),
+    };
+    std::thread::scope(|scope| {
+        let (ends, ended) = mpsc::channel::<()>();
+        for _ in 0..threads.max(1) {
+            let (check, ends) = (&check, ends.clone());
+            scope.spawn(move || {
+                check.work();
+                drop(ends);
+            });
+        }
+        drop(ends);
+        while ended.recv_timeout(PROGRESS_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let files = (check.next.load(Ordering::Relaxed) as u64).min(lines.len() as u64);
+            let bytes = check.bytes.load(Ordering::Relaxed);
+            if !on_progress(Seen { files, of_files: lines.len() as u64, bytes, of_bytes }) {
+                check.halt.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    let halted = check.halt.load(Ordering::Relaxed);
+    let bytes = check.bytes.load(Ordering::Relaxed);
+    let mut report = check.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (report.halted, report.bytes) = (halted, bytes);
+    if !halted {
+        find_unknown(&tree, &lines, &mut report);
+    }
+    for list in [&mut report.missing, &mut report.kind_differs, &mut report.size_differs, &mut report.checksum_differs] {
+        list.sort_unstable();
+    }
+    report.unknown.sort_unstable();
+    report.unreadable.sort_unstable();
+    Ok(report)
+}
+
+struct Check<'a> {
+    tree: &'a Tree,
+    lines: &'a [Line],
+    next: AtomicUsize,
+    bytes: AtomicU64,
+    halt: AtomicBool,
+    report: Mutex<Report>,
+}
+
+/// What one entry turned out to be.
+enum Verdict {
+    Whole,
+    WholeBySize,
+    Missing,
+    Kind,
+    Size,
+    Checksum,
+}
+
+impl Check<'_> {
+    fn work(&self) {
+        let mut buffer = vec![0; BUFFER];
+        while let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let verdict = self.look(line, &mut buffer);
+            if self.halt.load(Ordering::Relaxed) {
+                return;
+            }
+            let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.checked += 1;
+            let path = line.path.to_string();
+            match verdict {
+                Ok(Verdict::Whole) => {}
+                Ok(Verdict::WholeBySize) => report.without_checksum += 1,
+                Ok(Verdict::Missing) => report.missing.push(path),
+                Ok(Verdict::Kind) => report.kind_differs.push(path),
+                Ok(Verdict::Size) => report.size_differs.push(path),
+                Ok(Verdict::Checksum) => report.checksum_differs.push(path),
+                Err(error) => report.unreadable.push(format!("{path}: {error}")),
+            }
+        }
+    }
+
+    fn look(&self, line: &Line, buffer: &mut [u8]) -> io::Result<Verdict> {
+        let handle = match self.tree.open_beneath(&line.path, OFlags::PATH) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Verdict::Missing),
+            other => other?,
+        };
+        let found = Version::of(&handle)?;
+        let sized = matches!(line.kind, Kind::File | Kind::Link);
+        if found.kind != line.kind {
+            return Ok(Verdict::Kind);
+        }
+        if sized && found.size != line.size {
+            return Ok(Verdict::Size);
+        }
+        let Some(expected) = line.checksum.filter(|_| sized) else {
+            return Ok(if line.kind == Kind::File { Verdict::WholeBySize } else { Verdict::Whole });
+        };
+        let hash = match line.kind {
+            Kind::Link => blake3::hash(fs::readlinkat(&handle, "", Vec::new())?.as_bytes()),
+            _ => self.hash(self.tree.open_beneath(&line.path, OFlags::RDONLY | OFlags::NONBLOCK)?, buffer)?,
+        };
+        Ok(if hash == expected { Verdict::Whole } else { Verdict::Checksum })
+    }
+
+    fn hash(&self, file: OwnedFd, buffer: &mut [u8]) -> io::Result<blake3::Hash> {
+        // What the cache holds says nothing of the storage. Where this is not to be had, the cache must do.
+        fs::fadvise(&file, 0, None, Advice::DontNeed).ok();
+        fs::fadvise(&file, 0, None, Advice::Sequential).ok();
+        let mut file = File::from(file);
+        let mut hasher = blake3::Hasher::new();
+        loop {
+            let read = match file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if read == 0 || self.halt.load(Ordering::Relaxed) {
+                return Ok(hasher.finalize());
+            }
+            hasher.update(&buffer[..read]);
+            self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The line that counts for each path, and how many lines say nothing.
+pub(super) fn read_all(tree: &Tree) -> Result<(HashMap<TreePath, Line>, u64)> {
+    let state = TreePath::root().join(STATE_DIRECTORY.as_bytes());
+    let shown = tree.path().join(STATE_DIRECTORY);
+    let none = || {
+        let said = format!("no manifest in {}; hint: name the directory that was staged to", shown.display());
+        MoverError::Request(said)
+    };
+    let failed = |error: io::Error| MoverError::path("read manifests in", &shown, error);
+    let directory = match tree.directory(&state) {
+        Err(Errno::NOENT) => return Err(none()),
+        other => other.map_err(|error| failed(error.into()))?,
+    };
+    let (mut known, mut torn, mut manifests) = (HashMap::new(), 0, 0);
+    for found in Dir::read_from(&directory).map_err(|error| failed(error.into()))? {
+        let found = found.map_err(|error| failed(error.into()))?;
+        let name = found.file_name().to_bytes();
+        if name.starts_with(b"manifest-") && name.ends_with(b".jsonl") {
+            let file = tree.open_beneath(&state.join(name), OFlags::RDONLY).map_err(|error| failed(error.into()))?;
+            torn += read_one(File::from(file), &mut known).map_err(failed)?;
+            manifests += 1;
+        }
+    }
+    if manifests == 0 { Err(none()) } else { Ok((known, torn)) }
+}
+
+fn read_one(file: File, known: &mut HashMap<TreePath, Line>) -> io::Result<u64> {
+    let mut file = BufReader::with_capacity(BUFFER, file);
+    let (mut text, mut torn) = (Vec::new(), 0);
+    while file.read_until(b'\n', &mut text)? > 0 {
+        match Line::read(&text) {
+            Some(line) if known.get(&line.path).is_none_or(|other| other.staged_ns <= line.staged_ns) => {
+                known.insert(line.path.clone(), line);
+            }
+            Some(_) => {}
+            None => torn += 1,
+        }
+        text.clear();
+    }
+    Ok(torn)
+}
+
+/// Walks the tree for names that no manifest knows. `lines` are in the order of their paths.
+fn find_unknown(tree: &Tree, lines: &[Line], report: &mut Report) {
+    let mut ahead = vec![TreePath::root()];
+    while let Some(directory) = ahead.pop() {
+        let listed = tree.directory(&directory).and_then(Dir::new).and_then(|names| {
+            for found in names {
+                let found = found?;
+                let name = found.file_name().to_bytes();
+                if matches!(name, b"." | b"..") || (directory.is_root() && name == STATE_DIRECTORY.as_bytes()) {
+                    continue;
+                }
+                let path = directory.join(name);
+                let is_directory = match found.file_type() {
+                    fs::FileType::Unknown => Version::at(tree.root(), path.bytes()).is_ok_and(|at| at.kind == Kind::Directory),
+                    kind => kind == fs::FileType::Directory,
+                };
+                if is_directory {
+                    ahead.push(path);
+                } else if lines.binary_search_by(|line| line.path.cmp(&path)).is_err() {
+                    report.unknown.push(path.to_string());
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = listed {
+            report.unreadable.push(format!("{directory}: {error}"));
+        }
+    }
+}
