@@ -38,9 +38,9 @@ pub struct Gentle {
 }
 
 impl Gentle {
-    /// Of the application whose first process is `pid`; all its descendants count.
+    /// Of the application whose first process is `pid`, with all its descendants; without it, of every other process of this user.
     #[must_use]
-    pub fn new(pid: u32, courtesy: Arc<Courtesy>) -> Self {
+    pub fn new(pid: Option<u32>, courtesy: Arc<Courtesy>) -> Self {
         Self { application: Application::new(pid), law: Law::default(), courtesy, began: Instant::now(), bound_ns: 0 }
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let application = Ended(command.spawn().unwrap());
         let (limiter, halt) = (Limiter::new(None, None), AtomicBool::new(false));
         thread::scope(|scope| {
-            let gentle = Gentle::new(application.0.id(), Arc::default());
+            let gentle = Gentle::new(Some(application.0.id()), Arc::default());
             let watching = scope.spawn(|| gentle.run(&limiter, &halt, Own::default));
             while limiter.gentle().is_none() && !watching.is_finished() {
                 thread::yield_now();
@@ -115,7 +115,7 @@ mod tests {
     fn a_halt_ends_the_watch_and_lifts_the_bound() {
         let (limiter, halt) = (Limiter::new(None, None), AtomicBool::new(true));
         limiter.set_gentle(Some(1));
-        Gentle::new(std::process::id(), Arc::default()).run(&limiter, &halt, Own::default);
+        Gentle::new(Some(std::process::id()), Arc::default()).run(&limiter, &halt, Own::default);
         assert_eq!(limiter.gentle(), None);
     }
 }

@@ -5,24 +5,37 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::str::SplitAsciiWhitespace;
 
 use crate::gentle::law::Seen;
 
 /// Between two looks for new processes and threads, in nanoseconds.
 const REFRESH_NS: u64 = 100_000_000;
+/// The same where every process of the user is watched.
+const OTHERS_REFRESH_NS: u64 = 500_000_000;
 /// Threads that are watched; beyond that a sample stands for the rest.
 const THREADS: usize = 512;
 
-/// A process and all its descendants. What becomes an orphan is still watched once it was seen.
+/// Position of the policy behind the name in `/proc/<pid>/stat`, from 0; proc(5) calls it field 41 of which the state is the third.
+const POLICY_FIELD: usize = 38;
+
+/// The processes of an application. Who has stepped back as this mover's workers do is another mover and never counts: two of them
+/// would wait for each other.
 #[derive(Debug)]
 pub struct Application {
-    /// Until it is gone: its number may then become somebody else's.
-    first: Option<u32>,
+    whom: Whom,
     processes: HashMap<u32, Process>,
     refreshed_ns: Option<u64>,
     looked_ns: u64,
+}
+
+#[derive(Debug)]
+enum Whom {
+    /// The first process, until it is gone and its number may become somebody else's, and its descendants, orphans too.
+    Tree(Option<u32>),
+    /// Every other process of this user.
+    Others,
 }
 
 #[derive(Debug)]
@@ -40,6 +53,7 @@ struct Thread {
     schedstat: Option<File>,
     run_ns: u64,
     delay_ns: u64,
+    stepped_back: bool,
 }
 
 /// Counters of `/proc/<pid>/io`.
@@ -50,15 +64,18 @@ struct Moved {
 }
 
 impl Application {
-    /// Of the process `first`; it need not have started anything yet.
+    /// The process `first` and its descendants; it need not have started anything yet. Without it every other process of this user: on
+    /// a node of a cluster those are the application, whoever started them.
     #[must_use]
-    pub fn new(first: u32) -> Self {
-        Self { first: Some(first), processes: HashMap::new(), refreshed_ns: None, looked_ns: 0 }
+    pub fn new(first: Option<u32>) -> Self {
+        let whom = first.map_or(Whom::Others, |first| Whom::Tree(Some(first)));
+        Self { whom, processes: HashMap::new(), refreshed_ns: None, looked_ns: 0 }
     }
 
-    /// What happened since the last look; `None` when nobody is left.
+    /// What happened since the last look; `None` when nobody is left of a tree.
     pub fn look(&mut self, now_ns: u64) -> Option<Seen> {
-        if self.refreshed_ns.is_none_or(|at_ns| now_ns >= at_ns + REFRESH_NS) {
+        let refresh_ns = if matches!(self.whom, Whom::Others) { OTHERS_REFRESH_NS } else { REFRESH_NS };
+        if self.refreshed_ns.is_none_or(|at_ns| now_ns >= at_ns + refresh_ns) {
             self.refresh();
             self.refreshed_ns = Some(now_ns);
         }
@@ -67,7 +84,7 @@ impl Application {
         for process in self.processes.values_mut() {
             process.look(&mut seen);
         }
-        (!self.processes.is_empty()).then_some(seen)
+        (matches!(self.whom, Whom::Others) || !self.processes.is_empty()).then_some(seen)
     }
 
     /// Its threads, for their affinity.
@@ -77,15 +94,22 @@ impl Application {
 
     fn refresh(&mut self) {
         let mut known = std::mem::take(&mut self.processes);
-        self.first = self.first.filter(|&first| threads_of(first).is_some());
-        let mut to_see: Vec<u32> = known.keys().copied().chain(self.first).collect();
+        let mut to_see: Vec<u32> = match &mut self.whom {
+            Whom::Tree(first) => {
+                *first = first.filter(|&first| threads_of(first).is_some());
+                known.keys().copied().chain(*first).collect()
+            }
+            Whom::Others => others(),
+        };
         let mut room = THREADS;
         while let Some(pid) = to_see.pop() {
             let Some(threads) = threads_of(pid) else { continue };
             if self.processes.contains_key(&pid) {
                 continue;
             }
-            to_see.extend(threads.iter().flat_map(|&thread| children_of(pid, thread)));
+            if matches!(self.whom, Whom::Tree(_)) {
+                to_see.extend(threads.iter().flat_map(|&thread| children_of(pid, thread)));
+            }
             let mut process = known.remove(&pid).unwrap_or_else(|| Process::open(pid));
             room -= process.refresh(pid, &threads, room);
             self.processes.insert(pid, process);
@@ -112,6 +136,9 @@ impl Process {
     }
 
     fn look(&mut self, seen: &mut Seen) {
+        if self.threads.values().any(|thread| thread.stepped_back) {
+            return;
+        }
         if let Some(moved) = self.io.as_ref().and_then(Moved::read) {
             seen.io_bytes += moved.since(self.moved);
             self.moved = moved;
@@ -126,7 +153,7 @@ impl Thread {
     fn open(pid: u32, thread: u32) -> Option<Self> {
         let stat = File::open(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
         let schedstat = File::open(format!("/proc/{pid}/task/{thread}/schedstat")).ok();
-        let mut found = Self { stat, schedstat, run_ns: 0, delay_ns: 0 };
+        let mut found = Self { stat, schedstat, run_ns: 0, delay_ns: 0, stepped_back: false };
         // What was before it was watched does not count.
         found.look(&mut Seen::default());
         Some(found)
@@ -136,8 +163,10 @@ impl Thread {
         let mut buffer = [0; 1024];
         // The name before it stands in brackets and may hold anything, brackets too.
         let stat = read(&self.stat, &mut buffer);
-        let state = stat.iter().rposition(|&byte| byte == b')').and_then(|at| stat.get(at + 2));
-        seen.waiting += u32::from(state == Some(&b'D'));
+        let at = stat.iter().rposition(|&byte| byte == b')').map_or(stat.len(), |at| at + 1);
+        let mut fields = std::str::from_utf8(&stat[at..]).unwrap_or("").split_ascii_whitespace();
+        seen.waiting += u32::from(fields.next() == Some("D"));
+        self.stepped_back = fields.nth(POLICY_FIELD - 1).and_then(|policy| policy.parse().ok()) == Some(libc::SCHED_IDLE);
         let schedstat = self.schedstat.as_ref().map_or(&[][..], |file| read(file, &mut buffer));
         let mut numbers = std::str::from_utf8(schedstat).unwrap_or("").split_ascii_whitespace();
         if let (Some(run_ns), Some(delay_ns)) = (number(&mut numbers), number(&mut numbers)) {
@@ -185,6 +214,21 @@ fn threads_of(pid: u32) -> Option<Vec<u32>> {
     let listed = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let threads: Vec<u32> = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     (!threads.is_empty()).then_some(threads)
+}
+
+/// Other processes of this user. What has no command line is the kernel's, or dead.
+fn others() -> Vec<u32> {
+    let (me, user) = (std::process::id(), rustix::process::geteuid().as_raw());
+    let Ok(listed) = fs::read_dir("/proc") else { return Vec::new() };
+    listed
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let fits =
+                pid != me && entry.metadata().ok()?.uid() == user && !fs::read(entry.path().join("cmdline")).ok()?.is_empty();
+            fits.then_some(pid)
+        })
+        .collect()
 }
 
 fn children_of(pid: u32, thread: u32) -> Vec<u32> {
@@ -242,10 +286,37 @@ mod tests {
     #[test]
     fn what_a_descendant_moves_is_seen_until_it_is_gone() {
         let mut copier = Copier::start();
-        let mut application = Application::new(copier.0.id());
+        let mut application = Application::new(Some(copier.0.id()));
         look_until(&mut application, |seen| seen.is_some_and(|seen| seen.io_bytes > 1 << 20));
         copier.end();
         look_until(&mut application, |seen| seen.is_none());
+    }
+
+    #[test]
+    fn without_a_first_process_everybody_else_counts() {
+        let mut copier = Copier::start();
+        let mut application = Application::new(None);
+        look_until(&mut application, |_| true);
+        let child = || children_of(copier.0.id(), copier.0.id()).first().copied();
+        look_until(&mut application, |seen| seen.is_some_and(|seen| seen.io_bytes > 1 << 20));
+        look_until(&mut application, |_| child().is_some_and(|child| others().contains(&child)) && !others().contains(&id()));
+        copier.end();
+    }
+
+    #[test]
+    fn who_has_stepped_back_does_not_count() {
+        let mut copier = Copier::start();
+        let mut application = Application::new(Some(copier.0.id()));
+        look_until(&mut application, |seen| seen.is_some_and(|seen| seen.io_bytes > 1 << 20));
+        for pid in children_of(copier.0.id(), copier.0.id()) {
+            let parameter = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a child of this test; the parameter outlives the call.
+            let done = unsafe { libc::sched_setscheduler(i32::try_from(pid).unwrap(), libc::SCHED_IDLE, &raw const parameter) };
+            assert_eq!(done, 0);
+        }
+        look_until(&mut application, |_| true);
+        look_until(&mut application, |seen| seen.is_some_and(|seen| seen.io_bytes == 0 && seen.elapsed_ns > 1_000_000));
+        copier.end();
     }
 
     #[test]
@@ -263,7 +334,9 @@ mod tests {
                     }
                 });
             }
-            look_until(&mut Application::new(id()), |seen| seen.is_some_and(|seen| seen.delay_ns > 2_000_000 && seen.run_ns > 0));
+            look_until(&mut Application::new(Some(id())), |seen| {
+                seen.is_some_and(|seen| seen.delay_ns > 2_000_000 && seen.run_ns > 0)
+            });
             done.store(true, Ordering::Relaxed);
         });
     }
