@@ -65,6 +65,8 @@ class Target:
         """The run ends: named files that are ours are removed, or stay where the spec says ``keep``. Another's
         always stay. Notes on that: code and sentence.
         """
+    def keep_named(self, keep: bool) -> None:
+        """Decides anew whether ``finish`` leaves the named files."""
     def length(self, file: int) -> int:
         """Bytes of a data file; FileNotFoundError if there is none."""
     def now_ns(self) -> int:

@@ -81,6 +81,12 @@ impl Target {
         }
     }
 
+    fn keep_named(&self, keep: bool) {
+        if let Backend::Real(storage) = &self.backend {
+            storage.keep_named(keep);
+        }
+    }
+
     fn length(&self, file: u32) -> PyResult<u64> {
         match &self.backend {
             Backend::Real(storage) => storage.length(file).map_err(|error| errors::storage(&error)),

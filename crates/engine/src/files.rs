@@ -12,7 +12,7 @@ use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, Paylo
 use crate::clock::Clock;
 use crate::goal::{Goal, Stonewall};
 use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
-use crate::transfers::{read_all, write_all};
+use crate::transfers::{Rest, read_all, write_all};
 
 /// Files larger than this are moved in parts of it.
 const PART_BYTES: u64 = 1 << 20;
@@ -260,7 +260,7 @@ impl Hands {
         if let Some(arena) = &mut self.arena {
             for (offset, length) in parts(bytes) {
                 let range = arena.next_part(&mut self.memory, 0, file, offset, length);
-                write_all(offset, &self.memory[range], |offset, part| self.names.write_at(offset, part))?;
+                write_all(offset, &self.memory[range], Rest::Moved, |offset, part| self.names.write_at(offset, part))?;
             }
         }
         if self.files.fsync { self.names.sync() } else { Ok(()) }
@@ -279,7 +279,7 @@ impl Hands {
     fn read_parts(&mut self, number: u64, tally: &mut Tally) -> io::Result<()> {
         let mut damaged = false;
         for (offset, length) in parts(self.files.file_bytes) {
-            read_all(offset, &mut self.reading[..length], |offset, part| self.names.read_at(offset, part))?;
+            read_all(offset, &mut self.reading[..length], Rest::Moved, |offset, part| self.names.read_at(offset, part))?;
             if self.verifier.is_some() {
                 let began = self.clock.ticks();
                 damaged |= !self.is_sound(number, offset, length, tally);

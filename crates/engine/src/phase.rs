@@ -13,6 +13,7 @@ use tonnage_workload::{PhaseSpec, SpecError};
 use crate::board::{Board, Step, quantile_of, total_heat};
 use crate::clock::Clock;
 use crate::hog;
+use crate::meeting::Meeting;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, crew_for};
 
@@ -159,6 +160,7 @@ impl Phase {
             interrupted: AtomicBool::new(false),
             running: AtomicU32::new(spec.tasks.here),
             supervisor: OnceLock::new(),
+            meeting: spec.work.meets().then(|| Meeting::new(spec.tasks.here)),
             spec,
         });
         let line = Arc::new(StartLine::default());

@@ -13,6 +13,7 @@ use crate::goal::Goal;
 use crate::pace::{NAP_NS, Pacer, wait_until};
 use crate::stream::StreamWorker;
 use crate::task::{Desk, describe};
+use crate::transfers::short;
 
 /// An operation in flight.
 #[derive(Clone, Copy)]
@@ -221,7 +222,7 @@ impl Traffic {
         let again = match completion.result {
             result if result > 0 => {
                 slot.moved += result as usize;
-                true
+                !worker.stream.single_attempt
             }
             result => result == -rustix::io::Errno::INTR.raw_os_error() || result == -rustix::io::Errno::AGAIN.raw_os_error(),
         };
@@ -234,6 +235,7 @@ impl Traffic {
         self.in_flight -= 1;
         self.stopping = true;
         let error = match (completion.result, slot.op) {
+            (moved, _) if moved > 0 => short(moved as usize, worker.transfer_size),
             (0, Op::Read) => io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends here; write it first"),
             (0, Op::Write) => io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes"),
             (errno, _) => io::Error::from_raw_os_error(-errno),

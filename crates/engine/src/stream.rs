@@ -12,6 +12,8 @@ use crate::{queued, sync};
 
 /// The code of a note: processes do not know how much each other's tasks had done.
 const APART: &str = "wear-out-per-process";
+/// The code of a note: nor do they wait for each other.
+const MET_APART: &str = "barriers-per-process";
 
 /// What the tasks of a stream share.
 pub struct StreamCrew {
@@ -67,7 +69,7 @@ impl StreamCrew {
 impl StreamCrew {
     /// Bytes that a file must hold for what is read of it.
     fn reach_bytes(&self, spec: &PhaseSpec) -> u64 {
-        self.stream.geometry.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
+        self.stream.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
     }
 }
 
@@ -87,6 +89,7 @@ impl Crew for StreamCrew {
         let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
         let file = stream.file(task, shared.spec.tasks.total);
         let mut lane = shared.storage.lane(&OpenRequest {
+            task,
             file,
             // A mix opens as a write does, for both; its files are there.
             op: if stream.writes() { Op::Write } else { Op::Read },
@@ -117,6 +120,11 @@ impl Crew for StreamCrew {
         if self.wall.is_some() && self.elsewhere > 0 {
             let message = "each process wore out to the most that one of its own tasks had done, not one of the trial".to_owned();
             result.notes.push(Note { code: APART.to_owned(), message });
+        }
+        if self.stream.barriers && self.elsewhere > 0 {
+            let message =
+                "the tasks of each process waited for each other between their steps, not for those of others".to_owned();
+            result.notes.push(Note { code: MET_APART.to_owned(), message });
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::goal::Goal;
 use crate::pace::{Pacer, wait_until};
 use crate::stream::StreamWorker;
 use crate::task::{Desk, Tally, describe};
-use crate::transfers::{read_all, write_all};
+use crate::transfers::{Rest, read_all, write_all};
 
 /// Moves transfers until the goal is reached or someone says stop.
 pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
@@ -38,6 +38,7 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
     let (shared, number) = (Arc::clone(&desk.shared), desk.number);
     let (spec, clock) = (&shared.spec, shared.clock);
     let mut offsets = stream.offsets(number, spec.tasks.total, spec.seed);
+    let rest = Rest::of(stream.single_attempt);
     let sync_each = WRITE && stream.durability == Durability::FsyncEach;
     let mut last = clock.ticks();
     let mut done = 0;
@@ -45,9 +46,9 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
         let offset = offsets.next_offset();
         let mut moved = if WRITE {
             let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
-            write_all(offset, &memory[range], |offset, bytes| storage.write_at(offset, bytes))
+            write_all(offset, &memory[range], rest, |offset, bytes| storage.write_at(offset, bytes))
         } else {
-            read_all(offset, &mut memory[..*transfer_size], |offset, bytes| storage.read_at(offset, bytes))
+            read_all(offset, &mut memory[..*transfer_size], rest, |offset, bytes| storage.read_at(offset, bytes))
         };
         if sync_each && moved.is_ok() {
             moved = storage.sync();
@@ -123,12 +124,13 @@ fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
 fn operate(worker: &mut StreamWorker, op: Op, offset: u64) -> io::Result<()> {
     let StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, .. } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return Ok(()) };
+    let rest = Rest::of(stream.single_attempt);
     if op == Op::Read {
         let bytes = &mut memory[*landing..][..*transfer_size];
-        return read_all(offset, bytes, |offset, bytes| storage.read_at(offset, bytes));
+        return read_all(offset, bytes, rest, |offset, bytes| storage.read_at(offset, bytes));
     }
     let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
-    write_all(offset, &memory[range], |offset, bytes| storage.write_at(offset, bytes))?;
+    write_all(offset, &memory[range], rest, |offset, bytes| storage.write_at(offset, bytes))?;
     if stream.durability == Durability::FsyncEach { storage.sync() } else { Ok(()) }
 }
 

@@ -49,8 +49,9 @@ impl TailCrew {
         Self { tail, seed, progress, verifier, followed: Arc::default() }
     }
 
-    fn request(&self, op: Op) -> OpenRequest {
+    fn request(&self, task: u32, op: Op) -> OpenRequest {
         OpenRequest {
+            task,
             file: FILE,
             op,
             // A reader comes while there is nothing yet.
@@ -64,7 +65,7 @@ impl TailCrew {
 
     fn writer(&self, shared: &Shared) -> Result<Writer, StorageError> {
         let transfer_size = self.tail.transfer_size as usize;
-        let lane = shared.storage.lane(&self.request(Op::Write))?;
+        let lane = shared.storage.lane(&self.request(0, Op::Write))?;
         let mut memory = Buffer::new(Payload::arena_bytes(PayloadKind::Unique, transfer_size, 1))?;
         let arena = Arena::fill(Payload::new(PayloadKind::Unique, self.seed), 0, transfer_size, 1, &mut memory);
         Ok(Writer {
@@ -77,7 +78,7 @@ impl TailCrew {
     }
 
     fn reader(&self, shared: &Shared, task: u32) -> Result<Reader, StorageError> {
-        let lane = shared.storage.lane(&self.request(Op::Read))?;
+        let lane = shared.storage.lane(&self.request(task, Op::Read))?;
         let mut memory = Buffer::new(self.tail.transfer_size as usize)?;
         memory.fill(1);
         let readers = u64::from(shared.spec.tasks.total - 1);

@@ -11,6 +11,7 @@ use crate::board::{Board, Step};
 use crate::clock::{Clock, monotonic_ns};
 use crate::command::CommandCrew;
 use crate::files::FilesCrew;
+use crate::meeting::Meeting;
 use crate::stream::StreamCrew;
 use crate::tail::TailCrew;
 
@@ -30,6 +31,8 @@ pub struct Shared {
     /// Tasks that have not ended; the last one wakes the supervisor.
     pub running: AtomicU32,
     pub supervisor: OnceLock<std::thread::Thread>,
+    /// Where the tasks wait for each other between their steps, if they do.
+    pub meeting: Option<Meeting>,
 }
 
 /// What a task leaves behind.
@@ -157,6 +160,7 @@ impl Task {
         let start_ns = monotonic_ns();
         let opened = worker.open(&mut desk);
         let open_end_ns = monotonic_ns();
+        let transfer_start_ns = desk.meet(1, open_end_ns);
         desk.board.set_step(Step::Transferring);
         if opened {
             worker.transfer(&mut desk);
@@ -167,6 +171,7 @@ impl Task {
             worker.sync(&mut desk);
         }
         let sync_end_ns = monotonic_ns();
+        let close_start_ns = desk.meet(2, sync_end_ns);
         if opened {
             worker.close(&mut desk);
         }
@@ -184,9 +189,11 @@ impl Task {
             start_ns,
             end_ns,
             open_ns: open_end_ns - start_ns,
-            transfer_ns: transfer_end_ns - open_end_ns,
+            transfer_ns: transfer_end_ns - transfer_start_ns,
             sync_ns: sync_end_ns - transfer_end_ns,
-            close_ns: end_ns - sync_end_ns,
+            close_ns: end_ns - close_start_ns,
+            open_wait_ns: transfer_start_ns - open_end_ns,
+            close_wait_ns: close_start_ns - sync_end_ns,
             bytes: board.bytes(),
             operations: board.operations(),
             errors,
@@ -211,6 +218,13 @@ impl Shared {
 }
 
 impl Desk {
+    /// Waits for all tasks of the phase where they meet between their steps; when it goes on. `came_ns` is now.
+    fn meet(&self, time: u64, came_ns: u64) -> u64 {
+        let Some(meeting) = &self.shared.meeting else { return came_ns };
+        meeting.meet(time, &self.shared.stop);
+        monotonic_ns()
+    }
+
     /// Counts a failed operation, keeps the first, and asks all tasks to stop: the trial has failed.
     #[cold]
     pub fn fail(&mut self, file: u32, offset: u64, errno: i32, message: String) {

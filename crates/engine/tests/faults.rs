@@ -97,6 +97,19 @@ fn short_operations_are_finished_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_short_operation_fails_where_there_is_to_be_one_attempt_only() {
+    for (depth, op) in [(1, Op::Write), (8, Op::Write), (1, Op::Read), (8, Op::Read)] {
+        let once = streaming(spec(op, depth), |stream| stream.single_attempt = true);
+        let first = if op == Op::Read { vec![spec(Op::Write, depth)] } else { vec![] };
+        let phases = [first, vec![once]].concat();
+        let result = run(vec![Fault::ShortEvery { op, nth: 30 }], &phases);
+        assert_eq!(result.stop_reason, StopReason::Error);
+        let error = result.first_error.expect("an error");
+        assert!(error.message.ends_with("a call moved 2048 of 4096 bytes, and no second one is wanted"), "{}", error.message);
+    }
+}
+
+#[test]
 fn a_flipped_bit_is_found_by_verification_and_by_nothing_else() {
     for depth in [1, 8] {
         let write = spec(Op::Write, depth);

@@ -178,6 +178,9 @@ pub struct TaskResult {
     pub transfer_ns: u64,
     pub sync_ns: u64,
     pub close_ns: u64,
+    /// Waits at the barriers after opening and before closing, where the phase has them (`barriers`).
+    pub open_wait_ns: u64,
+    pub close_wait_ns: u64,
     pub bytes: u64,
     pub operations: u64,
     pub errors: u64,

@@ -68,6 +68,8 @@ impl Runner {
             transfer_ns: self.end_ns - start_ns,
             sync_ns: self.sync_ns,
             close_ns: 0,
+            open_wait_ns: 0,
+            close_wait_ns: 0,
             bytes: self.bytes,
             operations: self.operations,
             errors: self.errors,

@@ -53,6 +53,21 @@ impl Directory {
         fs::openat(&self.handle, data_name(file), flags, Mode::RUSR | Mode::WUSR)
     }
 
+    /// The name of a data file.
+    pub(crate) fn name_of_data(file: u32) -> String {
+        data_name(file)
+    }
+
+    /// Makes a data file that is not there.
+    pub(crate) fn make_data(&self, file: u32, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        fs::openat(
+            &self.handle,
+            data_name(file),
+            flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            mode,
+        )
+    }
+
     /// Removes one data file, which this process made.
     pub(crate) fn unlink_data(&self, file: u32) -> rustix::io::Result<()> {
         fs::unlinkat(&self.handle, data_name(file), AtFlags::empty())

@@ -100,6 +100,10 @@ impl Storage for Faulty {
         self.inner.finish()
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.inner.keep_named(keep);
+    }
+
     fn facts(&self) -> Facts {
         self.inner.facts()
     }

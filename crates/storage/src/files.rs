@@ -236,4 +236,8 @@ impl Files {
     pub(crate) fn finish(&self) -> Result<Vec<Note>> {
         self.place.finish()
     }
+
+    pub(crate) fn keep_named(&self, keep: bool) {
+        self.place.keep_named(keep);
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::{Pieces, Storage, StorageKind, TargetSpec};
+use crate::error::{Result, StorageError};
+use crate::{Delays, Pieces, Storage, StorageKind, TargetSpec};
 use crate::{memory::Memory, mmap::Mapped, null::Null, posix::Posix, uring::Uring};
 
 /// Opens the storage that `spec` names. Kinds with files need a directory that [`Scratch`](crate::Scratch) marked.
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
+    refuse_options_of_others(spec)?;
     let storage: Arc<dyn Storage> = match spec.kind {
         StorageKind::Posix => Arc::new(Posix::new(spec)?),
-        StorageKind::Null => Arc::new(Null),
+        StorageKind::Null => Arc::new(Null::new(spec.delays)),
         StorageKind::Uring => Arc::new(Uring::new(spec)?),
         StorageKind::Mmap => Arc::new(Mapped::new(spec)?),
         StorageKind::Memory => Arc::new(Memory::default()),
@@ -19,4 +20,19 @@ pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
         None => storage,
         Some(cut) => Arc::new(Pieces::new(storage, cut)),
     })
+}
+
+/// An option that another kind would not know of must not be taken for one that was heeded.
+fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
+    for (given, name, kind) in [
+        (!spec.advice.is_empty(), "advice", StorageKind::Mmap),
+        (spec.range_locks, "range_locks", StorageKind::Posix),
+        (spec.delays != Delays::default(), "delays", StorageKind::Null),
+    ] {
+        if given && spec.kind != kind {
+            let text = format!("{name} is for kind {kind:?}, not {:?}; leave it out", spec.kind).to_lowercase();
+            return Err(StorageError::Unsupported(text));
+        }
+    }
+    Ok(())
 }

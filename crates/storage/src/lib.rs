@@ -24,9 +24,11 @@ mod mmap;
 mod named;
 mod names;
 mod null;
+mod nursery;
 mod pieces;
 mod place;
 mod posix;
+mod range_locks;
 mod residency;
 mod scratch;
 mod serial;
@@ -43,7 +45,7 @@ pub use kinds::open;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use pieces::{Cut, Pieces};
 pub use scratch::{Leftover, Scratch};
-pub use target::{DirectMode, Existing, StorageKind, TargetSpec};
+pub use target::{Advice, Delays, DirectMode, Existing, StorageKind, TargetSpec};
 pub use throttled::Throttled;
 pub use watch::Watch;
 
@@ -54,6 +56,8 @@ use tonnage_workload::{CachePolicy, Op};
 /// What a task is about to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenRequest {
+    /// Number of the task that asks.
+    pub task: u32,
     /// Number of the file in the target.
     pub file: u32,
     /// Reads or writes. A write creates the file where it is missing; a read fails there.
@@ -125,6 +129,9 @@ pub trait Storage: Send + Sync {
     /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`. What is to
     /// be told of them.
     fn finish(&self) -> Result<Vec<Note>>;
+
+    /// Decides anew whether [`finish`](Self::finish) leaves the named files, whatever the target says.
+    fn keep_named(&self, _keep: bool) {}
 
     /// What became of the requests so far (direct or not, fixed buffers or not, and why).
     fn facts(&self) -> Facts;

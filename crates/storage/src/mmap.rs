@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, ftruncate};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
+use rustix::mm::{Advice as Told, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::direct::NO_DIRECT;
@@ -15,7 +15,7 @@ use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{close, note_depth};
-use crate::{DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec};
+use crate::{Advice, DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec};
 
 /// Files of a directory, mapped.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(crate) struct Mapped {
     files: Arc<Files>,
     /// The cache was not asked for, so a note says that it was used.
     told: bool,
+    advice: Arc<[Advice]>,
 }
 
 const WHY: &str = "mapped files always go through the page cache";
@@ -32,7 +33,7 @@ impl Mapped {
         if spec.direct == DirectMode::Yes {
             return Err(StorageError::Unsupported(format!("{WHY}; use direct = \"no\", or kind posix or uring")));
         }
-        Ok(Self { files: Arc::new(Files::new(spec)?), told: spec.direct == DirectMode::Auto })
+        Ok(Self { files: Arc::new(Files::new(spec)?), told: spec.direct == DirectMode::Auto, advice: spec.advice.clone().into() })
     }
 }
 
@@ -41,7 +42,7 @@ impl Storage for Mapped {
         note_depth(&self.files, request, "mmap");
         self.files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
         let files = Arc::clone(&self.files);
-        Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, opened: None })))
+        Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, advice: Arc::clone(&self.advice), opened: None })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -68,6 +69,10 @@ impl Storage for Mapped {
         self.files.finish()
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.files.keep_named(keep);
+    }
+
     fn facts(&self) -> Facts {
         self.files.facts()
     }
@@ -77,6 +82,7 @@ impl Storage for Mapped {
 struct MappedFile {
     files: Arc<Files>,
     request: OpenRequest,
+    advice: Arc<[Advice]>,
     opened: Option<(Mapping, OwnedFd)>,
 }
 
@@ -111,6 +117,9 @@ impl File for MappedFile {
         }
         let mapping =
             Mapping::new(&handle, self.request.file_bytes as usize, access).map_err(|errno| failed("map", &path(), errno))?;
+        for &advice in self.advice.iter() {
+            mapping.advise(advice).map_err(|errno| failed("advise on the mapping of", &path(), errno))?;
+        }
         self.opened = Some((mapping, handle));
         Ok(())
     }
@@ -176,6 +185,20 @@ impl Mapping {
         // SAFETY: as above; the mapping is writable when there is anything to copy.
         unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr(), to, count) };
         count
+    }
+
+    fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
+        let told = match advice {
+            Advice::Sequential => Told::Sequential,
+            Advice::Random => Told::Random,
+            // The C library's posix_madvise would do nothing here.
+            Advice::DontNeed => Told::LinuxDontNeed,
+        };
+        if self.length == 0 {
+            return Ok(());
+        }
+        // SAFETY: the whole mapping, which is ours and shared: pages that are let go are read again from the file.
+        unsafe { madvise(self.start.as_ptr().cast(), self.length, told) }
     }
 
     fn sync(&self) -> io::Result<()> {

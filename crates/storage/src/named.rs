@@ -18,6 +18,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
@@ -27,6 +28,7 @@ use crate::direct::{self, Support};
 use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
+use crate::nursery::Nursery;
 use crate::place::Place;
 use crate::{Existing, Note, TargetSpec};
 
@@ -40,13 +42,14 @@ pub(crate) struct Named {
     parents: Vec<Parent>,
     marks: Marks,
     existing: Existing,
-    keep: bool,
+    keep: AtomicBool,
     notes: Mutex<Vec<Note>>,
 }
 
 /// One name.
 #[derive(Debug)]
 struct NamedFile {
+    number: u32,
     path: PathBuf,
     leaf: OsString,
     parent: usize,
@@ -59,6 +62,8 @@ struct NamedFile {
 struct Parent {
     path: PathBuf,
     handle: OwnedFd,
+    /// Where its new files are made, if not in it.
+    nursery: Option<Nursery>,
 }
 
 /// A regular file that a name leads to.
@@ -76,16 +81,17 @@ impl Named {
     pub(crate) fn open(spec: &TargetSpec) -> Result<Self> {
         let mut parents: Vec<Parent> = Vec::new();
         let mut files = Vec::with_capacity(spec.names.len());
-        for path in &spec.names {
+        for (number, path) in (0..).zip(&spec.names) {
             let (Some(above), Some(leaf), true) = (path.parent(), path.file_name(), path.is_absolute()) else {
                 return Err(refused(path, "does not name a file; give an absolute path that ends in a file's name"));
             };
             let known = parents.iter().position(|parent| parent.path == above);
             let parent = known.map_or_else(|| open_parent(above, &mut parents), Ok)?;
-            files.push(NamedFile { path: path.clone(), leaf: leaf.to_owned(), parent, writes: Mutex::default() });
+            files.push(NamedFile { number, path: path.clone(), leaf: leaf.to_owned(), parent, writes: Mutex::default() });
         }
+        give_nurseries(&mut parents, &spec.nurseries)?;
         let marks = Marks { run_id: spec.run_id.clone(), attribute: ATTRIBUTE };
-        Ok(Self { files, parents, marks, existing: spec.existing, keep: spec.keep, notes: Mutex::default() })
+        Ok(Self { files, parents, marks, existing: spec.existing, keep: AtomicBool::new(spec.keep), notes: Mutex::default() })
     }
 
     fn file(&self, file: u32) -> Result<&NamedFile> {
@@ -182,7 +188,7 @@ impl Named {
                 return Ok(found.handle);
             }
             let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match fs::openat(self.parent(file), &file.leaf, exclusive, MODE) {
+            match self.make(file, exclusive) {
                 // Another process made it since.
                 Err(Errno::EXIST) => {}
                 Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
@@ -196,6 +202,15 @@ impl Named {
                     return Ok(handle);
                 }
             }
+        }
+    }
+
+    /// Makes the file of that name; `EXIST` where there is one.
+    fn make(&self, file: &NamedFile, exclusive: OFlags) -> rustix::io::Result<OwnedFd> {
+        let parent = &self.parents[file.parent];
+        match &parent.nursery {
+            None => fs::openat(&parent.handle, &file.leaf, exclusive, MODE),
+            Some(nursery) => nursery.make(file.number, exclusive, MODE, &parent.handle, &file.leaf),
         }
     }
 
@@ -302,7 +317,7 @@ impl Place for Named {
     }
 
     fn finish(&self) -> Result<Vec<Note>> {
-        if self.keep {
+        if self.keep.load(Ordering::Relaxed) {
             // A file that cannot be marked was noted when it was made.
             self.each_of_ours(|_, found| {
                 let _ = self.marks.seal(&found.handle);
@@ -314,6 +329,10 @@ impl Place for Named {
         Ok(self.notes())
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.keep.store(keep, Ordering::Relaxed);
+    }
+
     fn notes(&self) -> Vec<Note> {
         lock(&self.notes).clone()
     }
@@ -323,8 +342,22 @@ fn open_parent(path: &Path, parents: &mut Vec<Parent>) -> Result<usize> {
     // The user chose the directory, so links on the way to it are meant.
     let handle = fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| failed("open the directory", path, errno))?;
-    parents.push(Parent { path: path.to_owned(), handle });
+    parents.push(Parent { path: path.to_owned(), handle, nursery: None });
     Ok(parents.len() - 1)
+}
+
+fn give_nurseries(parents: &mut [Parent], paths: &[PathBuf]) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    if paths.len() != parents.len() {
+        let text = format!("{} nurseries for {} directories; give one for each, or none", paths.len(), parents.len());
+        return Err(StorageError::Unsupported(text));
+    }
+    for (parent, path) in parents.iter_mut().zip(paths) {
+        parent.nursery = Some(Nursery::open(path)?);
+    }
+    Ok(())
 }
 
 fn refused(path: &Path, why: &str) -> StorageError {

@@ -1,20 +1,33 @@
-//! Does nothing, at once: what remains is the cost of the generator itself.
+//! Does nothing, at once: what remains is the cost of the generator itself. Or after stated delays, for tests of what
+//! measures and prints.
 
 use std::io;
+use std::time::Duration;
 
-use tonnage_workload::CachePolicy;
+use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
 use crate::serial::Serial;
-use crate::{Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, Storage};
+use crate::{Delays, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, Storage};
 
 /// Any file, of any length; reads leave the buffer as it is.
 #[derive(Debug)]
-pub(crate) struct Null;
+pub(crate) struct Null {
+    delays: Delays,
+}
+
+impl Null {
+    pub(crate) const fn new(delays: Delays) -> Self {
+        Self { delays }
+    }
+}
 
 impl Storage for Null {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        Ok(Serial::lane(Box::new(NullFile), request.queue_depth))
+        let slow = self.delays != Delays::default() && self.delays.task.is_none_or(|task| task == request.task);
+        let file: Box<dyn File> =
+            if slow { Box::new(SlowFile { delays: self.delays, op: request.op }) } else { Box::new(NullFile) };
+        Ok(Serial::lane(file, request.queue_depth))
     }
 
     fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -68,6 +81,47 @@ impl File for NullFile {
     }
 
     fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same, with delays.
+struct SlowFile {
+    delays: Delays,
+    op: Op,
+}
+
+fn wait(time_ns: u64) {
+    if time_ns > 0 {
+        std::thread::sleep(Duration::from_nanos(time_ns));
+    }
+}
+
+impl File for SlowFile {
+    fn open(&mut self) -> Result<()> {
+        if self.op == Op::Write {
+            wait(self.delays.create_ns);
+        }
+        Ok(())
+    }
+
+    fn read_at(&mut self, _offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        wait(self.delays.transfer_ns);
+        Ok(buffer.len())
+    }
+
+    fn write_at(&mut self, _offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        wait(self.delays.transfer_ns);
+        Ok(buffer.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        wait(self.delays.sync_ns);
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        wait(self.delays.close_ns);
         Ok(())
     }
 }

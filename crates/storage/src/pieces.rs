@@ -89,6 +89,10 @@ impl Storage for Pieces {
         self.inner.finish()
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.inner.keep_named(keep);
+    }
+
     fn facts(&self) -> Facts {
         self.inner.facts()
     }

@@ -48,6 +48,9 @@ pub(crate) trait Place: Debug + Send + Sync {
     /// See [`Storage::finish`](crate::Storage::finish).
     fn finish(&self) -> Result<Vec<Note>>;
 
+    /// See [`Storage::keep_named`](crate::Storage::keep_named).
+    fn keep_named(&self, _keep: bool) {}
+
     /// What is to be told of the files so far.
     fn notes(&self) -> Vec<Note>;
 }

@@ -10,17 +10,19 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::files::Files;
+use crate::range_locks::LockedFile;
 use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec, Watch};
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
 pub(crate) struct Posix {
     files: Arc<Files>,
+    range_locks: bool,
 }
 
 impl Posix {
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        Ok(Self { files: Arc::new(Files::new(spec)?) })
+        Ok(Self { files: Arc::new(Files::new(spec)?), range_locks: spec.range_locks })
     }
 }
 
@@ -28,7 +30,8 @@ impl Storage for Posix {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         let direct = self.files.decide_direct(request)?;
         note_depth(&self.files, request, "posix");
-        Ok(Lane::Sync(Box::new(PosixFile::new(Arc::clone(&self.files), *request, direct))))
+        let file = PosixFile::new(Arc::clone(&self.files), *request, direct);
+        Ok(Lane::Sync(if self.range_locks { Box::new(LockedFile::new(file)) } else { Box::new(file) }))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -57,6 +60,10 @@ impl Storage for Posix {
 
     fn finish(&self) -> Result<Vec<Note>> {
         self.files.finish()
+    }
+
+    fn keep_named(&self, keep: bool) {
+        self.files.keep_named(keep);
     }
 
     fn facts(&self) -> Facts {
@@ -89,7 +96,7 @@ impl PosixFile {
     }
 
     #[inline]
-    fn handle(&self) -> io::Result<&OwnedFd> {
+    pub(crate) fn handle(&self) -> io::Result<&OwnedFd> {
         self.handle.as_ref().ok_or_else(|| Errno::BADF.into())
     }
 }

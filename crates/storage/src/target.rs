@@ -48,6 +48,34 @@ pub enum Existing {
     Ours,
 }
 
+/// What the kernel is told of a mapped file when it was mapped (`madvise`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// It will be visited in ascending order.
+    Sequential,
+    /// It will be visited in no order.
+    Random,
+    /// Its pages need not stay mapped. The page cache keeps them.
+    DontNeed,
+}
+
+/// How long a [`StorageKind::Null`] waits in each of its calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Delays {
+    /// When a write opens a file.
+    pub create_ns: u64,
+    /// In each read and write.
+    pub transfer_ns: u64,
+    /// In each sync.
+    pub sync_ns: u64,
+    /// When a file is closed.
+    pub close_ns: u64,
+    /// Only this task waits; `None`: every one.
+    pub task: Option<u32>,
+}
+
 /// A storage to open. It crosses from Python as JSON. Kinds with files need `directories` or `names`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +97,10 @@ pub struct TargetSpec {
     /// Leave the `names` when the run ends.
     #[serde(default)]
     pub keep: bool,
+    /// Marked directories, one for each directory that holds `names`, in the order in which the names first lead there:
+    /// files that are not there are made in them and moved to their name, and so have their striping. Or none.
+    #[serde(default)]
+    pub nurseries: Vec<PathBuf>,
     /// Which run marks the `names` as its own.
     #[serde(default)]
     pub run_id: String,
@@ -78,6 +110,15 @@ pub struct TargetSpec {
     /// Keeps each file as several.
     #[serde(default)]
     pub cut: Option<Cut>,
+    /// Kind `mmap` only: what the kernel is told of each mapping, in this order.
+    #[serde(default)]
+    pub advice: Vec<Advice>,
+    /// Kind `posix` only: each transfer holds a lock on its bytes (shared for a read), as other clients might need.
+    #[serde(default)]
+    pub range_locks: bool,
+    /// Kind `null` only.
+    #[serde(default)]
+    pub delays: Delays,
 }
 
 impl TargetSpec {
@@ -85,7 +126,9 @@ impl TargetSpec {
     #[must_use]
     pub fn new(kind: StorageKind) -> Self {
         let (existing, direct) = (Existing::default(), DirectMode::default());
-        let (directories, names, assign, run_id) = (Vec::new(), Vec::new(), Vec::new(), String::new());
-        Self { kind, directories, assign, names, existing, keep: false, run_id, direct, cut: None }
+        let (directories, names, nurseries) = (Vec::new(), Vec::new(), Vec::new());
+        let (assign, run_id, advice, delays) = (Vec::new(), String::new(), Vec::new(), Delays::default());
+        let (keep, cut, range_locks) = (false, None, false);
+        Self { kind, directories, assign, names, existing, keep, nurseries, run_id, direct, cut, advice, range_locks, delays }
     }
 }

@@ -78,6 +78,10 @@ impl Storage for Throttled {
         self.inner.finish()
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.inner.keep_named(keep);
+    }
+
     fn facts(&self) -> Facts {
         self.inner.facts()
     }

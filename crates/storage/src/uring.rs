@@ -90,6 +90,10 @@ impl Storage for Uring {
         self.files.finish()
     }
 
+    fn keep_named(&self, keep: bool) {
+        self.files.keep_named(keep);
+    }
+
     fn facts(&self) -> Facts {
         self.files.facts()
     }

@@ -67,6 +67,40 @@ fn codes(notes: &[(&'static str, String)]) -> Vec<&'static str> {
 }
 
 #[test]
+fn what_is_kept_may_be_decided_while_the_run_goes_on() {
+    for (first, last) in [(false, true), (true, false)] {
+        let home = home();
+        let name = home.path().join("testFile");
+        let spec = TargetSpec { keep: first, ..spec("a-run", Existing::Ours, std::slice::from_ref(&name)) };
+        let storage = open(&spec).unwrap();
+        write(&*storage).unwrap();
+        storage.keep_named(last);
+        storage.finish().unwrap();
+        assert_eq!(name.exists(), last);
+    }
+}
+
+#[test]
+fn a_named_file_that_begins_in_a_nursery_is_ours_like_any_other() {
+    let home = home();
+    let scratch = tonnage_storage::Scratch::create(home.path(), "nursery").unwrap();
+    let name = home.path().join("testFile");
+    let nurseries = vec![scratch.path().to_owned()];
+    let spec = TargetSpec { nurseries: nurseries.clone(), ..spec("a-run", Existing::Ours, std::slice::from_ref(&name)) };
+    let storage = open(&spec).unwrap();
+    write(&*storage).unwrap();
+    assert_eq!(name.metadata().unwrap().mode() & 0o600, 0o600);
+    read_all(&*storage, &four_kib(), 1);
+    storage.clear().unwrap();
+    assert!(!name.exists());
+    user_writes(&name, PRECIOUS).unwrap();
+    assert!(write(&*storage).is_err(), "another's file");
+    assert_eq!(fs::read(&name).unwrap(), PRECIOUS);
+    let two = TargetSpec { nurseries: [nurseries.clone(), nurseries].concat(), ..spec };
+    assert!(open(&two).is_err(), "one for each directory");
+}
+
+#[test]
 fn a_missing_file_is_made_and_gone_at_the_end_and_its_neighbour_stays() {
     let home = home();
     let (name, neighbour) = (home.path().join("testFile"), home.path().join("testFile.txt"));

@@ -25,6 +25,9 @@ pub enum Access {
     Strided,
     /// A random order without repetition (a new one for every pass).
     Random,
+    /// Whole blocks at random places of the file, drawn with repetition (IOR's `-z -z`); ascending inside a block. The
+    /// first block that a file's first task visits is the last of the file, which so gets its length.
+    RandomBlocks,
 }
 
 /// How far apart the transfers of a strided pass are, in transfers.
@@ -127,14 +130,24 @@ pub struct Offsets {
     pass: u64,
     seed: u64,
     one_block: bool,
+    /// Its first random block is the last of the file.
+    sets_length: bool,
     order: Order,
 }
 
 #[derive(Debug, Clone)]
 enum Order {
     Sequential,
-    Strided { next: u64, lane: u64 },
+    Strided {
+        next: u64,
+        lane: u64,
+    },
     Random(Permutation),
+    /// The block in hand, of so many in the file.
+    Blocks {
+        block: u64,
+        blocks: u64,
+    },
 }
 
 impl Offsets {
@@ -144,21 +157,26 @@ impl Offsets {
             Layout::FilePerTask => (0, geometry.block_size),
             Layout::Shared => (u64::from(task) * geometry.block_size, u64::from(tasks) * geometry.block_size),
         };
+        let blocks = geometry.segments * if geometry.layout == Layout::Shared { u64::from(tasks) } else { 1 };
         let seed = mix64(seed ^ (u64::from(task) << 32));
         Self {
             transfer_size: geometry.transfer_size,
             per_block: geometry.block_size / geometry.transfer_size,
-            base,
+            base: if geometry.access == Access::RandomBlocks { 0 } else { base },
             segment_stride,
             count,
             position: 0,
             pass: 0,
             seed,
-            one_block: geometry.segments == 1 || geometry.layout == Layout::FilePerTask,
+            one_block: geometry.segments == 1
+                || geometry.layout == Layout::FilePerTask
+                || geometry.access == Access::RandomBlocks,
+            sets_length: task == 0 || geometry.layout == Layout::FilePerTask,
             order: match geometry.access {
                 Access::Sequential => Order::Sequential,
                 Access::Strided => Order::Strided { next: 0, lane: 0 },
                 Access::Random => Order::Random(Permutation::new(count, seed)),
+                Access::RandomBlocks => Order::Blocks { block: blocks - 1, blocks },
             },
         }
     }
@@ -181,6 +199,13 @@ impl Offsets {
         let index = match &mut self.order {
             Order::Sequential => self.position,
             Order::Random(permutation) => permutation.apply(self.position),
+            Order::Blocks { block, blocks } => {
+                let inside = self.position % self.per_block;
+                if inside == 0 && !(self.sets_length && self.position == 0 && self.pass == 0) {
+                    *block = mix64(self.seed ^ mix64(self.pass.wrapping_mul(self.count) + self.position)) % *blocks;
+                }
+                *block * self.per_block + inside
+            }
             Order::Strided { next, lane } => {
                 let index = *next;
                 *next += STRIDE;
@@ -208,7 +233,7 @@ impl Offsets {
         self.position = 0;
         self.pass += 1;
         match &mut self.order {
-            Order::Sequential => {}
+            Order::Sequential | Order::Blocks { .. } => {}
             Order::Strided { next, lane } => (*next, *lane) = (0, 0),
             Order::Random(permutation) => *permutation = Permutation::new(self.count, self.seed ^ mix64(self.pass)),
         }
@@ -295,6 +320,29 @@ mod tests {
             }
             assert!(size_of::<Offsets>() < 256, "{} bytes", size_of::<Offsets>());
         }
+    }
+
+    #[test]
+    fn random_blocks_are_whole_blocks_anywhere_in_the_file_some_again_and_the_last_one_first() {
+        for (layout, blocks) in [(Layout::FilePerTask, 60), (Layout::Shared, 240)] {
+            let geometry = geometry(layout, Access::RandomBlocks, 60);
+            let visited: Vec<u64> = {
+                let mut offsets = geometry.offsets(0, 4, 7);
+                (0..geometry.operations()).map(|_| offsets.next_offset()).collect()
+            };
+            let drawn: Vec<u64> = visited.chunks(37).map(|block| block[0] / geometry.block_size).collect();
+            for (block, at) in visited.chunks(37).zip(&drawn) {
+                let whole: Vec<u64> = (0..37).map(|transfer| at * geometry.block_size + transfer * 4096).collect();
+                assert_eq!(block, whole, "a block from its start to its end");
+            }
+            assert_eq!(drawn[0], blocks - 1, "the file gets its length");
+            let different: std::collections::HashSet<u64> = drawn.iter().copied().collect();
+            assert!(different.len() < 60 && different.len() > 30, "{} different blocks", different.len());
+            assert!(drawn.iter().all(|&block| block < blocks) && drawn.iter().any(|&block| block > blocks / 2));
+        }
+        let shared = geometry(Layout::Shared, Access::RandomBlocks, 60);
+        let first = |task| shared.offsets(task, 4, 7).next_offset();
+        assert!((1..4).any(|task| first(task) != first(0)), "only one task sets the length");
     }
 
     #[test]

@@ -186,6 +186,12 @@ impl Work {
         matches!(self, Self::Stream(stream) if stream.read_percent.is_some())
     }
 
+    /// Whether the tasks wait for each other between opening, transferring and closing.
+    #[must_use]
+    pub const fn meets(&self) -> bool {
+        matches!(self, Self::Stream(stream) if stream.barriers)
+    }
+
     /// Whether bytes that are read are checked.
     #[must_use]
     pub const fn verifies(&self) -> bool {

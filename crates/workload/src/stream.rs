@@ -11,6 +11,7 @@ use crate::source::Source;
 /// A stream of transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct Stream {
     /// What each operation does.
     pub op: Op,
@@ -35,6 +36,15 @@ pub struct Stream {
     /// Bytes that are written, or expected when `verify` is set.
     #[serde(default)]
     pub payload: PayloadKind,
+    /// All tasks wait for each other after opening and before closing, so that each step has a time of its own.
+    #[serde(default)]
+    pub barriers: bool,
+    /// A call that moves less than a whole transfer is a failure; else it is followed by another for the rest.
+    #[serde(default)]
+    pub single_attempt: bool,
+    /// Seed of the order in which offsets are visited; `None`: the phase's, which is also the payload's.
+    #[serde(default)]
+    pub order_seed: Option<u64>,
     /// Check every byte that is read (only with [`PayloadKind::Unique`]).
     #[serde(default)]
     pub verify: bool,
@@ -58,6 +68,9 @@ impl Stream {
             cache: CachePolicy::Keep,
             preallocate: false,
             payload: PayloadKind::Unique,
+            barriers: false,
+            single_attempt: false,
+            order_seed: None,
             verify: false,
         }
     }
@@ -86,10 +99,16 @@ impl Stream {
         self.geometry.file(self.source_task(task, tasks))
     }
 
-    /// The offsets that `task` of `tasks` visits, in order, endlessly.
+    /// The offsets that `task` of `tasks` visits, in order, endlessly. `seed` is the phase's.
     #[must_use]
     pub fn offsets(&self, task: u32, tasks: u32, seed: u64) -> Offsets {
-        self.geometry.offsets(self.source_task(task, tasks), tasks, seed)
+        self.geometry.offsets(self.source_task(task, tasks), tasks, self.order_seed.unwrap_or(seed))
+    }
+
+    /// Bytes that a file must hold for each of `tasks` tasks to visit its first `operations` transfers (`None`: all).
+    #[must_use]
+    pub fn reach_bytes(&self, tasks: u32, seed: u64, operations: Option<u64>) -> u64 {
+        self.geometry.reach_bytes(tasks, self.order_seed.unwrap_or(seed), operations)
     }
 
     /// What the operations of `task` do, in order, endlessly.

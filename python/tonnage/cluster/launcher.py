@@ -44,6 +44,9 @@ class Ensemble(Protocol):
     def finish(self) -> list[tuple[str, str]]:
         """The run ends: named files of the target go, or stay where it says ``keep``; notes (code, sentence)."""
 
+    def keep_named(self, keep: bool) -> None:
+        """Decides anew whether ``finish`` leaves the named files of the target."""
+
     def now_ns(self) -> int:
         """The run's clock."""
 

@@ -49,6 +49,9 @@ class LocalEnsemble:
     def finish(self) -> list[tuple[str, str]]:
         return self._target.finish()
 
+    def keep_named(self, keep: bool) -> None:
+        self._target.keep_named(keep)
+
     def now_ns(self) -> int:
         return self._target.now_ns()
 

@@ -109,6 +109,7 @@ pub fn geometry(size: usize, count: u64, access: Access) -> Geometry {
 
 pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
     OpenRequest {
+        task: 0,
         file: 0,
         op,
         file_bytes: geometry.file_bytes(1),
