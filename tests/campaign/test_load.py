@@ -61,7 +61,7 @@ def test_a_block_that_is_not_whole_transfers_says_which_would_be() -> None:
     [
         (
             '[workload]\naccess = "rnd"\n',
-            "c.toml:3: workload.access: input should be 'sequential', 'strided' or 'random'",
+            "c.toml:3: workload.access: input should be 'sequential', 'strided', 'random' or 'random-blocks'",
         ),
         ("[workload]\ntasks = 0\n", "c.toml:3: workload.tasks: "),
         ('[workload]\ntasks = "4"\n', "c.toml:3: workload.tasks: "),
@@ -120,6 +120,10 @@ def test_any_workload_is_a_campaign_or_a_request_error(workload: dict[str, objec
         ('min_time = "2s"\ntime_limit = "1s"', "min_time is longer than time_limit"),
         ("wear_out = true", "wear_out needs time_limit"),
         ("read_percent = 70", "read_percent is for op mixed"),
+        ('prefill = "1MiB"', "prefill is for writes at random offsets"),
+        ('op = "write"\naccess = "random"\nprefill = "3MiB"', "block_size 64MiB is not a multiple of prefill 3MiB"),
+        ('advice = ["random"]', "advice is for mapped files"),
+        ('range_locks = true\nstorage = ["posix", "uring"]', "range_locks needs storage posix"),
     ],
 )
 def test_keys_that_contradict_each_other_are_refused(keys: str, said: str) -> None:

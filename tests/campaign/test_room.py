@@ -89,3 +89,18 @@ def test_a_fill_writes_large_transfers_whose_cells_fall_on_the_same_offsets() ->
     assert wanted[0].transfer_size == 4096 * 4
     assert not wanted[0].verify
     assert wanted[0].sync == "fsync"
+
+
+def test_a_write_of_random_blocks_leaves_nothing_that_a_read_could_rely_on() -> None:
+    place, _ = room()
+    place.wrote(replace(READ, op="write", access="random-blocks"))
+    assert fill(place, READ) == 0
+
+
+def test_settings_that_open_their_files_otherwise_have_a_storage_of_their_own() -> None:
+    place, fake = room()
+    asked: list[dict[str, Any]] = []
+    fake.open = lambda target, _series: asked.append(target) or fake  # type: ignore[method-assign,func-returns-value]
+    for setting in (READ, replace(READ, range_locks=True), replace(READ, storage="mmap", advice=("random",))):
+        place.ensemble(setting)
+    assert [(target.get("range_locks"), target.get("advice")) for target in asked] == [(True, None), (None, ["random"])]

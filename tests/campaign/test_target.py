@@ -98,6 +98,8 @@ def test_files_named_by_the_user_are_the_target() -> None:
         ("[stripe]", "says nothing"),
         ('[stripe]\nosts = [1]\npool = "fast"', "keep one of them"),
         ('[stripe]\npool = "fast; rm"', "stripe.pool"),
+        ("[stripe]\nosts = [1]\nstart = 2", "keep one of them"),
+        ("keep_damaged = true", "keep_damaged is about file_names"),
     ],
 )
 def test_keys_of_a_target_that_contradict_are_refused(text: str, said: str) -> None:
@@ -113,7 +115,9 @@ def test_keys_of_a_target_that_contradict_are_refused(text: str, said: str) -> N
         ("sim:knee=1,knee=2", "given twice"),
         ("sim:knee=0", "above 0"),
         ("sim:noise=nan", "not a number"),
-        ("null:x", "takes nothing"),
+        ("null:x", "known keys are create"),
+        ("null:close", "has no value"),
+        ("null:task=-1", "above 0"),
         ("memory:4", "takes nothing"),
         ("sim:plateau=fast", "not a size"),
     ],
@@ -130,3 +134,10 @@ def test_any_text_is_a_target_or_a_request_error(text: str, model: bool) -> None
         parse_target(f"sim:{text}" if model else text)
     except RequestError as error:
         assert "hint: " in str(error)
+
+
+def test_a_null_target_takes_delays_and_hands_them_to_the_storage() -> None:
+    target = parse_target("null:create=20ms, transfer=100us,task=0")
+    spec = target.spec("posix", "no", [], 1)
+    assert spec == {"kind": "null", "delays": {"create_ns": 20_000_000, "transfer_ns": 100_000, "task": 0}}
+    assert parse_target("null:").spec("posix", "no", [], 1) == {"kind": "null"}

@@ -65,11 +65,11 @@ def _interrupt_cpus(target: Target) -> list[int] | None:
 
 def stripe_scratch(campaign: Campaign, target: Target, scratch: RunScratch) -> dict[str, Any] | None:
     """Stripes the run's scratch directories as the campaign says; ``target.stripe`` of the manifest. Only they are
-    touched: the directories of files that the user named are left as they are."""
+    touched: files that the user named begin in one of them, and their own directories are left as they are."""
     asked = campaign.stripe
     if asked is None:
         return None
-    wanted = Striping(asked.count, asked.size, asked.osts or (), asked.pool)
+    wanted = Striping(asked.count, asked.size, asked.osts or (), asked.pool, asked.start)
     mounts = [mount_of(path) for path in scratch.directories]
     striped = stripe(scratch.directories, [mount.file_system if mount else None for mount in mounts], wanted)
     problems = [one.problem for one in striped if one.problem]

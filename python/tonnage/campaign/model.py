@@ -101,14 +101,17 @@ class Stripe(Section):
     osts: tuple[Device, ...] | None = Field(
         None, description="Lustre: the OSTs; of several directories, directory k is pinned to the k-th"
     )
+    start: Device | None = Field(None, description="Lustre: the OST on which each file begins")
     pool: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = Field(None, description="a pool of devices")
 
     @model_validator(mode="after")
     def _says_something(self) -> Stripe:
         if self.osts is not None and self.pool is not None:
             refuse("osts", "osts and pool both choose devices", "keep one of them")
-        if all(value is None for value in (self.count, self.size, self.osts, self.pool)):
-            refuse("stripe", "[stripe] says nothing", "give count, size, osts or pool, or leave it out")
+        if self.osts is not None and self.start is not None:
+            refuse("start", "osts says where a file begins, and so does start", "keep one of them")
+        if all(value is None for value in (self.count, self.size, self.osts, self.start, self.pool)):
+            refuse("stripe", "[stripe] says nothing", "give count, size, osts, start or pool, or leave it out")
         return self
 
 
@@ -132,6 +135,7 @@ class Campaign(Section):
         "refuse", description="what a write does where one of file_names is there already"
     )
     keep: bool = Field(False, description="leave file_names at the end of the run")
+    keep_damaged: bool = Field(False, description="leave file_names where the last phase that read them found damage")
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(
         None, description="of trial order and payloads; drawn and recorded if not given"
     )
@@ -194,8 +198,8 @@ class Campaign(Section):
     def _names_or_directories(self) -> Campaign:
         if self.file_names and self.assign != "round-robin":
             refuse("assign", "assign places files in directories, and file_names places them", "keep one of them")
-        if not self.file_names and (self.keep or self.existing != "refuse"):
-            key = "keep" if self.keep else "existing"
+        if not self.file_names and (self.keep or self.keep_damaged or self.existing != "refuse"):
+            key = "keep" if self.keep else "keep_damaged" if self.keep_damaged else "existing"
             refuse(key, f"{key} is about file_names, and there are none", f"leave {key} out, or give file_names")
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ class _Key:
     direct: str = ""
     devices: int | None = None
     cut: str = ""
+    opening: str = ""
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ class Room:
             )
             if setting.cut is not None and self._target.scheme != "sim":
                 spec["cut"] = setting.cut
+            if key.opening:
+                spec |= setting.opening
             self._open[key] = self._launcher.open(spec, self._series)
         return self._open[key]
 
@@ -98,10 +102,19 @@ class Room:
         """The run ends: named files go, or stay as the target says. Notes (code, sentence) on them."""
         return list(dict.fromkeys(note for ensemble in self._open.values() for note in ensemble.finish()))
 
+    def keep_named(self, keep: bool) -> None:
+        """Decides anew whether named files stay at the end of the run."""
+        for ensemble in self._open.values():
+            ensemble.keep_named(keep)
+
     def wrote(self, setting: StreamSetting, operations: int | None = None) -> None:
         """A write phase ended well: its files can be read. Each task did at least so many operations: those of a full
         pass, unless the files are the user's."""
         self.written_operations = operations if self._target.names else None
+        if setting.access == "random-blocks":
+            # It left out what it did not draw.
+            self._laid_out = {}
+            return
         known = _LaidOut(_payload(setting), setting.files, setting.file_bytes)
         self._laid_out = {_key(setting, self._target): known}
 
@@ -121,34 +134,15 @@ class Room:
         first = known.files if known is not None and same and known.file_bytes == setting.file_bytes else 0
         if first == 0:
             self.clear()
-        fill = replace(
-            setting,
-            op="write",
-            access="sequential",
-            transfer_size=_fill_transfer(setting),
-            sync="fsync",
-            time_limit_ns=None,
-            wrap=False,
-            verify=False,
-            read_percent=None,
-            rate_bytes_per_s=None,
-            operations_rate=None,
-            think_ns=None,
-            source="own",
-            hog=None,
-            wear_out=False,
-            min_time_ns=None,
-            operations=None,
-            check_written=False,
-        )
-        return fill, first
+        return setting.fill(_fill_transfer(setting)), first
 
 
 def _key(setting: Setting, target: Target) -> _Key:
     cut = str(setting.cut or "")
     if target.scheme != "path":
         return _Key(target.scheme, cut=cut)
-    return _Key(setting.storage, setting.direct, setting.devices, cut)
+    opening = json.dumps(setting.opening) if setting.opening else ""
+    return _Key(setting.storage, setting.direct, setting.devices, cut, opening)
 
 
 def _payload(setting: StreamSetting) -> tuple[str, int]:
@@ -191,6 +185,7 @@ def _accepts_unnamed(directory: Path) -> bool:
     return True
 
 
-def needs_scratch(target: Target, storages: tuple[str, ...]) -> bool:
-    """Whether files will be made that the user did not name."""
-    return target.scheme == "path" and not target.names and bool(STORAGES_WITH_FILES & set(storages))
+def needs_scratch(target: Target, storages: tuple[str, ...], *, striped: bool = False) -> bool:
+    """Whether files will be made that the user did not name, or begin in a directory that is ``striped``."""
+    files = target.scheme == "path" and bool(STORAGES_WITH_FILES & set(storages))
+    return files and (not target.names or striped)

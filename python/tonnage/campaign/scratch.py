@@ -44,7 +44,8 @@ class RunScratch:
         self.run_id = run_id
         self._made: list[_native.Scratch] = []
         self._place = campaign.place
-        if not needs_scratch(target, tuple(setting.storage for setting in campaign.settings())):
+        storages = tuple(setting.storage for setting in campaign.settings())
+        if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
         # In a directory that stands for several devices each has one of its own.
         places = [

@@ -1,4 +1,4 @@
-"""Which storage is meant: directories, ``null:``, ``memory:`` or ``sim:knee=8,plateau=2GB/s,noise=20%``."""
+"""Which storage is meant: directories, ``null:`` (or ``null:transfer=1ms``), ``memory:``, ``sim:knee=8,noise=20%``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ class Target:
     """What a write does where one of ``names`` is there."""
     keep: bool = False
     """Leave ``names`` at the end of the run."""
+    keep_damaged: bool = False
+    """Leave them where the last phase that read them found damage."""
+    delays: dict[str, int] | None = None
+    """How long each call waits; only for ``null``."""
 
     @property
     def path(self) -> Path | None:
@@ -68,11 +72,15 @@ class Target:
         if self.model is not None:
             return {"kind": "sim", "seed": seed, **self.model}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
-            return {"kind": storage if self.scheme == "path" else self.scheme}
+            kind = {"kind": storage if self.scheme == "path" else self.scheme}
+            return {**kind, "delays": self.delays} if self.delays else kind
         spec: dict[str, Any] = {"kind": storage, "direct": direct}
         if self.names:
             names = [str(name) for name in self.names]
-            return {**spec, "names": names, "existing": self.existing, "keep": self.keep, "run_id": run_id}
+            spec |= {"names": names, "existing": self.existing, "keep": self.keep, "run_id": run_id}
+            # Striped ones, in which new files begin: one for each directory of names.
+            nurseries = [str(directory) for directory in directories]
+            return {**spec, "nurseries": nurseries} if nurseries else spec
         spec["directories"] = [str(directory) for directory in directories[:devices]]
         return {**spec, "assign": list(self.assign)} if self.assign else spec
 
@@ -97,7 +105,14 @@ def target_of(campaign: Campaign) -> Target:
     if campaign.file_names:
         names = tuple(Path.cwd() / name for name in campaign.file_names)
         paths = tuple(dict.fromkeys(name.parent for name in names))
-        return replace(target, paths=paths, names=names, existing=campaign.existing, keep=campaign.keep)
+        return replace(
+            target,
+            paths=paths,
+            names=names,
+            existing=campaign.existing,
+            keep=campaign.keep,
+            keep_damaged=campaign.keep_damaged,
+        )
     if len(target.paths) == 1 and campaign.place is None:
         target = replace(target, paths=target.paths * max(setting.devices or 1 for setting in campaign.settings()))
     return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
@@ -119,7 +134,9 @@ def parse_target(uris: str | Sequence[str]) -> Target:
 
 def _parse_one(uri: str) -> Target:
     scheme, colon, rest = uri.partition(":")
-    if colon and scheme in ("null", "memory"):
+    if colon and scheme == "null":
+        return Target(uri, scheme, delays=_parse_keys("null", rest, DELAY_KEYS) or None)
+    if colon and scheme == "memory":
         if rest:
             raise RequestError(f"{scheme}: takes nothing after the colon, not {rest!r}; hint: write {scheme}:")
         return Target(uri, scheme)
@@ -132,22 +149,27 @@ def _parse_one(uri: str) -> Target:
 
 def parse_model(text: str) -> dict[str, Any]:
     """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec."""
+    return _parse_keys("sim", text, MODEL_KEYS)
+
+
+def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str], Any]]]) -> dict[str, Any]:
+    """``key=value,key=value`` under the names that ``keys`` gives them."""
     model: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        if key not in MODEL_KEYS:
-            near = difflib.get_close_matches(key, MODEL_KEYS, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(MODEL_KEYS)}"
-            raise RequestError(f"sim: has no {key!r}; hint: {hint}")
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(keys)}"
+            raise RequestError(f"{scheme}: has no {key!r}; hint: {hint}")
         if not equals:
-            raise RequestError(f"sim: {key} has no value; hint: write {key}=…")
-        name, parse = MODEL_KEYS[key]
+            raise RequestError(f"{scheme}: {key} has no value; hint: write {key}=…")
+        name, parse = keys[key]
         if name in model:
-            raise RequestError(f"sim: {key} is given twice; hint: give it once")
+            raise RequestError(f"{scheme}: {key} is given twice; hint: give it once")
         try:
             model[name] = parse(value)
         except RequestError as error:
-            raise RequestError(f"sim: {key}: {error}") from None
+            raise RequestError(f"{scheme}: {key}: {error}") from None
     return model
 
 
@@ -155,6 +177,10 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
         raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
     return int(text)
+
+
+def _number_of_task(text: str) -> int:
+    return 0 if text == "0" else _count(text)
 
 
 def _knee(text: str) -> int | None:
@@ -219,3 +245,12 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "seed": ("seed", _count),
 }
 """Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""
+
+DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "create": ("create_ns", units.parse_time),
+    "transfer": ("transfer_ns", units.parse_time),
+    "sync": ("sync_ns", units.parse_time),
+    "close": ("close_ns", units.parse_time),
+    "task": ("task", _number_of_task),
+}
+"""Key after ``null:`` → name in the ``Delays`` of ``crates/storage/src/target.rs``, and how its value is read."""

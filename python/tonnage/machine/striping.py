@@ -28,6 +28,8 @@ class Striping:
     osts: tuple[int, ...] = ()
     """Lustre: numbers of the OSTs."""
     pool: str | None = None
+    start: int | None = None
+    """Lustre: number of the OST on which a file begins."""
 
     def of_device(self, number: int, devices: int) -> Striping:
         """That of the ``number``-th of several directories: it is pinned to one OST alone."""
@@ -67,6 +69,8 @@ def _stripe_one(directory: Path, file_system: str | None, wanted: Striping) -> S
     if file_system == "beegfs":
         if wanted.osts:
             return Striped(str(directory), None, "BeeGFS does not pin a directory to storage targets; use a pool", {})
+        if wanted.start is not None:
+            return Striped(str(directory), None, "BeeGFS does not choose the target on which a file begins", {})
         if shutil.which("beegfs"):
             return _by_tool(directory, "beegfs", beegfs_arguments(wanted), ("entry", "info", "--retro"), _beegfs_facts)
         return _by_tool(directory, "beegfs-ctl", beegfs7_arguments(wanted), ("--getentryinfo",), _beegfs_facts)
@@ -81,6 +85,8 @@ def lustre_arguments(wanted: Striping) -> list[str]:
         arguments += ["-c", str(count)]
     if wanted.size_bytes is not None:
         arguments += ["-S", str(wanted.size_bytes)]
+    if wanted.start is not None:
+        arguments += ["-i", str(wanted.start)]
     if wanted.osts:
         arguments += ["-o", ",".join(map(str, wanted.osts))]
     if wanted.pool is not None:

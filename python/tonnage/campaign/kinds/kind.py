@@ -71,6 +71,11 @@ class Setting:
         return None
 
     @property
+    def opening(self) -> dict[str, Any]:
+        """More keys of the TargetSpec, for storages with files (``crates/storage/src/target.rs``)."""
+        return {}
+
+    @property
     def name_operations(self) -> int:
         """Operations of one trial on names of files, which move no bytes."""
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonnage.campaign.target import Target
 
 Op = Literal["write", "read", "mixed"]
-Access = Literal["sequential", "strided", "random"]
+Access = Literal["sequential", "strided", "random", "random-blocks"]
 Layout = Literal["file-per-task", "file-per-segment", "shared"]
 Direct = Literal["auto", "yes", "no"]
 StorageKind = Literal["posix", "uring", "mmap", "null", "memory"]
@@ -26,6 +26,8 @@ Sync = Literal["none", "fsync", "fsync-each"]
 Cache = Literal["keep", "drop"]
 Payload = Literal["unique", "constant"]
 Source = Literal["own", "shift", "random"]
+Advice = Literal["sequential", "random", "dont-need"]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 
 CELL_BYTES = 4096
 """Payload cells: a transfer of whole cells can be laid out in transfers of another size."""
@@ -71,6 +73,15 @@ class Stream(WorkloadSection):
         ("own",), description="whose data a task works on: its own, that of the task `shift` further on, a random one's"
     )
     shift: Count = Field(1, description="tasks between a task and the one whose data it works on; for source shift")
+    barriers: bool = Field(False, description="all tasks wait for each other after opening and before closing a file")
+    single_attempt: bool = Field(False, description="a call that moves a part of a transfer fails the phase")
+    order_seed: Seed | None = Field(None, description="of the order in which offsets are visited; the run's")
+    source_seed: Seed | None = Field(None, description="of source random; the run's")
+    prefill: Size | None = Field(
+        None, description="write the files first, in transfers of this size, before the clock of a write at random"
+    )
+    advice: tuple[Advice, ...] = Field((), description="storage mmap: what the kernel is told of each mapping")
+    range_locks: bool = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
     preallocate: bool = Field(False, description="reserve a file's space when it is opened, inside the clock")
     check_written: bool = Field(False, description="after each write, read all of it back and check every byte")
     hog: Hog | None = Field(None, description="memory held during each phase: a size, or a share of the node's memory")
@@ -120,6 +131,11 @@ class Stream(WorkloadSection):
             )
         if "file-per-segment" in self.layout and "uring" in self.storage:
             refuse("layout", "layout file-per-segment does one operation at a time", 'set storage = "posix"')
+        self._check_prefill()
+        if self.advice and set(self.storage) != {"mmap"}:
+            refuse("advice", "advice is for mapped files", 'set storage = "mmap", or leave advice out')
+        if self.range_locks and set(self.storage) != {"posix"}:
+            refuse("range_locks", "range_locks needs storage posix", 'set storage = "posix", or leave range_locks out')
         if self.verify and self.payload == "constant":
             refuse(
                 "verify",
@@ -136,6 +152,19 @@ class Stream(WorkloadSection):
             refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
         return self
 
+    def _check_prefill(self) -> None:
+        if self.prefill is None:
+            return
+        if set(self.op) != {"write"} or not set(self.access) <= {"random", "random-blocks"}:
+            refuse("prefill", "prefill is for writes at random offsets", "leave it out: other phases find their files")
+        for block in self.block_size:
+            if block % self.prefill:
+                refuse(
+                    "prefill",
+                    f"block_size {format_size(block)} is not a multiple of prefill {format_size(self.prefill)}",
+                    f"use {format_size(block)}",
+                )
+
     def first(self) -> StreamSetting:
         """The setting of the first value of each factor."""
         return self.setting({factor: (getattr(self, factor) or (None,))[0] for factor in self.FACTORS}, 1.0)
@@ -146,13 +175,14 @@ class Stream(WorkloadSection):
         factors["read_percent"] = (factors["read_percent"] or 50) if mixed else None
         factors["block_size"] = scaled(factors["block_size"], scale, factors["transfer_size"])
         same = ("verify", "time_limit_ns", "payload", "wrap", "think_ns", "preallocate", "check_written", "hog")
-        more = ("wear_out", "min_time_ns", "operations")
+        more = ("wear_out", "min_time_ns", "operations", "barriers", "single_attempt", "order_seed", "source_seed")
+        last = ("prefill", "advice", "range_locks")
         return StreamSetting(
             kind="stream",
             workload=self.name,
             **factors,
             shift=self.shift if factors["source"] == "shift" else 0,
-            **{key: getattr(self, key) for key in same + more},
+            **{key: getattr(self, key) for key in same + more + last},
         )
 
 
@@ -185,6 +215,13 @@ class StreamSetting(Setting):
     wear_out: bool = False
     min_time_ns: int | None = None
     operations: int | None = None
+    barriers: bool = False
+    single_attempt: bool = False
+    order_seed: int | None = None
+    source_seed: int | None = None
+    prefill: int | None = None
+    advice: tuple[str, ...] = ()
+    range_locks: bool = False
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -205,6 +242,11 @@ class StreamSetting(Setting):
         return {"count": self.segments, "bytes": self.block_size} if self.layout == "file-per-segment" else None
 
     @property
+    def opening(self) -> dict[str, Any]:
+        advice = {"advice": list(self.advice)} if self.advice else {}
+        return {**advice, "range_locks": True} if self.range_locks else advice
+
+    @property
     def pass_bytes(self) -> int:
         """Bytes that all tasks move in one pass."""
         return self.segments * self.block_size * self.tasks
@@ -219,7 +261,7 @@ class StreamSetting(Setting):
     @property
     def write_bytes(self) -> int:
         # What is read has to be laid out first.
-        return self.pass_bytes
+        return self.pass_bytes * (2 if self.prefill else 1)
 
     @property
     def read_bytes(self) -> int:
@@ -244,6 +286,7 @@ class StreamSetting(Setting):
             segments=1,
             verify=False,
             hog=None,
+            barriers=False,
         )
         return phase_spec(one, "try-out", 0)
 
@@ -254,10 +297,13 @@ class StreamSetting(Setting):
         """A write starts on fresh files; anything else has its files laid out first where they are not there."""
         if self.op == "write":
             loop.room.clear()
+            if (stopped := self._prefill(loop, number, trial)) is not None:
+                return stopped
         elif (missing := loop.lay_out(number, trial, self)) is not None:
             return missing
         doing = self if self.op == "write" else self._within(loop)
         status = loop.phase(number, trial, self, self.op, phase_spec(doing, f"{number:04d}-{self.op}", loop.seed))
+        _keep_damaged(loop)
         if self.op != "write":
             return status
         if status == "ok" and (loop.lines[-1]["stop_reason"] == "size" or loop.room.target.names):
@@ -267,6 +313,47 @@ class StreamSetting(Setting):
         elif status == "failed":
             # A full disk must not stay full for the next trial.
             loop.room.clear()
+        return status
+
+    def fill(self, transfer_size: int) -> StreamSetting:
+        """The write that lays its files out, in transfers of that size."""
+        return replace(
+            self,
+            op="write",
+            access="sequential",
+            transfer_size=transfer_size,
+            sync="fsync",
+            time_limit_ns=None,
+            wrap=False,
+            verify=False,
+            read_percent=None,
+            rate_bytes_per_s=None,
+            operations_rate=None,
+            think_ns=None,
+            source="own",
+            hog=None,
+            wear_out=False,
+            min_time_ns=None,
+            operations=None,
+            check_written=False,
+            barriers=False,
+            single_attempt=False,
+            prefill=None,
+        )
+
+    def _prefill(self, loop: Loop, number: int, trial: Trial) -> str | None:
+        """Writes the files that a write at random then works on; the trial's status where that failed."""
+        if self.prefill is None:
+            return None
+        # Not what the phase writes: what it leaves out must not pass for written.
+        fill = replace(self.fill(self.prefill), payload="constant", sync="none")
+        spec = phase_spec(fill, f"{number:04d}-prefill", loop.seed)
+        status = loop.phase(number, trial, fill, "write", spec, purpose="fill")
+        if status == "ok":
+            return None
+        loop.room.clear()
+        if status == "failed":
+            return loop.without(number, trial, self.op, "the files that it works on could not be written first")
         return status
 
     def _within(self, loop: Loop) -> StreamSetting:
@@ -279,11 +366,20 @@ class StreamSetting(Setting):
     def _check(self, loop: Loop, number: int, trial: Trial) -> str:
         part = self._within(loop)
         # The order of the write, where not all of it was done.
-        access = "sequential" if part is self else self.access
+        whole = part is self and self.access != "random-blocks"
+        access = "sequential" if whole else self.access
         reading = replace(part, op="read", verify=True, access=access, cache="keep", time_limit_ns=None)
-        reading = replace(reading, wear_out=False, min_time_ns=None)
+        reading = replace(reading, wear_out=False, min_time_ns=None, barriers=False)
         spec = phase_spec(reading, f"{number:04d}-check", loop.seed)
-        return loop.phase(number, trial, self, "check", spec, purpose="check")
+        status = loop.phase(number, trial, self, "check", spec, purpose="check")
+        _keep_damaged(loop)
+        return status
+
+
+def _keep_damaged(loop: Loop) -> None:
+    """Files in which damage was just found stay, where that is wanted."""
+    if loop.room.target.keep_damaged and not loop.room.target.keep:
+        loop.room.keep_named(bool((loop.lines[-1]["verify"] or {}).get("damaged_operations")))
 
 
 def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: int = 0) -> dict[str, Any]:
@@ -309,6 +405,9 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
             },
             **_source(setting, seed),
             **({"preallocate": True} if setting.preallocate else {}),
+            **({"barriers": True} if setting.barriers else {}),
+            **({"single_attempt": True} if setting.single_attempt else {}),
+            **({} if setting.order_seed is None else {"order_seed": setting.order_seed}),
             "queue_depth": setting.queue_depth,
             "durability": "none" if setting.op == "read" else setting.sync,
             "cache": setting.cache,
@@ -337,7 +436,8 @@ def _pace(setting: StreamSetting) -> dict[str, Any]:
 def _source(setting: StreamSetting, seed: int) -> dict[str, Any]:
     if setting.source == "shift":
         return {"source": {"kind": "shift", "tasks": setting.shift}}
-    return {"source": {"kind": "random", "seed": seed}} if setting.source == "random" else {}
+    drawn = seed if setting.source_seed is None else setting.source_seed
+    return {"source": {"kind": "random", "seed": drawn}} if setting.source == "random" else {}
 
 
 def _hog_bytes(hog: int | float) -> int:
