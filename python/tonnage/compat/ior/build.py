@@ -12,6 +12,7 @@ from tonnage.compat.ior.details import operations_kept
 from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
+from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.ior.validate import STORAGES
 from tonnage.errors import RequestError
 
@@ -40,15 +41,12 @@ def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> C
 
 def seed_of(test: Parameters) -> int:
     """``-G`` if it is given: a later ``ior -r -R`` with the same one expects the same data."""
-    for given in (test.set_time_stamp_signature, test.random_offset_seed + 1, test.reorder_tasks_random_seed):
-        if given:
-            return abs(given)
-    return secrets.randbelow(2**32)
+    return abs(test.set_time_stamp_signature) or secrets.randbelow(2**32)
 
 
 def _place(test: Parameters, repetition: int | None) -> dict[str, Any]:
     if test.api == "DUMMY":
-        return {"target": "null:"}
+        return {"target": _null(test)}
     names = file_names(test, repetition)
     existing = "overwrite" if test.use_existing_test_file else "ours"
     return {
@@ -56,7 +54,16 @@ def _place(test: Parameters, repetition: int | None) -> dict[str, Any]:
         "file_names": names,
         "existing": existing,
         "keep": bool(test.keep_file),
+        "keep_damaged": bool(test.keep_file_with_error),
+        **stripe_of(test),
     }
+
+
+def _null(test: Parameters) -> str:
+    delays = {"create": test.delay_create, "transfer": test.delay_xfer, "sync": test.delay_sync,
+              "close": test.delay_close}  # fmt: skip
+    given = [f"{name}={delay}us" for name, delay in delays.items() if delay]
+    return "null:" + ",".join([*given, *(["task=0"] if given and test.delay_only_rank0 else [])])
 
 
 def _workloads(test: Parameters) -> list[dict[str, Any]]:
@@ -66,13 +73,14 @@ def _workloads(test: Parameters) -> list[dict[str, Any]]:
         "transfer_size": test.transfer_size,
         "block_size": test.block_size,
         "segments": test.segment_count,
-        "access": "random" if test.random_offset else "sequential",
+        "access": ("sequential", "random", "random-blocks")[min(test.random_offset, 2)],
         "layout": "file-per-task" if test.file_per_proc else "shared",
         "storage": STORAGES[test.api],
-        "direct": "yes" if test.odirect else "no",
+        "direct": "yes" if test.odirect and test.api != "DUMMY" else "no",
         "cache": "keep",
         **_limits(test),
         **_hog(test),
+        **_manner(test),
     }
     if STORAGES[test.api] == "uring":
         shared["queue_depth"] = test.max_pending
@@ -80,7 +88,8 @@ def _workloads(test: Parameters) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if test.write_file:
         sync = "fsync-each" if test.fsync_per_write else "fsync" if test.fsync else "none"
-        found.append({"name": "write", "op": "write", "sync": sync, "check_written": bool(test.check_write), **shared})
+        found.append({"name": "write", "op": "write", "sync": sync, "check_written": bool(test.check_write), **shared,
+                      **({"prefill": test.random_prefill} if test.random_prefill else {})})  # fmt: skip
     elif test.check_write:
         found.append({"name": "check", "verify": True, **reading})
     if test.read_file or test.check_read:
@@ -102,6 +111,23 @@ def _limits(test: Parameters) -> dict[str, Any]:
     return limits
 
 
+def _manner(test: Parameters) -> dict[str, Any]:
+    """How the calls are made, where that is not as usual."""
+    manner: dict[str, Any] = {}
+    if test.intra_test_barriers:
+        manner["barriers"] = True
+    if test.single_xfer_attempt:
+        manner["single_attempt"] = True
+    if test.random_offset and test.random_offset_seed != -1:
+        manner["order_seed"] = abs(test.random_offset_seed)
+    if test.rangelocks and test.api == "POSIX":
+        manner["range_locks"] = True
+    if test.api == "MMAP":
+        pattern = ["random" if test.random_offset else "sequential"] if test.advise_pattern else []
+        manner["advice"] = pattern + ["dont-need"] * bool(test.advise_dont_need)
+    return manner
+
+
 def _hog(test: Parameters) -> dict[str, Any]:
     size = test.memory_per_task * test.num_tasks or (node_memory(test) if test.memory_per_node else 0)
     return {"hog": size} if size else {}
@@ -110,7 +136,10 @@ def _hog(test: Parameters) -> dict[str, Any]:
 def _source(test: Parameters) -> dict[str, Any]:
     if test.reorder_tasks:
         return {"source": "shift", "shift": test.task_per_node_offset}
-    return {"source": "random"} if test.reorder_tasks_random else {}
+    if not test.reorder_tasks_random:
+        return {}
+    seed = abs(test.reorder_tasks_random_seed)
+    return {"source": "random", **({"source_seed": seed} if seed else {})}
 
 
 def _iterations(test: Parameters) -> dict[str, Any]:

@@ -19,9 +19,11 @@ from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parse import parse, wants_help
 from tonnage.compat.ior.results import TestResult
+from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.shared import Voice, refuse_ranks
+from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
 FORMATS: dict[str, type[TextPrinter] | type[CsvPrinter] | type[JsonPrinter]] = {
@@ -42,6 +44,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         validate(test)
         if test.api != "DUMMY":
             parents(test)
+            refuse_striping(test)
     with ExitStack() as stack:
         out = voice.out
         if tests[-1].summary_file:
@@ -94,6 +97,9 @@ def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequ
                 observer=rows,
             )
             code = max(code, _code(outcome, voice))
+            if unstriped := problems(Run.open(outcome.path).manifest):
+                result.failures += [f"the files are not striped as asked: {problem}" for problem in unstriped]
+                code = code or 1
             written = save_ranks(test, result.rows, written)
             if code == 130 or (code and campaign.on_error == "stop"):
                 break

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tonnage.compat.ior.numbers import MEBIBYTE, mean
+from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.ior.results import Row, TestResult
+from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.shared import Finding
 from tonnage.records import Run
 from tonnage.records.latency import summarise
@@ -13,17 +15,24 @@ from tonnage.records.lines import COLD_SHARE
 
 _TELLS = 0.001
 """Share by which a mean of rates may be off before it is told."""
+_BACKENDS: dict[str, tuple[str, ...]] = {
+    "POSIX": ("POSIX", "AIO", "URING"),
+    "rangelocks": ("POSIX",),
+    "DUMMY": ("DUMMY",),
+    "MMAP": ("MMAP",),
+    "AIO": ("AIO", "URING"),
+}
+"""Module of an option, or the option itself → the backends it is for."""
 
 
 def findings(result: TestResult) -> list[Finding]:
     """Of a test that was run."""
-    found = [*_missing(result)]
+    found = [*_missing(result), *_not_as_it_reads(result.test), *_without_effect(result.test)]
     for access in ("write", "read"):
         if rows := result.of(access):
-            found += [*_mean_rate(access, rows), *_latency(result, access, rows), *_durability(access, rows),
-                      *_holes(access, rows)]  # fmt: skip
+            found += [*_mean_rate(access, rows), *_latency(result, access, rows)]
             if result.test.api != "DUMMY":
-                found += _memory(access, rows)
+                found += [*_durability(access, rows), *_holes(access, rows), *_memory(access, rows)]
     return found
 
 
@@ -34,6 +43,35 @@ def _missing(result: TestResult) -> Iterator[Finding]:
         if asked and done < test.repetitions:
             text = f"{access}: {done} of {test.repetitions} repetitions were measured; the summary is of those"
             yield Finding("missing-repetitions", text)
+
+
+def _not_as_it_reads(test: Parameters) -> Iterator[Finding]:
+    """Where IOR's option does something else than its words say, or than was done here."""
+    if test.random_offset > 1 and test.block_size > test.transfer_size:
+        inside = test.block_size // test.transfer_size
+        text = f"-z -z draws blocks, with {inside} transfers in order in each; -b {test.transfer_size} draws transfers"
+        yield Finding("random-blocks", text)
+    if test.random_prefill and test.write_file:
+        yield Finding("prefill-apart", "write: the prefill is not in its time, where IOR counts it with the transfers")
+    if stripe_of(test):
+        text = "write: a striped file is made in a directory with that striping and moved; open(s) includes the move"
+        yield Finding("striped-by-move", text)
+    if test.buffer_type[:1] in ("o", "t") and test.write_file:
+        text = f"-l {test.buffer_type}: what was written does not compress or deduplicate, where IOR's pattern would"
+        yield Finding("payload-kind", text)
+
+
+def _without_effect(test: Parameters) -> Iterator[Finding]:
+    """Options that this backend makes nothing of, as IOR's does not."""
+    if test.collective:
+        yield Finding("no-effect", f"-c: the transfers of {test.api} are each task's own; collective are MPIIO's only")
+    for name, found in spellings().items():
+        backends = _BACKENDS.get(name) or _BACKENDS.get(found.module, (test.api,))
+        if test.api not in backends and getattr(test, name) != getattr(DEFAULTS, name):
+            yield Finding("no-effect", f"--{found.long}: is for -a {backends[0]}; nothing was made of it")
+    if test.advise_dont_need and test.api == "MMAP":
+        text = "--mmap.madv_dont_need: is said of a mapping with no page in it yet, and the page cache keeps its own"
+        yield Finding("no-effect", text)
 
 
 def _mean_rate(access: str, rows: Sequence[Row]) -> Iterator[Finding]:

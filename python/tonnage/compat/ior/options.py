@@ -44,10 +44,8 @@ def _option(
 
 _NO_GPU = "this build moves data of the CPU only"
 _NO_MPIIO = "this build has no MPIIO"
-_NO_STRIPES = "this build sets no striping: set it on the directory first (lfs setstripe, beegfs-ctl)"
-_NO_GPFS = "this build gives GPFS no hints"
-_NO_DELAY = "this build's DUMMY takes no time"
-_NO_ADVICE = "this build gives mapped files no advice"
+_NO_GPFS = "this build gives GPFS no hints, which its own header file is needed for"
+_NO_LOCK_CALL = "this build does not switch Lustre's locks off, which its own header file is needed for"
 
 
 @dataclass(slots=True)
@@ -61,9 +59,8 @@ class Parameters:
         help="refNum -- user supplied reference number to include in the summary", short="A", directive="refnum")
     block_size: int = _option(1 << 20, "size", "`block_size`",
         help="blockSize -- contiguous bytes to write per task  (e.g.: 8, 4k, 2m, 1g)", short="b", directive="blockSize")
-    collective: int = _option(0, "flag", "refused: collective calls are MPIIO's",
-        help="Use collective I/O", short="c", long="collective", directive="collective",
-        refused="collective I/O is MPIIO's, which this build lacks")
+    collective: int = _option(0, "flag", "printed: only MPIIO's transfers are collective, and a finding says so",
+        help="Use collective I/O", short="c", long="collective", directive="collective")
     reorder_tasks: int = _option(0, "flag",
         "a read works on the data of the task `-Q` further on; on one node as well, where IOR re-reads its own",
         help="reorderTasks -- changes task ordering for readback (useful to avoid client cache)", short="C",
@@ -96,7 +93,7 @@ class Parameters:
     file_per_proc: int = _option(0, "flag", "`layout` `file-per-task`; else `shared`",
         help="filePerProc -- file-per-process", short="F", directive="filePerProc")
     intra_test_barriers: int = _option(0, "flag",
-        "accepted: a phase begins at a barrier, and each step of each task is timed; there is none between the steps",
+        "`barriers`: no task transfers before all have opened, nor closes before all have transferred",
         help="intraTestBarriers -- use barriers between open, write/read, and close", short="g",
         directive="intraTestBarriers")
     set_time_stamp_signature: int = _option(0, "integer", "seed of the payload; else drawn",
@@ -108,7 +105,7 @@ class Parameters:
         help="outlierThreshold -- warn on outlier N seconds from mean", short="j", directive="outlierThreshold")
     keep_file: int = _option(0, "flag", "`keep`",
         help="keepFile -- don't remove the test file(s) on program exit", short="k", directive="keepFile")
-    keep_file_with_error: int = _option(0, "flag", "accepted: add `-k` to keep damaged files",
+    keep_file_with_error: int = _option(0, "flag", "`keep_damaged`: files in which the last read found damage stay",
         help="keepFileWithError  -- keep error-filled file(s) after data-checking", short="K",
         directive="keepFileWithError")
     buffer_type: str = _option("", "text",
@@ -149,23 +146,23 @@ class Parameters:
         help="writeFile -- write file", short="w", directive="writeFile")
     check_write: int = _option(0, "flag", "`check_written`: all is read back and checked, by the task that wrote it",
         help="checkWrite -- check read after write", short="W", directive="checkWrite")
-    single_xfer_attempt: int = _option(0, "flag", "accepted: a call that moves less is finished, never retried whole",
+    single_xfer_attempt: int = _option(0, "flag", "`single_attempt`: a call that moves a part of a transfer fails",
         help="singleXferAttempt -- do not retry transfer if incomplete", short="x", directive="singleXferAttempt")
-    reorder_tasks_random_seed: int = _option(0, "integer", "seed of the run where `-G` gives none",
+    reorder_tasks_random_seed: int = _option(0, "integer", "`source_seed`, in every repetition; else the run's",
         help="reorderTasksRandomSeed -- random seed for -Z option", short="X", directive="reorderTasksRandomSeed")
     dual_mount: int = _option(0, "flag", "refused", help="dualMount -- use dual mount points for a filesystem",
-        short="y", directive="dualMount", refused="this build has no dual mounts: name both with -o A@B")
+        short="y", directive="dualMount", refused="this build binds no task to a socket: name both mounts with -o A@B")
     fsync_per_write: int = _option(0, "flag", "`sync` `fsync-each`",
         help="fsyncPerWrite -- perform sync operation after every write operation", short="Y",
         directive="fsyncPerWrite")
     random_offset: int = _option(0, "flag",
-        "`access` `random`, each transfer once, within a task's own block; `-z -z` is refused",
+        "`access` `random`: each transfer once, within a task's own block; twice `random-blocks`: blocks drawn from "
+        "the whole file, some again, and in each the transfers in order",
         help="randomOffset -- access is to shuffled, not sequential, offsets within a file, specify twice for random "
         "(potentially overlapping)", short="z", directive="randomOffset")
-    random_prefill: int = _option(0, "size", "refused: write the files first, and then use `-E`",
-        help="For random -z access only: Prefill the file with this blocksize, e.g., 2m", long="randomPrefill",
-        refused="this build does not prefill: write the files without -z first, then use -z -E")
-    random_offset_seed: int = _option(-1, "integer", "seed of the run where `-G` gives none",
+    random_prefill: int = _option(0, "size", "`prefill`: before the clock",
+        help="For random -z access only: Prefill the file with this blocksize, e.g., 2m", long="randomPrefill")
+    random_offset_seed: int = _option(-1, "integer", "`order_seed`; else the run's",
         help="The seed for -z", long="random-offset-seed")
     reorder_tasks_random: int = _option(0, "flag", "a read works on the data of a random task, each of them once",
         help="reorderTasksRandom -- changes task ordering to random select regions for readback, use twice for "
@@ -191,7 +188,7 @@ class Parameters:
     tasks_on_node_0: int = _option(-1, "integer", "printed", directive="numTasksOnNode0")
     inter_io_delay: int = _option(0, "integer", "`think`, in microseconds", directive="interIODelay")
     memory_per_task: int = _option(0, "size", "`hog`, times the tasks", directive="memoryPerTask")
-    summary_always: int = _option(0, "integer", "accepted: the summary comes once, at the end",
+    summary_always: int = _option(0, "integer", "from `-v` on the summary also comes after each test",
         directive="summaryAlways")
     gpu_memory_flags: int = _option(0, "integer", "refused", directive="allocateBufferOnGPU", refused=_NO_GPU)
     gpu_id: int = _option(-1, "integer", "refused", directive="GPUid", refused=_NO_GPU)
@@ -201,12 +198,14 @@ class Parameters:
     # Options of the backends.
     odirect: int = _option(0, "flag", "`direct` `yes`; else `no`", help="Direct I/O Mode", long="posix.odirect",
         directive="useO_DIRECT", module="POSIX")
-    rangelocks: int = _option(0, "flag", "refused", help="Use range locks (read locks for read ops)",
-        long="posix.rangelocks", module="POSIX", refused="this build takes no range locks")
-    beegfs_targets: int = _option(-1, "integer", "refused", help="Targets of a BeeGFS file",
-        long="posix.beegfs.NumTargets", module="POSIX", refused=_NO_STRIPES)
-    beegfs_chunk: int = _option(-1, "size", "refused", help="Chunk of a BeeGFS file",
-        long="posix.beegfs.ChunkSize", module="POSIX", refused=_NO_STRIPES)
+    rangelocks: int = _option(0, "flag", "`range_locks`", help="Use range locks (read locks for read ops)",
+        long="posix.rangelocks", module="POSIX")
+    beegfs_targets: int = _option(-1, "integer", "`stripe.count`, where the file system is BeeGFS",
+        help="Targets of a BeeGFS file",
+        long="posix.beegfs.NumTargets", module="POSIX")
+    beegfs_chunk: int = _option(-1, "size", "`stripe.size`, where the file system is BeeGFS",
+        help="Chunk of a BeeGFS file",
+        long="posix.beegfs.ChunkSize", module="POSIX")
     gpfs_hint: int = _option(0, "flag", "refused", help="Hint the accesses to GPFS", long="posix.gpfs.hintaccess",
         module="POSIX", refused=_NO_GPFS)
     gpfs_release: int = _option(0, "flag", "refused", help="Release GPFS' tokens",
@@ -217,26 +216,34 @@ class Parameters:
         long="posix.gpfs.finegrainreadsharing", module="POSIX", refused=_NO_GPFS)
     gpfs_create: int = _option(0, "flag", "refused", help="Enable efficient file creation in a shared directory",
         long="posix.gpfs.createsharing", module="POSIX", refused=_NO_GPFS)
-    lustre_count: int = _option(0, "integer", "refused", help="Stripes of a Lustre file",
-        long="posix.lustre.stripecount", module="POSIX", refused=_NO_STRIPES)
-    lustre_size: int = _option(0, "size", "refused", help="Stripe size of a Lustre file",
-        long="posix.lustre.stripesize", module="POSIX", refused=_NO_STRIPES)
-    lustre_start: int = _option(-1, "integer", "refused", help="First OST of a Lustre file",
-        long="posix.lustre.startost", module="POSIX", refused=_NO_STRIPES)
+    lustre_count: int = _option(0, "integer", "`stripe.count`, where the file system is Lustre",
+        help="Stripes of a Lustre file",
+        long="posix.lustre.stripecount", module="POSIX")
+    lustre_size: int = _option(0, "size", "`stripe.size`, where the file system is Lustre",
+        help="Stripe size of a Lustre file",
+        long="posix.lustre.stripesize", module="POSIX")
+    lustre_start: int = _option(-1, "integer", "`stripe.start`, where the file system is Lustre",
+        help="First OST of a Lustre file",
+        long="posix.lustre.startost", module="POSIX")
     lustre_locks: int = _option(0, "flag", "refused", help="Ignore Lustre's locks",
-        long="posix.lustre.ignorelocks", module="POSIX", refused=_NO_STRIPES)
-    lustre_pool: str = _option("", "text", "refused", help="Name for Lustre pool to use",
-        long="posix.lustre.pool", module="POSIX", refused=_NO_STRIPES)
-    delay_only_rank0: int = _option(0, "flag", "refused", help="Delay only Rank0", long="dummy.delay-only-rank0",
-        module="DUMMY", refused=_NO_DELAY)
-    delay_create: int = _option(0, "integer", "refused", help="Delay per create in usec", long="dummy.delay-create",
-        module="DUMMY", refused=_NO_DELAY)
-    delay_close: int = _option(0, "integer", "refused", help="Delay per close in usec", long="dummy.delay-close",
-        module="DUMMY", refused=_NO_DELAY)
-    delay_sync: int = _option(0, "integer", "refused", help="Delay for sync in usec", long="dummy.delay-sync",
-        module="DUMMY", refused=_NO_DELAY)
-    delay_xfer: int = _option(0, "integer", "refused: `-O interIODelay` pauses between transfers",
-        help="Delay per xfer in usec", long="dummy.delay-xfer", module="DUMMY", refused=_NO_DELAY)
+        long="posix.lustre.ignorelocks", module="POSIX", refused=_NO_LOCK_CALL)
+    lustre_pool: str = _option("", "text", "`stripe.pool`, where the file system is Lustre",
+        help="Name for Lustre pool to use",
+        long="posix.lustre.pool", module="POSIX")
+    delay_only_rank0: int = _option(0, "flag", "the delays below are task 0's alone",
+        help="Delay only Rank0", long="dummy.delay-only-rank0",
+        module="DUMMY")
+    delay_create: int = _option(0, "integer", "target `null:create=…`, in microseconds: where a write opens a file",
+        help="Delay per create in usec", long="dummy.delay-create",
+        module="DUMMY")
+    delay_close: int = _option(0, "integer", "`null:close=…`", help="Delay per close in usec", long="dummy.delay-close",
+        module="DUMMY")
+    delay_sync: int = _option(0, "integer",
+        "`null:sync=…`: in each fsync of `-e` and `-Y`, where IOR's DUMMY never waits",
+        help="Delay for sync in usec", long="dummy.delay-sync",
+        module="DUMMY")
+    delay_xfer: int = _option(0, "integer", "`null:transfer=…`",
+        help="Delay per xfer in usec", long="dummy.delay-xfer", module="DUMMY")
     mpiio_hints: int = _option(0, "flag", "refused", help="Show MPI hints", long="mpiio.showHints", module="MPIIO",
         refused=_NO_MPIIO)
     mpiio_preallocate: int = _option(0, "flag", "refused", help="Preallocate file size", long="mpiio.preallocate",
@@ -247,11 +254,12 @@ class Parameters:
         module="MPIIO", refused=_NO_MPIIO)
     mpiio_hints_file: str = _option("", "text", "refused", help="Full name for hints file",
         long="mpiio.hintsFileName", module="MPIIO", refused=_NO_MPIIO)
-    advise_dont_need: int = _option(0, "flag", "refused", help="Use advise don't need", long="mmap.madv_dont_need",
-        module="MMAP", refused=_NO_ADVICE)
-    advise_pattern: int = _option(0, "flag", "refused",
-        help="Use advise to indicate the pattern random/sequential", long="mmap.madv_pattern", module="MMAP",
-        refused=_NO_ADVICE)
+    advise_dont_need: int = _option(0, "flag",
+        "`advice` `dont-need`: given when the file was mapped, and so of little effect",
+        help="Use advise don't need", long="mmap.madv_dont_need",
+        module="MMAP")
+    advise_pattern: int = _option(0, "flag", "`advice` `random` with `-z`, else `sequential`",
+        help="Use advise to indicate the pattern random/sequential", long="mmap.madv_pattern", module="MMAP")
     max_pending: int = _option(128, "integer", "`queue_depth`", help="Max number of pending ops",
         long="aio.max-pending", module="AIO")
     granularity: int = _option(16, "integer", "accepted: a queue is filled again as soon as one operation ends",

@@ -15,6 +15,13 @@ from tonnage.errors import RequestError
 _SPELLINGS = spellings()
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _LARGEST = 2**63
+_OF_IOR_3 = {
+    "B": "is --posix.odirect since 4.0",
+    "q": "is not needed: a failed operation ends the test",
+    **dict.fromkeys("HpPSUV", "is MPIIO's, which this build lacks"),
+    **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
+}
+"""Options that 4.1 has no more → what to do."""
 
 
 def parse(arguments: Sequence[str]) -> list[Parameters]:
@@ -51,7 +58,8 @@ def _shorts(test: Parameters, token: str, left: list[str]) -> None:
     letters, equals, value = token[1:].partition("=")
     for at, letter in enumerate(letters):
         if letter not in SHORT:
-            raise RequestError(f"Error invalid argument: -{letter} in {token}; hint: see `tonnage ior -h`")
+            hint = f"IOR 3's -{letter} {_OF_IOR_3[letter]}" if letter in _OF_IOR_3 else "see `tonnage ior -h`"
+            raise RequestError(f"Error invalid argument: -{letter} in {token}; hint: {hint}")
         name, rest = SHORT[letter], letters[at + 1 :]
         if _SPELLINGS[name].kind == "flag":
             _take(test, name, f"-{letter}", value if equals and not rest else None, left)

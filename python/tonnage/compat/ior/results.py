@@ -31,8 +31,10 @@ class Times:
         """Of a line of ``tasks.jsonl``."""
         start, end = task["start_ns"], task["end_ns"]
         opened = start + task["open_ns"]
-        moved = opened + task["transfer_ns"] + task["sync_ns"]
-        return cls(*(at / 1e9 for at in (start, opened, opened, moved, end - task["close_ns"], end)))
+        # Barriers lie between the steps.
+        began = opened + task.get("open_wait_ns", 0)
+        moved = began + task["transfer_ns"] + task["sync_ns"]
+        return cls(*(at / 1e9 for at in (start, opened, began, moved, end - task["close_ns"], end)))
 
 
 @dataclass(frozen=True, slots=True)

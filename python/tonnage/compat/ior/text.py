@@ -127,11 +127,13 @@ class TextPrinter:
             self._say(*(f"{head}{at:.6f}, {row.access} {step}" for step, at in steps))
 
     def ended(self, result: TestResult) -> None:
-        """A test ended: IOR 3's lines, which scripts look for and 4.1 prints from ``-v`` on."""
+        """A test ended: IOR 3's lines, which scripts look for and 4.1 prints from ``-v`` on. A summary if asked for."""
         for access, label in (("write", "Max Write: "), ("read", "Max Read:  ")):
             if rows := result.of(access):
                 most = max(row.bandwidth for row in rows)
                 self._say(f"{label}{most / MEBIBYTE:.2f} MiB/sec ({most / MEGABYTE:.2f} MB/sec)")
+        if result.test.summary_always and result.test.verbose:
+            self._say("", _summary_head(), *(_summary_line(result, summary) for summary in result.summaries()))
 
     def finish(self, results: Sequence[TestResult]) -> None:
         """After the last test: the summary of all."""

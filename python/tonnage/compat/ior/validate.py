@@ -36,12 +36,12 @@ def _no(what: str, hint: str) -> None:
 def _refuse_what_is_not_there(test: Parameters) -> None:
     if test.api not in STORAGES:
         _no(f"this build has no backend {test.api}", f"use -a with one of {', '.join(STORAGES)}")
+    if test.dual_mount and not test.file_per_proc:
+        _no("Dual Mount can only be used with File Per Process", "name both mounts with -F -o A@B, and leave -y out")
     for name, found in spellings().items():
         if found.refused and getattr(test, name) != getattr(DEFAULTS, name):
             spelled = f"-{found.short}" if found.short else f"--{found.long}" if found.long else found.directive
             _no(f"{spelled}: {found.refused}", f"leave {spelled} out")
-    if test.random_offset > 1:
-        _no("-z -z: this build draws each transfer once and has no overlapping ones", "give -z once")
     if test.summary_format.lower() not in FORMATS:
         _no(f"Unknown summaryFormat {test.summary_format!r}", "use default, JSON or CSV")
     if test.buffer_type and test.buffer_type[0] not in "oitr":
@@ -75,12 +75,16 @@ def _combinations(test: Parameters) -> None:
     writes = bool(test.write_file)
     if test.check_read and not writes and not test.set_time_stamp_signature:
         _no("using readCheck only requires to write a timeStampSignature -- use -G", "give the -G of the write")
-    if test.random_offset and test.block_size == test.transfer_size:
+    if test.random_offset == 1 and test.block_size == test.transfer_size:
         _no(
             "IOR will randomize access within a block and repeats the same pattern for all segments, "
             "therefore choose blocksize > transferSize",
             "use a larger -b",
         )
+    if test.random_prefill and not test.random_offset:
+        _no("Setting the randomPrefill option without using random is not useful", "add -z, or leave it out")
+    if test.random_prefill and test.block_size % test.random_prefill:
+        _no("The randomPrefill option must divide the blockSize", f"use --randomPrefill={test.transfer_size}")
     if test.reorder_tasks and test.reorder_tasks_random:
         _no("Both Constant and Random task re-ordering specified. Choose one and resubmit", "leave out -C or -Z")
     if test.random_offset and not test.file_per_proc and (test.reorder_tasks or test.reorder_tasks_random):
@@ -98,6 +102,10 @@ def _combinations(test: Parameters) -> None:
         _no("unique directories are for files of each task", "add -F, or leave out -u")
     if test.api == "DUMMY" and (test.check_read or test.check_write):
         _no("DUMMY stores nothing that a read could check", "leave out -R and -W, or use -a POSIX")
+    if test.lustre_pool and not (test.lustre_count and test.lustre_size):
+        _no("Lustre pool specified but no stripe count or stripe size specified", "give all three")
+    if test.beegfs_chunk != -1 and (test.beegfs_chunk < 1 << 16 or test.beegfs_chunk & (test.beegfs_chunk - 1)):
+        _no("beegfsChunkSize must be a power of two and >64k", "use 512k")
     if test.odirect and test.api == "MMAP":
         _no("--posix.odirect: mapped files work through the page cache", "use -a POSIX, or leave it out")
 
@@ -129,10 +137,11 @@ def _numbers(test: Parameters) -> None:
     if test.repetitions <= 0:
         _no("too few test repetitions", "give -i 1 or more")
     for name in ("deadline_for_stonewalling", "min_time_duration", "max_time_duration", "outlier_threshold",
-                 "stone_walling_wear_out_iterations", "inter_io_delay", "memory_per_task"):  # fmt: skip
+                 "stone_walling_wear_out_iterations", "inter_io_delay", "memory_per_task", "delay_create",
+                 "delay_close", "delay_sync", "delay_xfer", "random_prefill"):  # fmt: skip
         if getattr(test, name) < 0:
             found = spellings()[name]
-            _no(f"{found.directive} must be nonnegative value", "give 0 or more")
+            _no(f"{found.directive or found.long} must be nonnegative value", "give 0 or more")
     if test.task_per_node_offset < 1:
         _no(f"-Q {test.task_per_node_offset}: a task offset is at least 1", "use -Q 1")
     if test.max_pending < 1:
