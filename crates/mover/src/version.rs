@@ -56,7 +56,7 @@ impl Version {
         fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(|found| Self::from_statx(&found))
     }
 
-    fn from_statx(found: &Statx) -> Self {
+    pub(crate) fn from_statx(found: &Statx) -> Self {
         let mode = u32::from(found.stx_mode);
         let kind = match fs::FileType::from_raw_mode(mode) {
             fs::FileType::RegularFile => Kind::File,

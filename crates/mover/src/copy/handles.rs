@@ -1,0 +1,132 @@
+//! Directories of both trees, opened once a batch. At the destination they are made as they are needed.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::PoisonError;
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, Result as SysResult};
+
+use super::Shared;
+use super::ended::{self, Attempt};
+use crate::path::TreePath;
+use crate::version::Version;
+
+/// Handles kept a tree. A batch has few directories, or so many that opening them again costs little beside them.
+const KEPT: usize = 64;
+
+/// A directory of the destination.
+#[derive(Debug)]
+pub(super) struct Target {
+    file: OwnedFd,
+    /// Whether one `syncfs` makes what is written in it durable.
+    pub(super) covered: bool,
+}
+
+impl AsFd for Target {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// The handles of one batch; not kept longer, because a directory may move.
+pub(super) struct Handles<'a> {
+    shared: &'a Shared,
+    sources: HashMap<TreePath, Rc<OwnedFd>>,
+    targets: HashMap<TreePath, Rc<Target>>,
+    /// Directories that were made since this was last emptied; the ones they lie in must be synced.
+    pub(super) made: Vec<TreePath>,
+}
+
+impl<'a> Handles<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared, sources: HashMap::new(), targets: HashMap::new(), made: Vec::new() }
+    }
+
+    /// The directory `path` lies in, at the source.
+    pub(super) fn source(&mut self, path: &TreePath) -> Attempt<Rc<OwnedFd>> {
+        let directory = path.parent();
+        if let Some(known) = self.sources.get(&directory) {
+            return Ok(Rc::clone(known));
+        }
+        let from = &self.shared.parts.from;
+        let opened = from.open_beneath(&directory, OFlags::PATH | OFlags::DIRECTORY);
+        let opened = Rc::new(opened.map_err(|errno| ended::source("open", from, &directory, errno))?);
+        keep(&mut self.sources, directory, &opened);
+        Ok(opened)
+    }
+
+    /// The directory `path` lies in, at the destination.
+    pub(super) fn target(&mut self, path: &TreePath) -> Attempt<Rc<Target>> {
+        let directory = path.parent();
+        self.directory(&directory)
+    }
+
+    /// The directory `path` of the destination, made if it is not there.
+    pub(super) fn directory(&mut self, path: &TreePath) -> Attempt<Rc<Target>> {
+        if let Some(known) = self.targets.get(path) {
+            return Ok(Rc::clone(known));
+        }
+        let to = &self.shared.parts.to;
+        let file = match to.directory(path) {
+            Err(Errno::NOENT) if !path.is_root() => self.make(path)?,
+            other => other.map_err(|errno| ended::target("open directory", to, path, errno))?,
+        };
+        let covered = self.shared.sync.covers(file.as_fd());
+        let opened = Rc::new(Target { file, covered });
+        keep(&mut self.targets, path.clone(), &opened);
+        Ok(opened)
+    }
+
+    fn make(&mut self, path: &TreePath) -> Attempt<OwnedFd> {
+        let (from, to) = (&self.shared.parts.from, &self.shared.parts.to);
+        let failed = |errno| ended::target("make directory", to, path, errno);
+        // Gone from the source meanwhile: then its files are on their way all the same, and the usual mode will do.
+        let mode = from.open_beneath(path, OFlags::PATH).and_then(Version::of).map_or(0o777, |version| version.mode & 0o777);
+        let parent = self.directory(&path.parent())?;
+        match fs::mkdirat(&*parent, path.name(), Mode::from_raw_mode(mode | 0o700)) {
+            Ok(()) => {
+                let ino = Version::at(&*parent, path.name()).map_err(failed)?.ino;
+                self.shared.made.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), ino);
+                self.made.push(path.clone());
+            }
+            // Another worker was faster, or somebody else's link came in between, which opening it refuses.
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        to.directory(path).map_err(failed)
+    }
+
+    /// Makes what was renamed into, or made in, the directory `path` durable.
+    pub(super) fn sync(&mut self, path: &TreePath) -> Attempt<()> {
+        let to = &self.shared.parts.to;
+        let synced = match self.targets.get(path) {
+            Some(known) => fs::fsync(&**known),
+            None => to.directory(path).and_then(fs::fsync),
+        };
+        synced.map_err(|errno| ended::target("sync directory", to, path, errno))
+    }
+
+    /// What has the name `path` at the destination.
+    pub(super) fn look(&mut self, path: &TreePath) -> Attempt<Option<Version>> {
+        let target = self.target(path)?;
+        at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &self.shared.parts.to, path, errno))
+    }
+}
+
+/// What has the name; `None` where it is free.
+pub(super) fn at(dir: BorrowedFd, name: &[u8]) -> SysResult<Option<Version>> {
+    match Version::at(dir, name) {
+        Ok(version) => Ok(Some(version)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn keep<T>(all: &mut HashMap<TreePath, Rc<T>>, path: TreePath, handle: &Rc<T>) {
+    if all.len() >= KEPT {
+        all.clear();
+    }
+    all.insert(path, Rc::clone(handle));
+}

@@ -1,0 +1,91 @@
+//! A file of the source, opened without disturbing whoever uses it, and whether it is still the version that was opened.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{self, Mode, OFlags, StatxFlags, Timespec};
+use rustix::io::Errno;
+
+use super::ended::{self, Attempt};
+use crate::entry::Outcome;
+use crate::path::TreePath;
+use crate::settle::Settler;
+use crate::tree::Tree;
+use crate::version::{Kind, Version};
+
+/// A file system may stamp two changes this close to each other with one time; a version that young cannot be told from the next.
+const STAMP_NS: u64 = 10_000_000;
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The file.
+    pub(super) file: OwnedFd,
+    /// What it was before the first byte was read.
+    pub(super) version: Version,
+    /// When it was last read by others.
+    pub(super) accessed: Timespec,
+    /// Whether it may have holes.
+    pub(super) sparse: bool,
+}
+
+impl Source {
+    /// Opens the regular file `path`, which lies in `dir`. Nothing else is ever opened, and a file that somebody writes is `Busy`.
+    pub(super) fn open(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
+        let failed = |errno| ended::source("open", tree, path, errno);
+        // Opening a FIFO or a device for reading would already do something to it.
+        if Version::at(dir, path.name()).map_err(failed)?.kind != Kind::File {
+            return Err(Outcome::Changed.into());
+        }
+        let file = open(dir, path.name()).map_err(failed)?;
+        let found = fs::statx(&file, "", fs::AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map_err(failed)?;
+        let version = Version::from_statx(&found);
+        if version.kind != Kind::File {
+            return Err(Outcome::Changed.into());
+        }
+        let accessed = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
+        let source = Self { file, version, accessed, sparse: found.stx_blocks.saturating_mul(512) < found.stx_size };
+        // In this order: a writer that comes after the version was taken moves its times, one that was there before is seen here.
+        source.require_no_writer(tree, settler, path)?;
+        wait_for_the_next_stamp(&source.version);
+        Ok(source)
+    }
+
+    /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.
+    pub(super) fn require_unchanged(&self, tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
+        // The inode is held open, so its number cannot have been given to another: the name's own state is the file's.
+        let now = Version::at(dir, path.name()).map_err(|errno| ended::source("look at", tree, path, errno))?;
+        if now != self.version {
+            return Err(Outcome::Changed.into());
+        }
+        // Stores through a mapping move no times on every file system.
+        self.require_no_writer(tree, settler, path)
+    }
+
+    fn require_no_writer(&self, tree: &Tree, settler: &Settler, path: &TreePath) -> Attempt<()> {
+        match settler.writer(&self.file, &self.version) {
+            Ok(None) => Ok(()),
+            Ok(Some(who)) => Err(Outcome::Busy(who).into()),
+            Err(errno) => Err(ended::source("look at", tree, path, errno)),
+        }
+    }
+}
+
+fn open(dir: BorrowedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match fs::openat(dir, name, flags | OFlags::NOATIME, Mode::empty()) {
+        // Only the owner may leave the time of access as it is.
+        Err(Errno::PERM) => fs::openat(dir, name, flags, Mode::empty()),
+        other => other,
+    }
+}
+
+fn wait_for_the_next_stamp(version: &Version) {
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    let age_ns = now_ns.saturating_sub(version.ctime_ns);
+    // A time in the future is another host's clock and tells no age.
+    if (0..STAMP_NS as i64).contains(&age_ns) {
+        sleep(Duration::from_nanos(STAMP_NS - age_ns as u64));
+    }
+}

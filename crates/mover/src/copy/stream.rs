@@ -1,0 +1,237 @@
+//! Bytes from one file to another, hashed on the way while they are in the processor's cache; and what makes them durable.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use blake3::Hasher;
+use rustix::fs::{self, OFlags, SeekFrom};
+use rustix::io::{self, Errno, Result as SysResult};
+
+use crate::tree::Tree;
+use crate::version::Version;
+
+/// Fits a core's own cache, so that hashing and writing find the bytes there.
+const PIECE_BYTES: usize = 1 << 20;
+/// What direct transfers are aligned to, in memory and in the file.
+pub(super) const ALIGNED: usize = 4096;
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// An aligned buffer of one piece.
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        let bytes = vec![0; PIECE_BYTES + ALIGNED];
+        let start = bytes.as_ptr().align_offset(ALIGNED);
+        Self { bytes, start }
+    }
+
+    fn piece(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + PIECE_BYTES]
+    }
+}
+
+/// Why a range did not get through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The source could not be read.
+    Read(Errno),
+    /// The destination could not be written.
+    Write(Errno),
+    /// The source ended early: it is shorter than it was.
+    Short,
+    /// The mover was stopped.
+    Halted,
+}
+
+/// A temporary, open for writing.
+pub(super) struct Sink<'a> {
+    /// Through the page cache.
+    pub(super) plain: BorrowedFd<'a>,
+    /// Past it, where that can be had.
+    pub(super) direct: Option<BorrowedFd<'a>>,
+}
+
+impl Sink<'_> {
+    fn put(&self, bytes: &[u8], offset: u64) -> SysResult<()> {
+        let aligned =
+            if self.direct.is_some() && offset.is_multiple_of(ALIGNED as u64) { bytes.len() / ALIGNED * ALIGNED } else { 0 };
+        let done = match self.direct {
+            Some(direct) if aligned > 0 => match write_all(direct, &bytes[..aligned], offset) {
+                Ok(()) => aligned,
+                // Coarser blocks than expected, or a short write that ended inside one: the page cache takes it all.
+                Err(Errno::INVAL) => 0,
+                Err(error) => return Err(error),
+            },
+            _ => 0,
+        };
+        write_all(self.plain, &bytes[done..], offset + done as u64)
+    }
+}
+
+fn write_all(file: BorrowedFd, mut bytes: &[u8], mut offset: u64) -> SysResult<()> {
+    while !bytes.is_empty() {
+        match io::pwrite(file, bytes, offset) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads until `bytes` is full; how much there was before the end.
+fn read_full(file: BorrowedFd, bytes: &mut [u8], offset: u64) -> SysResult<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match io::pread(file, &mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    /// First byte.
+    pub(super) offset: u64,
+    /// The byte after the last.
+    pub(super) end: u64,
+    /// Whether to look for holes, which are hashed as zeros and not written.
+    pub(super) sparse: bool,
+}
+
+/// Moves a range from `source` to `sink`, or only hashes it where there is none. `leave` is asked before each piece.
+pub(super) fn copy(
+    source: BorrowedFd,
+    sink: Option<&Sink>,
+    range: Range,
+    mut hasher: Option<&mut Hasher>,
+    buffer: &mut Buffer,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), Trouble> {
+    let mut offset = range.offset;
+    while offset < range.end {
+        let (from, to) = if range.sparse { data_at(source, offset, range.end)? } else { (offset, range.end) };
+        if let Some(hasher) = hasher.as_deref_mut() {
+            hash_zeros(hasher, from - offset);
+        }
+        offset = from;
+        while offset < to {
+            let length = (to - offset).min(PIECE_BYTES as u64) as usize;
+            if !leave(length as u64) {
+                return Err(Trouble::Halted);
+            }
+            let piece = &mut buffer.piece()[..length];
+            if read_full(source, piece, offset).map_err(Trouble::Read)? < length {
+                return Err(Trouble::Short);
+            }
+            if let Some(hasher) = hasher.as_deref_mut() {
+                hasher.update(piece);
+            }
+            if let Some(sink) = sink {
+                sink.put(piece, offset).map_err(Trouble::Write)?;
+            }
+            offset += length as u64;
+        }
+    }
+    Ok(())
+}
+
+/// The next run of data at or after `offset`, within `end`; empty at `end` where only a hole is left.
+fn data_at(file: BorrowedFd, offset: u64, end: u64) -> Result<(u64, u64), Trouble> {
+    let from = match fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(from) => from.min(end),
+        Err(Errno::NXIO) => end,
+        // Holes cannot be asked for here: all is data.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok((offset, end)),
+        Err(error) => return Err(Trouble::Read(error)),
+    };
+    if from == end {
+        return Ok((end, end));
+    }
+    let to = fs::seek(file, SeekFrom::Hole(from)).map_err(Trouble::Read)?;
+    Ok((from, to.min(end)))
+}
+
+fn hash_zeros(hasher: &mut Hasher, mut length: u64) {
+    while length > 0 {
+        let part = length.min(ZEROS.len() as u64);
+        hasher.update(&ZEROS[..part as usize]);
+        length -= part;
+    }
+}
+
+/// What makes the destination's bytes durable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sync {
+    /// Whether `syncfs` there waits for all bytes and reports each that failed.
+    whole: bool,
+    /// The file system that is meant.
+    device: u64,
+}
+
+impl Sync {
+    /// Asks the destination's file system what it is.
+    pub(super) fn of(to: &Tree) -> Self {
+        // ext2 to ext4, XFS, btrfs, tmpfs, F2FS: local, and since Linux 5.8 their `syncfs` reports what could not be written back.
+        const KNOWN: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
+        let known = fs::fstatfs(to.root()).is_ok_and(|found| KNOWN.contains(&(found.f_type as u64 & 0xffff_ffff)));
+        Self { whole: known && kernel_reports(), device: device(to.root()).unwrap_or(0) }
+    }
+
+    /// Whether one `syncfs` of the destination makes a file in `dir` durable, which may be on another file system mounted below.
+    pub(super) fn covers(&self, dir: BorrowedFd) -> bool {
+        self.whole && device(dir).is_ok_and(|device| device == self.device)
+    }
+
+    /// A descriptor of its own to sync by, opened before the first write: each reports a failure once, so none may be shared.
+    pub(super) fn handle(to: &Tree) -> SysResult<OwnedFd> {
+        fs::openat(to.root(), ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, fs::Mode::empty())
+    }
+}
+
+fn device(dir: BorrowedFd) -> SysResult<u64> {
+    fs::fstat(dir).map(|found| found.st_dev)
+}
+
+fn kernel_reports() -> bool {
+    let name = rustix::system::uname();
+    let mut numbers = name.release().to_str().unwrap_or("").split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (5, 8)
+}
+
+/// BLAKE3 of a whole open file of this size; `None` if it is not that long.
+pub(super) fn hash(
+    file: BorrowedFd,
+    size: u64,
+    buffer: &mut Buffer,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<[u8; 32]>, Trouble> {
+    let mut hasher = Hasher::new();
+    match copy(file, None, Range { offset: 0, end: size, sparse: false }, Some(&mut hasher), buffer, leave) {
+        Ok(()) => Ok(Some(*hasher.finalize().as_bytes())),
+        Err(Trouble::Short) => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// The file `name` of `dir`, for reading its bytes from the device: what the page cache holds of it, all clean, is dropped first.
+pub(super) fn reopen(dir: BorrowedFd, name: &[u8], past_the_cache: bool) -> SysResult<(OwnedFd, Version)> {
+    let file = fs::openat(dir, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, fs::Mode::empty())?;
+    if past_the_cache {
+        fs::fadvise(&file, 0, None, fs::Advice::DontNeed)?;
+    }
+    let version = Version::of(file.as_fd())?;
+    Ok((file, version))
+}

@@ -1,0 +1,238 @@
+//! Names that are taken, files that change or vanish, and movers that were killed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::SystemTime;
+
+use super::{Stage, make};
+use crate::entry::{Outcome, State};
+use crate::names;
+use crate::options::Overwrite;
+
+fn only(outcomes: Vec<(String, Outcome)>) -> Outcome {
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    outcomes.into_iter().next().unwrap().1
+}
+
+fn refused(outcome: &Outcome, because: &str) {
+    assert!(matches!(outcome, Outcome::Failed { reason, again: false } if reason.contains(because)), "{outcome:?}");
+}
+
+#[test]
+fn a_foreign_file_keeps_its_name_and_its_bytes() {
+    for bytes in [&b"theirs!"[..], b"their longer ones"] {
+        let stage = Stage::new();
+        stage.put("file", b"ours...");
+        make(&stage.to.join("file"), bytes);
+        refused(&only(stage.carry()), "has the name");
+        assert_eq!((stage.bytes("file"), stage.names()), (bytes.to_vec(), vec!["file".to_owned()]));
+    }
+}
+
+#[test]
+fn a_foreign_file_of_the_same_bytes_counts_as_staged() {
+    let stage = Stage::new();
+    stage.put("file", b"the same");
+    make(&stage.to.join("file"), b"the same");
+    fs::set_permissions(stage.to.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(only(stage.carry()), Outcome::Done);
+    let placed = stage.entry("file").placed.unwrap();
+    assert_eq!((placed.checksum, stage.names().len()), (Some(*blake3::hash(b"the same").as_bytes()), 1));
+}
+
+#[test]
+fn older_ones_make_way_where_that_was_asked_and_newer_ones_do_not() {
+    let stage = Stage::with(|options| options.overwrite = Overwrite::Older);
+    for name in ["older", "newer"] {
+        stage.put(name, b"ours");
+        make(&stage.to.join(name), b"theirs");
+    }
+    let (old, new) = (SystemTime::UNIX_EPOCH, SystemTime::now() + std::time::Duration::from_secs(60));
+    fs::File::open(stage.to.join("older")).unwrap().set_modified(old).unwrap();
+    fs::File::open(stage.to.join("newer")).unwrap().set_modified(new).unwrap();
+    let outcomes = stage.carry();
+    refused(&outcomes[0].1, "newer than the source's");
+    assert_eq!(outcomes[1].1, Outcome::Done);
+    assert_eq!((stage.bytes("older"), stage.bytes("newer")), (b"ours".to_vec(), b"theirs".to_vec()));
+}
+
+#[test]
+fn whatever_has_the_name_makes_way_where_that_was_asked_but_a_directory() {
+    let stage = Stage::with(|options| options.overwrite = Overwrite::Always);
+    stage.put("file", b"ours");
+    stage.put("directory", b"ours");
+    symlink("elsewhere", stage.to.join("file")).unwrap();
+    fs::create_dir(stage.to.join("directory")).unwrap();
+    let outcomes = stage.carry();
+    refused(&outcomes[0].1, "a directory has the name");
+    assert_eq!((outcomes[1].1.clone(), stage.bytes("file")), (Outcome::Done, b"ours".to_vec()));
+}
+
+#[test]
+fn a_link_at_the_destination_is_neither_followed_nor_written_through() {
+    let stage = Stage::new();
+    let outside = tempfile::tempdir().unwrap();
+    make(&outside.path().join("victim"), b"victim");
+    stage.put("file", b"evil!!");
+    stage.put("directory/file", b"evil!!");
+    symlink(outside.path().join("victim"), stage.to.join("file")).unwrap();
+    symlink(outside.path(), stage.to.join("directory")).unwrap();
+    for (name, outcome) in stage.carry() {
+        assert!(matches!(outcome, Outcome::Failed { again: false, .. }), "{name}: {outcome:?}");
+    }
+    assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"victim");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_this_mover_placed_and_somebody_changed_since_is_foreign() {
+    let stage = Stage::new();
+    let path = stage.put("file", b"first");
+    assert_eq!(only(stage.carry()), Outcome::Done);
+    make(&stage.to.join("file"), b"edited there");
+    make(&path, b"second");
+    refused(&only(stage.carry()), "has the name");
+    assert_eq!(stage.bytes("file"), b"edited there");
+}
+
+#[test]
+fn a_file_that_somebody_writes_is_not_taken() {
+    let stage = Stage::new();
+    let path = stage.put("file", b"half");
+    let writer = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    assert!(matches!(only(stage.carry()), Outcome::Busy(_)));
+    drop(writer);
+    assert_eq!(only(stage.carry_these(stage.journal.queued(0, 10).unwrap())), Outcome::Done);
+    stage.assert_same();
+}
+
+#[test]
+fn what_vanished_is_gone_and_what_became_something_else_has_changed() {
+    let stage = Stage::new();
+    for name in ["gone", "fifo", "directory/file"] {
+        stage.put(name, b"bytes");
+    }
+    let entries = stage.scan();
+    for name in ["gone", "fifo", "directory/file"] {
+        stage.take_away(name);
+    }
+    stage.take_away("directory");
+    rustix::fs::mkfifoat(rustix::fs::CWD, stage.from.join("fifo"), rustix::fs::Mode::RWXU).unwrap();
+    let outcomes: Vec<Outcome> = stage.carry_these(entries).into_iter().map(|(_, outcome)| outcome).collect();
+    assert_eq!(outcomes, [Outcome::Gone, Outcome::Gone, Outcome::Changed, Outcome::Gone]);
+    assert!(stage.names().is_empty());
+}
+
+#[test]
+fn a_version_found_while_it_is_copied_is_not_called_done() {
+    let stage = Stage::new();
+    let path = stage.put("file", b"first");
+    let entries = stage.scan();
+    make(&path, b"second");
+    stage.scan();
+    let outcome = only(stage.carry_these(entries));
+    assert!(matches!(outcome, Outcome::Changed | Outcome::Done), "{outcome:?}");
+    stage.carry_these(stage.journal.queued(0, 10).unwrap());
+    assert_eq!(stage.state("file"), State::Done);
+    stage.assert_same();
+}
+
+/// As far as *placing*, with the temporary whole: what a kill at that moment leaves.
+fn placing(stage: &Stage, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+    let entry = stage.scan().into_iter().find(|entry| entry.path.to_string() == name).unwrap();
+    let temporary = names::temporary(stage.journal.id(), entry.id);
+    let temporary = stage.to.join(String::from_utf8(temporary).unwrap());
+    make(&temporary, bytes);
+    let modified = fs::metadata(stage.from.join(name)).unwrap().modified().unwrap();
+    fs::File::open(&temporary).unwrap().set_modified(modified).unwrap();
+    let made = crate::Version::of(fs::File::open(&temporary).unwrap()).unwrap();
+    let checksum = Some(*blake3::hash(&fs::read(stage.from.join(name)).unwrap()).as_bytes());
+    let placed = crate::Placed { ino: made.ino, size: made.size, mtime_ns: made.mtime_ns, checksum };
+    assert!(stage.journal.placing(&[(entry.id, entry.version, placed)]).unwrap().is_empty());
+    temporary
+}
+
+fn resume(stage: &mut Stage) {
+    stage.again();
+    stage.carry_these(stage.journal.queued(0, 10).unwrap());
+}
+
+#[test]
+fn killed_before_the_rename_the_temporary_gets_its_name() {
+    let mut stage = Stage::new();
+    stage.put("file", b"bytes");
+    placing(&stage, "file", b"bytes");
+    resume(&mut stage);
+    assert_eq!(
+        (stage.state("file"), stage.names(), stage.bytes("file")),
+        (State::Done, vec!["file".to_owned()], b"bytes".to_vec())
+    );
+}
+
+#[test]
+fn killed_before_the_rename_a_damaged_temporary_is_copied_again() {
+    let mut stage = Stage::new();
+    stage.put("file", b"bytes");
+    placing(&stage, "file", b"BYTES");
+    resume(&mut stage);
+    assert_eq!(
+        (stage.state("file"), stage.names(), stage.bytes("file")),
+        (State::Done, vec!["file".to_owned()], b"bytes".to_vec())
+    );
+}
+
+#[test]
+fn killed_after_the_rename_it_is_only_said() {
+    let mut stage = Stage::new();
+    stage.put("file", b"bytes");
+    let temporary = placing(&stage, "file", b"bytes");
+    rustix::fs::rename(temporary, stage.to.join("file")).unwrap();
+    resume(&mut stage);
+    assert_eq!(
+        (stage.state("file"), stage.names(), stage.bytes("file")),
+        (State::Done, vec!["file".to_owned()], b"bytes".to_vec())
+    );
+}
+
+fn exchange(stage: &Stage, temporary: &std::path::Path) {
+    let (here, flags) = (rustix::fs::CWD, rustix::fs::RenameFlags::EXCHANGE);
+    rustix::fs::renameat_with(here, temporary, here, stage.to.join("file"), flags).unwrap();
+}
+
+#[test]
+fn killed_after_an_exchange_the_former_version_is_removed() {
+    let mut stage = Stage::new();
+    let path = stage.put("file", b"first");
+    assert_eq!(only(stage.carry()), Outcome::Done);
+    make(&path, b"second");
+    let temporary = placing(&stage, "file", b"second");
+    exchange(&stage, &temporary);
+    resume(&mut stage);
+    assert_eq!(
+        (stage.state("file"), stage.names(), stage.bytes("file")),
+        (State::Done, vec!["file".to_owned()], b"second".to_vec())
+    );
+}
+
+#[test]
+fn killed_after_an_exchange_with_something_foreign_that_gets_its_name_back() {
+    let mut stage = Stage::new();
+    stage.put("file", b"ours");
+    let temporary = placing(&stage, "file", b"ours");
+    make(&stage.to.join("file"), b"theirs, placed at the last moment");
+    exchange(&stage, &temporary);
+    resume(&mut stage);
+    assert_eq!((stage.names(), stage.bytes("file")), (vec!["file".to_owned()], b"theirs, placed at the last moment".to_vec()));
+    assert_ne!(stage.state("file"), State::Done);
+}
+
+#[test]
+fn killed_while_copying_the_half_temporary_is_made_anew() {
+    let mut stage = Stage::new();
+    stage.put("file", b"bytes");
+    let entry = stage.scan().remove(0);
+    let temporary = String::from_utf8(names::temporary(stage.journal.id(), entry.id)).unwrap();
+    make(&stage.to.join(temporary), b"by");
+    resume(&mut stage);
+    stage.assert_same();
+}
