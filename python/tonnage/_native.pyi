@@ -122,8 +122,8 @@ def stage_retry(state: str) -> int:
     """Queues the entries again that were given up; how many. For a mover that does not run."""
 
 def stage_verify(to: str, threads: int, on_progress: Callable[[int, int], object]) -> dict[str, Any]:
-    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets files
-    and bytes that were checked, now and then. FileNotFoundError: no manifest."""
+    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets
+    files and bytes that were checked, now and then. FileNotFoundError: no manifest."""
 
 def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[str, Any]]:
     """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.

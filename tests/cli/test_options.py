@@ -13,6 +13,7 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.cli.commands.probe import campaign_of
 from tonnage.cli.completions import SHELLS
+from tonnage.cli.option import spelled_out
 from tonnage.cli.options import COMMANDS, PROBE
 from tonnage.cli.pages import pages
 from tonnage.cli.parser import build_parser
@@ -109,9 +110,9 @@ def test_the_pages_in_the_repository_are_those_made_from_the_options(name: str) 
 
 
 def test_help_shows_every_option_its_default_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in COMMANDS:
+    for command in spelled_out(COMMANDS):
         with pytest.raises(SystemExit) as ended:
-            parsed(command.name, "--help")
+            parsed(*command.name.split(), "--help")
         assert ended.value.code == 0
         said = capsys.readouterr().out
         assert all(option.names[0] in said for option in command.options if not option.positional)
@@ -121,8 +122,8 @@ def test_help_shows_every_option_its_default_and_examples(capsys: pytest.Capture
 @pytest.mark.parametrize("shell", sorted(SHELLS))
 def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> None:
     script = SHELLS[shell]()
-    for command in COMMANDS:
-        assert command.name in script
+    for command in spelled_out(COMMANDS):
+        assert command.name.split()[-1] in script
         for option in command.options:
             if not option.positional:
                 assert option.names[0].removeprefix("--") in script
@@ -142,3 +143,8 @@ def test_bash_completes_commands_options_and_values() -> None:
     assert complete("tonnage", "pr") == {"probe"}
     assert complete("tonnage", "probe", "--max") == {"--max-tasks"}
     assert complete("tonnage", "probe", "--direct", "") == {"auto", "yes", "no"}
+    assert complete("tonnage", "stage", "st") == {"start", "status", "stop"}
+    assert complete("tonnage", "stage", "run", "--mark") == {"--marker"}
+    assert complete("tonnage", "stage", "in", "--mark") == set()
+    assert complete("tonnage", "stage", "run", "--order", "") == {"oldest", "newest", "smallest", "largest"}
+    assert complete("tonnage", "compat", "") == {"install"}

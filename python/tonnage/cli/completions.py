@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from tonnage.cli.options import COMMANDS, Command, Option
+from tonnage.cli.option import Command, Option, spelled_out
+from tonnage.cli.options import COMMANDS
+
+PARENTS = tuple(command for command in COMMANDS if command.actions)
+"""Commands whose second word is an action."""
 
 
 def bash() -> str:
     """For ``eval "$(tonnage completions bash)"``."""
-    cases = "\n".join(_bash_case(command) for command in COMMANDS)
+    cases = "\n".join(_bash_case(command) for command in spelled_out(COMMANDS))
     names = " ".join(command.name for command in COMMANDS)
+    actions = "\n".join(
+        f"        {parent.name})\n"
+        '            if [ "$COMP_CWORD" -eq 2 ]; then\n'
+        f'                COMPREPLY=($(compgen -W "{_action_names(parent)} --help" -- "$current")); return\n'
+        "            fi\n"
+        '            command="$command ${COMP_WORDS[2]}" ;;'
+        for parent in PARENTS
+    )
     return f"""_tonnage() {{
-    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} words=
+    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} words= command=${{COMP_WORDS[1]}}
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "{names} --help --version" -- "$current"))
         return
     fi
-    case "${{COMP_WORDS[1]}}:$previous" in
+    case "$command" in
+{actions}
+    esac
+    case "$command:$previous" in
 {cases}
     esac
     case "$current" in
@@ -32,23 +47,35 @@ def _bash_case(command: Command) -> str:
     lines = []
     for option in command.options:
         if option.choices:
-            after = command.name if option.positional else option.names[0]
+            after = command.name.split()[-1] if option.positional else option.names[0]
             words = " ".join(option.choices)
             lines.append(
-                f'        {command.name}:{after}) COMPREPLY=($(compgen -W "{words}" -- "$current")); return ;;'
+                f'        "{command.name}:{after}") COMPREPLY=($(compgen -W "{words}" -- "$current")); return ;;'
             )
-    lines.append(f'        {command.name}:*) words="{" ".join(_flags(command))}" ;;')
+    lines.append(f'        "{command.name}:"*) words="{" ".join(_flags(command))}" ;;')
     return "\n".join(lines)
 
 
 def zsh() -> str:
     """For ``eval "$(tonnage completions zsh)"``, after ``compinit``."""
-    names = "\n".join(f"        {_zsh_quote(f'{command.name}:{command.summary}')}" for command in COMMANDS)
-    cases = "\n".join(_zsh_case(command) for command in COMMANDS)
+    cases = "\n".join(_zsh_case(command) for command in spelled_out(COMMANDS))
+    actions = "\n".join(
+        f"    if [[ $command == {parent.name} ]]; then\n"
+        f"        local -a actions=(\n{_zsh_described(parent.actions)}\n        )\n"
+        "        if (( CURRENT == 2 )); then\n"
+        "            _describe action actions\n"
+        "            return\n"
+        "        fi\n"
+        '        command="$command $words[2]"\n'
+        "        shift words\n"
+        "        (( CURRENT-- ))\n"
+        "    fi"
+        for parent in PARENTS
+    )
     return f"""#compdef tonnage
 _tonnage() {{
     local -a commands=(
-{names}
+{_zsh_described(COMMANDS)}
     )
     if (( CURRENT == 2 )); then
         _describe command commands
@@ -57,12 +84,17 @@ _tonnage() {{
     local command=$words[2]
     shift words
     (( CURRENT-- ))
+{actions}
     case $command in
 {cases}
     esac
 }}
 compdef _tonnage tonnage
 """
+
+
+def _zsh_described(commands: Iterable[Command]) -> str:
+    return "\n".join(f"        {_zsh_quote(f'{command.name}:{command.summary}')}" for command in commands)
 
 
 def _zsh_case(command: Command) -> str:
@@ -74,10 +106,11 @@ def _zsh_case(command: Command) -> str:
     for option in command.options:
         if not option.positional:
             value = "" if option.is_flag else f":{option.metavar or 'value'}:{_zsh_values(option)}"
+            again = "*" if option.repeats else ""
             specs.append(
-                f"{option.names[0]}[{option.help.replace('[', '(').replace(']', ')').replace(':', ' ')}]{value}"
+                f"{again}{option.names[0]}[{option.help.replace('[', '(').replace(']', ')').replace(':', ' ')}]{value}"
             )
-    return f"        {command.name}) _arguments {' '.join(map(_zsh_quote, specs))} ;;"
+    return f"        {_zsh_quote(command.name)}) _arguments {' '.join(map(_zsh_quote, specs))} ;;"
 
 
 def _zsh_values(option: Option) -> str:
@@ -97,13 +130,18 @@ def fish() -> str:
         lines.append(
             f"complete -c tonnage -f -n __fish_use_subcommand -a {command.name} -d {_fish_quote(command.summary)}"
         )
-        for option in command.options:
-            lines.append(_fish_option(command, option))
+    for parent in PARENTS:
+        none = f"__fish_seen_subcommand_from {parent.name}; and not __fish_seen_subcommand_from {_action_names(parent)}"
+        for action in parent.actions:
+            lines.append(f"complete -c tonnage -f -n '{none}' -a {action.name} -d {_fish_quote(action.summary)}")
+    for command in spelled_out(COMMANDS):
+        lines += [_fish_option(command, option) for option in command.options]
     return "\n".join(filter(None, lines)) + "\n"
 
 
 def _fish_option(command: Command, option: Option) -> str:
-    start = f"complete -c tonnage -n '__fish_seen_subcommand_from {command.name}'"
+    seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.name.split())
+    start = f"complete -c tonnage -n '{seen}'"
     if option.positional:
         return f"{start} -f -a '{' '.join(option.choices)}'" if option.choices else ""
     values = f" -x -a '{' '.join(option.choices)}'" if option.choices else "" if option.is_flag else " -r"
@@ -112,6 +150,10 @@ def _fish_option(command: Command, option: Option) -> str:
 
 def _fish_quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _action_names(command: Command) -> str:
+    return " ".join(action.name for action in command.actions)
 
 
 def _flags(command: Command) -> list[str]:

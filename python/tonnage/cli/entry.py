@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
+from tonnage.cli.option import spelled_out
 from tonnage.cli.options import COMMANDS
 from tonnage.cli.parser import build_parser
 from tonnage.errors import TonnageError
@@ -41,10 +42,16 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> Namespace:
-    """The command and its options. A front end gets its ``words`` untouched."""
+    """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
     if argv and any(command.verbatim and command.name == argv[0] for command in COMMANDS):
         return Namespace(command=argv[0], words=list(argv[1:]))
-    return build_parser().parse_args(argv)
+    ours, program = list(argv), None
+    if "--" in ours and " ".join(ours[:2]) in (command.name for command in spelled_out(COMMANDS) if command.program):
+        at = ours.index("--")
+        ours, program = ours[:at], ours[at + 1 :]
+    arguments = build_parser().parse_args(ours)
+    arguments.program = program
+    return arguments
 
 
 def complain(text: str, code: int) -> int:

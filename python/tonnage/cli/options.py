@@ -2,82 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option, or (without dashes) one positional argument."""
-
-    names: tuple[str, ...]
-    help: str
-    metavar: str | None = None
-    default: str | None = None
-    """As help states it. The value itself comes from the campaign's model, the only place of defaults."""
-    choices: tuple[str, ...] = ()
-    parse: Callable[[str], Any] | None = None
-    is_flag: bool = False
-    optional: bool = False
-    """A positional argument that may be left out."""
-    completes: str | None = None
-    """``file`` or ``directory``."""
-
-    @property
-    def positional(self) -> bool:
-        return not self.names[0].startswith("-")
-
-    @property
-    def help_text(self) -> str:
-        """With the choices and the default."""
-        return self.help + (f" (default: {self.default})" if self.default else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One subcommand; ``tonnage.cli.commands.<name>`` runs it."""
-
-    name: str
-    summary: str
-    description: str
-    options: tuple[Option, ...]
-    examples: tuple[tuple[str, str], ...]
-    """(command line, what it does)."""
-    verbatim: bool = False
-    """All words after its name are its own affair: a front end with a table of its own (``tonnage.compat``)."""
-
-
-def _size(text: str) -> int:
-    from tonnage.campaign.units import parse_size
-
-    return parse_size(text)
-
-
-def _time(text: str) -> int:
-    from tonnage.campaign.units import parse_time
-
-    return parse_time(text)
-
-
-def _count(text: str) -> int:
-    from tonnage.errors import RequestError
-
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
-        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
-    return int(text)
-
-
-def _factor(text: str) -> float:
-    from tonnage.errors import RequestError
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1e6:
-        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
-    return value
+from tonnage.cli.option import Command, Option, count, factor, size, time
+from tonnage.cli.options_stage import STAGE
 
 
 def _seed(text: str) -> int:
@@ -117,11 +43,11 @@ PROBE = Command(
             completes="directory",
         ),
         Option(("--op",), "operations, in this order", "OP[,OP]", "write,read", parse=_operations),
-        Option(("--transfer",), "bytes of one operation", "SIZE", "1MiB", parse=_size),
-        Option(("--max-tasks",), "largest number of tasks tried", "N", "32", parse=_count),
-        Option(("--budget",), "time for the whole search", "TIME", "60s", parse=_time),
+        Option(("--transfer",), "bytes of one operation", "SIZE", "1MiB", parse=size),
+        Option(("--max-tasks",), "largest number of tasks tried", "N", "32", parse=count),
+        Option(("--budget",), "time for the whole search", "TIME", "60s", parse=time),
         Option(
-            ("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=_time
+            ("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=time
         ),
         Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
         Option(
@@ -144,9 +70,9 @@ PROBE = Command(
             "operations in flight in each task; above 1 needs --storage uring",
             "N",
             "1",
-            parse=_count,
+            parse=count,
         ),
-        Option(("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=_size),
+        Option(("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=size),
         Option(("--verify",), "check every byte that is read", is_flag=True),
         OUT,
         JSON,
@@ -186,7 +112,7 @@ RUN_COMMAND = Command(
             "multiply the work of every workload (block sizes, files, copies), never its tasks",
             "FACTOR",
             "the file's",
-            parse=_factor,
+            parse=factor,
         ),
         Option(("--dry-run",), "print the plan and the time and space it takes; write nothing", is_flag=True),
         OUT,
@@ -293,11 +219,36 @@ IOR = Command(
     verbatim=True,
 )
 
-COMMANDS = (PROBE, RUN_COMMAND, REPORT, VERIFY, SCHEMA, COMPLETIONS, CLEAN, IOR, MDTEST, SOB, COMPAT)
+SPECTRAL_WAIT = Command(
+    "spectral_wait",
+    "Spectral's wait, for scripts that call it",
+    "Takes the place of spectral_wait.py at the end of a script: waits for the mover of PERSIST_DIR, or for what the "
+    "lines of spectral.log in PFS_DIR announce, and prints the counts that Spectral prints until all files are moved. "
+    "docs/spectral_wait.md has more.",
+    (),
+    (("tonnage spectral_wait", "with PERSIST_DIR and PFS_DIR in the environment, after the application"),),
+    verbatim=True,
+)
+
+COMMANDS = (
+    PROBE,
+    RUN_COMMAND,
+    REPORT,
+    VERIFY,
+    SCHEMA,
+    COMPLETIONS,
+    CLEAN,
+    STAGE,
+    IOR,
+    MDTEST,
+    SOB,
+    SPECTRAL_WAIT,
+    COMPAT,
+)
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),
-    (1, "a measurement failed"),
+    (1, "a measurement failed, or a file is not safe at its destination"),
     (2, "the request was wrong; nothing was written"),
     (130, "interrupted"),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tonnage import __version__
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, Command, Option
+from tonnage.cli.option import Command, Option, spelled_out
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE
 from tonnage.compat.front import page
 from tonnage.compat.fronts import FRONTS
 
@@ -18,7 +19,7 @@ _PREFACE = (
 def pages() -> dict[str, str]:
     """Path below ``docs`` → text."""
     found = {"options.md": markdown(), "man/tonnage.1": man_overview()}
-    found |= {f"man/tonnage-{command.name}.1": man(command) for command in COMMANDS}
+    found |= {f"man/{_page_name(command)}.1": man(command) for command in spelled_out(COMMANDS)}
     return found | {f"{front.name}.md": page(front) for front in FRONTS}
 
 
@@ -30,7 +31,7 @@ def markdown() -> str:
         _PREFACE,
         "",
     ]
-    for command in COMMANDS:
+    for command in spelled_out(COMMANDS):
         lines += [
             f"## tonnage {command.name}",
             "",
@@ -67,15 +68,15 @@ def man_overview() -> str:
         r"\fICOMMAND\fR [\fIOPTION\fR]...",
         ".SH COMMANDS",
     ]
-    for command in COMMANDS:
-        lines += [".TP", rf"\fBtonnage\-{command.name}\fR(1)", _roff(command.summary)]
+    for command in spelled_out(COMMANDS):
+        lines += [".TP", rf"\fB{_roff(_page_name(command))}\fR(1)", _roff(command.summary)]
     return "\n".join([*lines, *_man_exit_codes()]) + "\n"
 
 
 def man(command: Command) -> str:
     """``tonnage-COMMAND(1)``."""
     lines = [
-        *_man_head(f"tonnage-{command.name}", command.summary),
+        *_man_head(_page_name(command), command.summary),
         ".SH SYNOPSIS",
         _roff(usage(command)),
         ".SH DESCRIPTION",
@@ -98,7 +99,12 @@ def usage(command: Command) -> str:
     for option in command.options:
         if option.positional:
             parts.append(f"[{option.metavar}]" if option.optional else str(option.metavar))
-    return " ".join(parts)
+    return " ".join([*parts, "-- PROGRAM [WORD]..."] if command.program else parts)
+
+
+def _page_name(command: Command) -> str:
+    """``tonnage-probe``, ``tonnage-stage-run``."""
+    return f"tonnage-{command.name}".replace(" ", "-")
 
 
 def heading(option: Option) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tonnage import __version__
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, Command, Option
+from tonnage.cli.option import Command, Option
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE
 from tonnage.errors import RequestError
 
 
@@ -37,11 +38,15 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser
     )
-    for command in COMMANDS:
+    _add_commands(commands, COMMANDS)
+    return parser
+
+
+def _add_commands(commands: Any, table: tuple[Command, ...]) -> None:
+    for command in table:
         _add_command(commands, command)
     # argparse would list all names; the nearest one says more.
     commands.choices = _Names(commands.choices)
-    return parser
 
 
 class _Names(dict[str, Any]):
@@ -68,8 +73,15 @@ def _add_command(commands: Any, command: Command) -> None:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if command.program:
+        parser.usage = "%(prog)s [OPTION]... -- PROGRAM [WORD]..."
     for option in command.options:
         _add_option(parser, option)
+    if command.actions:
+        actions = parser.add_subparsers(
+            dest="action", metavar="ACTION", title="actions", required=True, parser_class=Parser
+        )
+        _add_commands(actions, command.actions)
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
@@ -85,6 +97,8 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
             keywords["choices"] = option.choices
     if option.optional:
         keywords["nargs"] = "?"
+    if option.repeats:
+        keywords["action"] = "append"
     parser.add_argument(*option.names, **keywords)
 
 

@@ -1,0 +1,95 @@
+"""What an option and a command are, and how the values that several of them take are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option, or (without dashes) one positional argument."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    default: str | None = None
+    """As help states it. The value itself comes from the campaign's model, the only place of defaults."""
+    choices: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+    is_flag: bool = False
+    optional: bool = False
+    """A positional argument that may be left out."""
+    repeats: bool = False
+    """May be given several times; the values come as a list."""
+    completes: str | None = None
+    """``file`` or ``directory``."""
+
+    @property
+    def positional(self) -> bool:
+        return not self.names[0].startswith("-")
+
+    @property
+    def help_text(self) -> str:
+        """With the choices and the default."""
+        return self.help + (f" (default: {self.default})" if self.default else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand; ``tonnage.cli.commands.<name>`` runs it."""
+
+    name: str
+    summary: str
+    description: str
+    options: tuple[Option, ...]
+    examples: tuple[tuple[str, str], ...]
+    """(command line, what it does)."""
+    verbatim: bool = False
+    """All words after its name are its own affair: a front end with a table of its own (``tonnage.compat``)."""
+    actions: tuple[Command, ...] = ()
+    """Subcommands of its own, each with its options; then it has none itself."""
+    program: bool = False
+    """A user's program and its words follow after ``--``."""
+
+
+def spelled_out(commands: Iterable[Command]) -> Iterator[Command]:
+    """Every command that somebody can run, under its whole name: ``probe``, ``stage run``, ``stage wait``."""
+    for command in commands:
+        if command.actions:
+            yield from (replace(action, name=f"{command.name} {action.name}") for action in command.actions)
+        else:
+            yield command
+
+
+def size(text: str) -> int:
+    from tonnage.campaign.units import parse_size
+
+    return parse_size(text)
+
+
+def time(text: str) -> int:
+    from tonnage.campaign.units import parse_time
+
+    return parse_time(text)
+
+
+def count(text: str) -> int:
+    from tonnage.errors import RequestError
+
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
+        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
+    return int(text)
+
+
+def factor(text: str) -> float:
+    from tonnage.errors import RequestError
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
+    return value

@@ -1,0 +1,35 @@
+"""The process that ``tonnage stage start`` leaves behind: ``python -m tonnage.cli.stage.detached``, plan on stdin."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from tonnage.cli.entry import complain
+from tonnage.cli.stage.attended import carry_out, first_line
+from tonnage.cli.stage.view import view
+from tonnage.errors import TonnageError
+from tonnage.staging.background import detach
+from tonnage.staging.host import Host
+from tonnage.staging.plan import StagePlan
+from tonnage.staging.session import attend
+
+
+def main() -> int:
+    """Exit code, which nobody reads once it is in the background; its log has the same in words."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        plan = StagePlan.model_validate_json(sys.stdin.read())
+        host = Host(plan, on_start=lambda started: detach(plan, first_line(started)))
+        return carry_out(view(sys.stderr, dated=True), lambda tell: attend(host, tell, drain=False), plan)
+    except TonnageError as error:
+        return complain(str(error), error.exit_code)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return complain(f"{error.strerror or error}{where}", 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""``tonnage stage status`` and ``tonnage stage list``."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from tonnage.cli.stage.view import view
+from tonnage.cli.stage.where import find
+from tonnage.cli.stage.words import report, totals_text
+from tonnage.errors import TonnageError
+from tonnage.staging.control import Client, NoMover
+from tonnage.staging.host import is_safe, status_of
+from tonnage.staging.registry import registered
+from tonnage.staging.waiting import watch
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code: 1 where a file failed, or a mover that does not run left files."""
+    if arguments.action == "list":
+        return list_movers(as_json=arguments.json)
+    status = _status(find(arguments), watching=arguments.watch)
+    print(json.dumps(status, ensure_ascii=False) if arguments.json else report(status))
+    left = not status["running"] and not is_safe(status)
+    return 1 if left or status["failed"]["files"] else 0
+
+
+def _status(state: Path, *, watching: bool) -> dict[str, Any]:
+    try:
+        with Client(state) as client:
+            if not watching:
+                return client.ask("status")
+            shown = view()
+            try:
+                return watch(client, shown.show)
+            finally:
+                shown.close()
+    except NoMover:
+        return status_of(state)
+
+
+def list_movers(*, as_json: bool) -> int:
+    """Exit code."""
+    found = []
+    for entry in registered():
+        try:
+            found.append(_status(entry.state, watching=False))
+        except (TonnageError, OSError):
+            # Its trees went with a job's storage: there is nothing to resume.
+            continue
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    for status in found:
+        life = status["progress"] if status["running"] else "does not run"
+        told = f"{totals_text(status['done'])} safe, {totals_text(status['queued'])} left"
+        print(f"{status['name']:<16} {life:<13} {status['from']} → {status['to']}  {told}")
+    if not found:
+        print("no movers")
+    return 0

@@ -1,0 +1,46 @@
+"""``tonnage stage resume``: goes on where a mover ended."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+from tonnage.cli.stage.attended import announce, carry_out
+from tonnage.cli.stage.start import in_background
+from tonnage.cli.stage.view import view
+from tonnage.cli.stage.where import LOCAL, REMOTE, find
+from tonnage.errors import RequestError
+from tonnage.staging.control import answers
+from tonnage.staging.host import JOURNAL, Host, retry
+from tonnage.staging.plan import StagePlan, make_plan
+from tonnage.staging.registry import free_name
+from tonnage.staging.session import attend
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    state = find(arguments)
+    if answers(state):
+        raise RequestError(f"the mover of {state} runs; hint: `tonnage stage wait` waits for it")
+    if not (state / JOURNAL).exists():
+        raise RequestError(f"there is no journal in {state}; hint: begin with `tonnage stage start`")
+    plan = saved_plan(arguments, state)
+    retry(state)
+    if not arguments.wait:
+        return in_background(plan)
+    host = Host(plan, on_start=announce)
+    return carry_out(view(), lambda tell: attend(host, tell, drain=True), plan)
+
+
+def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
+    """The plan it had; where that is lost, the defaults for the trees that are named."""
+    saved = StagePlan.load(state)
+    if saved is not None:
+        # The journal may have come to another place, or been reached by another path.
+        return saved.model_copy(update={"state": state, "name": free_name(Path(saved.name), state)})
+    source, to = vars(arguments)["from"] or os.environ.get(LOCAL), arguments.to or os.environ.get(REMOTE)
+    if not (source and to):
+        raise RequestError(f"{state} has lost its plan; hint: add both --from and --to")
+    local = Path.cwd() / source
+    return make_plan(local, Path.cwd() / to, state=state, name=free_name(local, state))

@@ -1,0 +1,41 @@
+"""``tonnage stage wait``: until everything written so far is safe."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from tonnage.cli.entry import complain
+from tonnage.cli.stage.view import view
+from tonnage.cli.stage.where import find
+from tonnage.cli.stage.words import details, totals_text
+from tonnage.staging.control import Client, NoMover
+from tonnage.staging.host import is_safe, status_of
+from tonnage.staging.waiting import wait_until_safe
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code: 1 where something is not safe."""
+    state = find(arguments)
+    shown = view()
+    in_time = True
+    try:
+        with Client(state) as client:
+            status, in_time = wait_until_safe(client, arguments.timeout, shown.show)
+    except NoMover:
+        status = status_of(state)
+    except KeyboardInterrupt:
+        shown.close()
+        return complain("interrupted; the mover goes on; hint: `tonnage stage status`", 130)
+    finally:
+        shown.close()
+    print(f"{totals_text(status['done'])} safe in {status['to']}")
+    if is_safe(status):
+        return 0
+    print("\n".join(details(status)), file=sys.stderr)
+    left, failed = totals_text(status["queued"]), totals_text(status["failed"])
+    if not in_time:
+        return complain(f"the time was over with {left} left; hint: wait again, or see `tonnage stage status`", 1)
+    if status["failed"]["files"]:
+        return complain(f"{failed} failed; hint: mend what is named above, then `tonnage stage resume`", 1)
+    return complain(f"the mover does not run and {left} are left; hint: `tonnage stage resume --wait`", 1)

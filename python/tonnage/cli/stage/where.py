@@ -1,0 +1,129 @@
+"""Which trees, and which mover: from the options, the environment, and what runs on this host."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RequestError
+from tonnage.staging.plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
+from tonnage.staging.registry import Registered, check_name, free_name, registered
+
+LOCAL, REMOTE = "PERSIST_DIR", "PFS_DIR"
+"""Spectral's variables: the node-local tree, and the one on the parallel file system."""
+
+LOG = "spectral.log"
+"""Spectral writes it into PFS_DIR."""
+
+
+def plan_of(arguments: Namespace, *, direction: str = "out", application_pid: int | None = None) -> StagePlan:
+    """What was typed, as a plan; what was not is left to the plan's defaults. RequestError where a tree is missing."""
+    given = vars(arguments)
+    variables = (LOCAL, REMOTE) if direction == "out" else (REMOTE, LOCAL)
+    source, to = (
+        _tree(given[name], f"--{name}", variable) for name, variable in zip(("from", "to"), variables, strict=True)
+    )
+    state = _absolute(given["state"]) if given["state"] else (source if direction == "out" else to) / STATE_DIRECTORY
+    name = check_name(given["name"]) if given["name"] else free_name(source if direction == "out" else to, state)
+    limit = given["limit"]
+    return make_plan(
+        source,
+        to,
+        state=state,
+        name=name,
+        direction=direction,
+        application_pid=application_pid,
+        **{key: given[key] for key in ("order", "check", "overwrite")},
+        **{key: tuple(given[key] or ()) for key in ("include", "exclude", "first")},
+        markers=tuple(given.get("marker") or ()),
+        clear=given.get("delete"),
+        marks=_marks(given),
+        workers=given["workers"] or None,
+        limit_bytes_per_s=limit.bytes_per_s if limit else None,
+        limit_files_per_s=limit.files_per_s if limit else None,
+        gentle=given["gentle"] or (None if direction == "out" else "off"),
+        deadline_ns=given.get("deadline"),
+        metrics_port=given.get("metrics"),
+        log=_log(given, direction),
+    )
+
+
+def find(arguments: Namespace) -> Path:
+    """The state directory of the mover that is meant. RequestError where that is not clear."""
+    given = vars(arguments)
+    source = given["from"] or (None if given["name"] or given["to"] or given["state"] else os.environ.get(LOCAL))
+    if given["state"]:
+        return _absolute(given["state"])
+    known = registered()
+    if given["name"]:
+        check_name(given["name"])
+        known = [entry for entry in known if entry.name == given["name"]]
+    if source:
+        known = [entry for entry in known if _same(entry.source, source)]
+    if given["to"]:
+        known = [entry for entry in known if _same(entry.to, given["to"])]
+    states = {entry.state for entry in known}
+    # A journal that nobody registered, of another node or a reboot ago.
+    for tree in (source, given["to"]):
+        if tree and not states and not given["name"] and (_absolute(tree) / STATE_DIRECTORY).is_dir():
+            states.add(_absolute(tree) / STATE_DIRECTORY)
+    return _only(states, known, given, source)
+
+
+def _only(states: set[Path], known: list[Registered], given: dict[str, Any], source: str | None) -> Path:
+    if len(states) > 1:
+        alive = {entry.state for entry in known if entry.alive}
+        states = alive or states
+    if len(states) == 1:
+        return states.pop()
+    if states:
+        names = ", ".join(entry.name for entry in known)
+        raise RequestError(f"several movers are known: {names}; hint: say which with --name")
+    if given["name"]:
+        raise RequestError(f"no mover is called {given['name']!r}; hint: see `tonnage stage list`, or give --from")
+    if source or given["to"]:
+        raise RequestError(
+            f"no mover is known for {source or given['to']}; hint: see `tonnage stage list`, or give --state"
+        )
+    raise RequestError("no mover is known on this host; hint: start one, or give --from, --name or --state")
+
+
+def _tree(text: str | None, option: str, variable: str) -> Path:
+    found = text or os.environ.get(variable)
+    if not found:
+        raise RequestError(f"{option} is missing and {variable} is not set; hint: add {option} DIR")
+    return _absolute(found)
+
+
+def _absolute(text: str) -> Path:
+    """Without following links: the mover looks at what stands there itself."""
+    # normpath would make `link/..` another directory; abspath of `a/.` may lose the dot.
+    return Path.cwd() / text
+
+
+def _same(one: Path, other: str) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == _absolute(other)
+
+
+def _marks(given: dict[str, Any]) -> Marks | None:
+    high, low = given.get("high"), given.get("low")
+    if high is None and low is None:
+        return None
+    usual = Marks()
+    return Marks.model_construct(
+        high_permille=usual.high_permille if high is None else high,
+        low_permille=usual.low_permille if low is None else low,
+    )
+
+
+def _log(given: dict[str, Any], direction: str) -> Path | None:
+    if given.get("log"):
+        return _absolute(given["log"])
+    if direction == "out" and not given["to"]:
+        return _absolute(os.environ[REMOTE]) / LOG
+    return None

@@ -1,0 +1,161 @@
+"""Bounds as people write them, and a mover's status in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.campaign.units import parse_rate
+from tonnage.errors import RequestError
+from tonnage.report import units
+
+_FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
+
+Status = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds a second. None: no bound, 0: paused."""
+
+    bytes_per_s: int | None
+    files_per_s: int | None
+
+
+def parse_limit(text: str) -> Limits:
+    """``200MB/s``, ``100files/s``, ``200MB/s,100files/s``, ``0``, ``none``; RequestError for anything else."""
+    if text.strip() == "none":
+        return Limits(None, None)
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        files = _FILES.fullmatch(part.strip())
+        key, value = ("files_per_s", int(files[1])) if files else ("bytes_per_s", _rate(text, part))
+        if key in found:
+            raise RequestError(f"{text!r} bounds the same twice; hint: write it like 200MB/s,100files/s")
+        found[key] = value
+    return Limits(found.get("bytes_per_s"), found.get("files_per_s"))
+
+
+def _rate(text: str, part: str) -> int:
+    try:
+        return parse_rate(part)
+    except RequestError:
+        raise RequestError(
+            f"{text!r} is not a bound; hint: write it like 200MB/s, 100files/s, 200MB/s,100files/s, 0 or none"
+        ) from None
+
+
+def limits_text(status: Status) -> str:
+    """``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
+    size, files = status["limit_bytes_per_s"], status["limit_files_per_s"]
+    if size == 0 or files == 0:
+        return "paused"
+    found = [units.rate(size)] * (size is not None) + [f"{files} files/s"] * (files is not None)
+    return f"limit {' and '.join(found)}" if found else ""
+
+
+def files_text(count: int) -> str:
+    """``1 file``, ``12,345 files``."""
+    return f"{count:,} file{'s' if count != 1 else ''}"
+
+
+def volume(size_bytes: int) -> str:
+    """``4.29 GB``; bytes below a thousand as they are."""
+    return units.volume(size_bytes) if size_bytes >= 1000 else f"{size_bytes} B"
+
+
+def totals_text(totals: Mapping[str, int]) -> str:
+    """``32 files, 4.29 GB``."""
+    return f"{files_text(totals['files'])}, {volume(totals['bytes'])}"
+
+
+def time_text(time_ns: int) -> str:
+    """``0:08``, ``12:05``, ``3:12:05``: a time left or gone."""
+    minutes, seconds = divmod(max(time_ns, 0) // 10**9, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def share_done(status: Status) -> float:
+    """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
+    for key in ("bytes", "files"):
+        done, left = status["done"][key], status["queued"][key] + status["failed"][key]
+        if done + left:
+            return float(done / (done + left))
+    return 1.0
+
+
+def progress_line(status: Status) -> str:
+    """``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
+    done, queued = status["done"], status["queued"]
+    parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
+    parts.append(f"{volume(done['bytes'])} of {volume(done['bytes'] + queued['bytes'])}")
+    if status["rate_bytes_per_s"]:
+        parts.append(units.rate(status["rate_bytes_per_s"]))
+    if status["left_ns"] is not None and queued["files"]:
+        parts.append(f"{time_text(status['left_ns'])} left")
+    parts.append(f"{status['workers']} worker{'s' if status['workers'] != 1 else ''}")
+    parts += pressures(status)
+    if status["failed"]["files"]:
+        parts.append(f"{status['failed']['files']:,} failed")
+    return f"{status['progress']}: {', '.join(parts)}"
+
+
+def pressures(status: Status) -> list[str]:
+    """What slows it, or what it has to hurry for."""
+    found = [limits_text(status)] if limits_text(status) else []
+    if status["gentle_bytes_per_s"] is not None:
+        found.append(f"held to {units.rate(status['gentle_bytes_per_s'])} for the application")
+    if status["above_high_mark"]:
+        found.append(f"source {status['source_used_permille'] / 10:.0f} % full")
+    if status["will_not_fit"]["files"]:
+        found.append(f"{totals_text(status['will_not_fit'])} will not make the deadline")
+    return found
+
+
+def details(status: Status) -> list[str]:
+    """Notes, what stands still and why, what failed and why: one line each."""
+    found = list(status["notes"])
+    found += [f"waits: {one['path']}: {one['reason']}" for one in status["waiting"]]
+    found += [f"failed: {one['path']}: {one['reason']}" for one in status["failures"]]
+    return found
+
+
+def report(status: Status) -> str:
+    """The whole status for a person."""
+    rows = [
+        ("mover", f"{status['name']} ({_life(status)})"),
+        ("from", status["from"]),
+        ("to", status["to"]),
+        ("safe", totals_text(status["done"])),
+        ("left", totals_text(status["queued"])),
+    ]
+    more = (
+        ("copying", "in flight"),
+        ("failed", "failed"),
+        ("cleared", "cleared from the source"),
+        ("gone", "gone before they were safe"),
+        ("skipped", "never staged (sockets, devices)"),
+    )
+    rows += [(name, f"{totals_text(status[name])} {told}") for name, told in more if status[name]["files"]]
+    if status["running"]:
+        rows.append(("now", progress_line(status)))
+        rows.append(("watch", f"{status['watch']}, {status['scans']} scans"))
+    return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status)])
+
+
+def _life(status: Status) -> str:
+    return f"process {status['pid']}, {status['progress']}" if status["running"] else "does not run"
+
+
+def summary(status: Status, elapsed_ns: int) -> str:
+    """The last line: what is safe, what this process copied, in which time."""
+    copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
+    text = f"{totals_text(status['done'])} safe in {status['to']}; "
+    text += f"{volume(copied)} copied in {units.duration(elapsed_ns)} ({units.rate(rate)})"
+    for name, told in (("failed", "failed"), ("queued", "left")):
+        if status[name]["files"]:
+            text += f"; {totals_text(status[name])} {told}"
+    return text

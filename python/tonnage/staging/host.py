@@ -1,0 +1,137 @@
+"""One mover in this process: its ground checks, its control socket, its name on this host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tonnage import _native
+from tonnage.errors import MeasurementError, RequestError
+from tonnage.staging.control import Server
+from tonnage.staging.metrics import Metrics
+from tonnage.staging.plan import StagePlan
+from tonnage.staging.registry import Registered, forget, refuse_taken, register
+
+JOURNAL = "journal.sqlite"
+"""In the state directory."""
+
+ENDED = ("finished", "stopped")
+"""The ``progress`` of a mover that does nothing any more."""
+
+Status = Mapping[str, Any]
+"""``crates/mover/src/status.rs`` as a dict."""
+
+
+class Host:
+    """Use as a context: what was opened is closed, and a mover that still runs is halted; its journal stays."""
+
+    def __init__(self, plan: StagePlan, on_start: Callable[[Host], None] | None = None) -> None:
+        """Everything that can be refused is refused here, before anything is touched. Nothing is copied yet.
+
+        ``on_start`` is called once the mover runs and answers.
+        """
+        self.plan, self._on_start = plan, on_start
+        refuse_taken(plan.name, plan.state)
+        self._metrics = Metrics(plan.metrics_port) if plan.metrics_port is not None else None
+        try:
+            self.mover = _native.Mover(plan.options())
+        except ValueError as error:
+            self._close_metrics()
+            raise RequestError(str(error)) from None
+        except BaseException:
+            self._close_metrics()
+            raise
+        self._entry = Registered(plan.name, plan.source, plan.to, plan.state, os.getpid())
+        self._server: Server | None = None
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._server:
+            self._server.close()
+        self._close_metrics()
+        if not self.mover.wait(0):
+            self.mover.stop(0)
+            self.mover.wait(60)
+        # What is left to be resumed stays known by its name.
+        if error is None and self.mover.status()["progress"] == "finished":
+            forget(self._entry)
+
+    def start(self) -> None:
+        """The mover begins, and others can find it. Threads start here, so signals are to be blocked before."""
+        self.plan.save()
+        self._server = Server(self.plan.state, self._answer)
+        register(self._entry)
+        self.mover.start()
+        if self._metrics:
+            self._metrics.serve(self.status)
+        if self._on_start:
+            self._on_start(self)
+
+    @property
+    def metrics_port(self) -> int | None:
+        """Where Prometheus may ask on 127.0.0.1."""
+        return self._metrics.port if self._metrics else None
+
+    def status(self) -> dict[str, Any]:
+        """The mover's status, with what only its process knows."""
+        return {
+            **self.mover.status(),
+            "running": True,
+            "pid": os.getpid(),
+            "state": str(self.plan.state),
+            "direction": self.plan.direction,
+        }
+
+    def _answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the socket is asked for; runs in threads of the server."""
+        match request.get("do"):
+            case "status":
+                return self.status()
+            case "rescan":
+                return {"scans": self.mover.rescan()}
+            case "drain":
+                self.mover.drain()
+            case "limit":
+                self.mover.set_limit(request["bytes_per_s"], request["files_per_s"])
+            case "stop":
+                asked = request["deadline_ns"]
+                self.mover.stop(self.plan.grace_ns if asked is None else int(asked))
+            case other:
+                raise MeasurementError(f"a mover cannot do {other!r}")
+        return {}
+
+    def _close_metrics(self) -> None:
+        if self._metrics:
+            self._metrics.close()
+
+
+def status_of(state: Path) -> dict[str, Any]:
+    """From the journal of a mover that does not run. RequestError where there is none."""
+    if not (state / JOURNAL).exists():
+        raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")
+    found = _native.stage_status(str(state))
+    plan = StagePlan.load(state)
+    return {
+        **found,
+        "running": False,
+        "pid": None,
+        "state": str(state),
+        "direction": plan.direction if plan else "out",
+    }
+
+
+def is_safe(status: Status) -> bool:
+    """Whether everything that was found is at its destination."""
+    return not status["queued"]["files"] and not status["failed"]["files"]
+
+
+def retry(state: Path) -> int:
+    """Queues again what was given up; how many entries."""
+    return _native.stage_retry(str(state))

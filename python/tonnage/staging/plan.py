@@ -1,0 +1,123 @@
+"""What a mover is to do: every default, and how it is kept beside the journal for ``resume``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tonnage.errors import RequestError
+
+STATE_DIRECTORY = ".tonnage-stage"
+"""The same as in ``crates/mover/src/lib.rs``."""
+
+FILE = "plan.json"
+GRACE_NS = 20 * 10**9
+"""Time after SIGTERM where no deadline was given: less than the 30 s that batch systems leave before they kill."""
+
+
+class Marks(BaseModel):
+    """Shares of the source's file system, in thousandths."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    high_permille: int = Field(900, ge=1, le=1000)
+    low_permille: int = Field(750, ge=0, le=999)
+
+
+class StagePlan(BaseModel):
+    """One mover: what ``crates/mover/src/options.rs`` asks for, and what concerns only this side.
+
+    Sizes are bytes, times nanoseconds. ``None`` for a limit is no limit, 0 is a pause.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    # `from` is a word of Python's own.
+    source: Path = Field(alias="from")
+    to: Path
+    state: Path
+    name: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
+    order: Literal["oldest", "newest", "smallest", "largest"] = "oldest"
+    check: Literal["none", "written", "read-back"] = "written"
+    overwrite: Literal["never", "older", "always"] = "never"
+    clear: Literal["never", "done", "high-water"] = "never"
+    marks: Marks | None = Marks()
+    workers: int | None = None
+    limit_bytes_per_s: int | None = None
+    limit_files_per_s: int | None = None
+    gentle: Literal["off", "auto"] = "auto"
+    application_pid: int | None = None
+    settle_ns: int = 100 * 10**6
+    """Longer than a file system's clock ticks, so that a later write is sure to show."""
+    rescan_ns: int = 60 * 10**9
+    open_grace_ns: int = 30 * 10**9
+    attempts: int = 8
+    log: Path | None = None
+
+    # Of this side only.
+    direction: Literal["out", "in"] = "out"
+    deadline_ns: int | None = None
+    """From the request to end. None: ``GRACE_NS`` after a signal, no bound after the application's own end."""
+    metrics_port: int | None = None
+
+    def options(self) -> str:
+        """For ``tonnage._native.Mover``."""
+        return json.dumps(self.model_dump(mode="json", by_alias=True, exclude=set(_OURS)))
+
+    @property
+    def grace_ns(self) -> int:
+        """How long it may go on when it is asked to end."""
+        return GRACE_NS if self.deadline_ns is None else self.deadline_ns
+
+    def save(self) -> None:
+        """Into the state directory, whole or not at all; the process's number is not for later."""
+        kept = self.model_copy(update={"application_pid": None})
+        fresh = self.state / f".{FILE}.{os.getpid()}"
+        with fresh.open("w", encoding="utf-8") as out:
+            out.write(kept.model_dump_json(by_alias=True, indent=2))
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(self.state / FILE)
+
+    @classmethod
+    def load(cls, state: Path) -> StagePlan | None:
+        """What was saved; None where there is nothing that can be read: the journal is what matters."""
+        try:
+            return cls.model_validate_json((state / FILE).read_text(encoding="utf-8"))
+        except (OSError, ValidationError, UnicodeDecodeError):
+            return None
+
+
+_OURS = ("direction", "deadline_ns", "metrics_port")
+
+
+def make_plan(source: Path, to: Path, *, state: Path | None, name: str, **policies: Any) -> StagePlan:
+    """The plan for two trees; ``None`` among the policies means the default. RequestError where they contradict."""
+    given = {key: value for key, value in policies.items() if value is not None}
+    local = to if given.get("direction") == "in" else source
+    for path in (source, to, *([state] if state else []), *([given["log"]] if "log" in given else [])):
+        if not _is_text(path):
+            raise RequestError(
+                f"{os.fsencode(path)!r} is not UTF-8; hint: names of files may be any, those of the trees must be text"
+            )
+    plan = StagePlan(source=source, to=to, state=state or local / STATE_DIRECTORY, name=name, **given)
+    if plan.marks and plan.marks.low_permille >= plan.marks.high_permille:
+        high, low = plan.marks.high_permille / 10, plan.marks.low_permille / 10
+        raise RequestError(f"--low {low:g}% is not below --high {high:g}%; hint: write them like --high 90% --low 75%")
+    return plan
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

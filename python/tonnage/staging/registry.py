@@ -1,0 +1,154 @@
+"""The movers of this user on this host, by name. A convenience: what answers on its socket is the truth."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tonnage.errors import RequestError
+from tonnage.staging.control import answers
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+_LARGEST = 64 << 10
+"""Bytes of an entry that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One mover, alive or not; what a dead one left can be resumed."""
+
+    name: str
+    source: Path
+    to: Path
+    state: Path
+    pid: int
+
+    @property
+    def alive(self) -> bool:
+        """Whether it answers."""
+        return answers(self.state)
+
+
+def check_name(name: str) -> str:
+    """The name itself; RequestError where it cannot be one."""
+    if not _NAME.fullmatch(name):
+        raise RequestError(f"{name!r} cannot be a mover's name; hint: up to 64 letters, digits, '.', '_' and '-'")
+    return name
+
+
+def free_name(source: Path, state: Path) -> str:
+    """The source's last component, with a number where another mover has it."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", source.name).lstrip(".-")[:56] or "root"
+    taken = {found.name for found in registered() if found.state != state and found.alive}
+    return next(name for name in _numbered(stem) if name not in taken)
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+def refuse_taken(name: str, state: Path) -> None:
+    """RequestError where a living mover of another state directory has the name."""
+    for found in registered():
+        if found.name == name and found.state != state and found.alive:
+            raise RequestError(
+                f"a mover named {name} runs already, from {found.source} (process {found.pid}); "
+                "hint: give another --name"
+            )
+
+
+def register(entry: Registered) -> None:
+    """Makes the mover known; the entries of dead movers of the same name or the same state give way."""
+    place = _own_place()
+    with _locked(place):
+        refuse_taken(entry.name, entry.state)
+        for file, found in _entries(place):
+            if found.state == entry.state and found.name != entry.name:
+                file.unlink(missing_ok=True)
+        fresh = place / f".{secrets.token_hex(8)}"
+        text = json.dumps({key: str(value) for key, value in asdict(entry).items()})
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(place / f"{entry.name}.json")
+
+
+def forget(entry: Registered) -> None:
+    """Takes the entry away, unless another mover has taken the name over."""
+    place = _own_place()
+    with _locked(place):
+        file = place / f"{entry.name}.json"
+        if _read(file) == entry:
+            file.unlink(missing_ok=True)
+
+
+def registered() -> list[Registered]:
+    """All that are known, sorted by name, from every place where this user's movers may have registered."""
+    found = {entry.state: entry for place in _places() if _is_ours(place) for _, entry in _entries(place)}
+    return sorted(found.values(), key=lambda entry: (entry.name, str(entry.state)))
+
+
+def _places() -> list[Path]:
+    """A batch job has no runtime directory where the login shell beside it has one: looked for in both."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    shared = Path(f"/tmp/tonnage-{os.geteuid()}")
+    return [Path(runtime) / "tonnage", shared] if runtime and Path(runtime).is_dir() else [shared]
+
+
+def _own_place() -> Path:
+    place = _places()[0]
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise RequestError(
+            f"cannot make {place}: {error.strerror}; hint: set XDG_RUNTIME_DIR to a directory of yours"
+        ) from None
+    if not _is_ours(place):
+        raise RequestError(
+            f"{place} is not a directory that only you can write; hint: set XDG_RUNTIME_DIR to a directory of yours"
+        )
+    return place
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        found = place.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _entries(place: Path) -> list[tuple[Path, Registered]]:
+    files = sorted(place.glob("*.json"))
+    return [(file, entry) for file in files if (entry := _read(file)) is not None]
+
+
+def _read(file: Path) -> Registered | None:
+    try:
+        with file.open(encoding="utf-8") as text:
+            found = json.loads(text.read(_LARGEST))
+        return Registered(
+            check_name(found["name"]), Path(found["source"]), Path(found["to"]), Path(found["state"]), int(found["pid"])
+        )
+    except (OSError, ValueError, KeyError, TypeError, RequestError):
+        return None
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)

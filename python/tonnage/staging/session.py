@@ -1,0 +1,111 @@
+"""The life of a mover in this process: until the application, the user or the batch system ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from signal import SIGINT
+from typing import Any
+
+from tonnage.staging.application import Application
+from tonnage.staging.host import Host, is_safe
+from tonnage.staging.signals import Asked, Signals
+
+Tell = Callable[[dict[str, Any]], None]
+"""Gets the status a few times a second."""
+
+_NEAR_S = 0.05
+"""Between two looks while the end may come any moment."""
+_FAR_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a mover's life in this process went."""
+
+    status: dict[str, Any]
+    elapsed_ns: int
+    asked: Asked | None
+    """Who wanted it to end, if that is why."""
+    application: int | None = None
+    """Its exit status as a shell would say it."""
+
+    @property
+    def exit_code(self) -> int:
+        """The application's if it is not 0; 130 after Ctrl-C before the end; 1 where something is not safe."""
+        if self.application:
+            return self.application
+        if self.application is None and self.is_interrupted:
+            return 130
+        return 0 if is_safe(self.status) else 1
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended it before everything was done."""
+        return self.asked is not None and self.asked.number == SIGINT and self.status["progress"] != "finished"
+
+
+def attend(host: Host, tell: Tell, *, drain: bool) -> Ended:
+    """Runs the mover: until everything is safe (``drain``), else until it is asked to end."""
+    started = time.monotonic_ns()
+    with Signals() as signals, host:
+        host.start()
+        if drain:
+            host.mover.drain()
+        asked = _until_ended(host, signals, tell)
+        return Ended(host.status(), time.monotonic_ns() - started, asked)
+
+
+def accompany(host: Host, application: Application, tell: Tell) -> Ended:
+    """Runs the mover beside the application, and on until everything is safe; ``tell`` is called once that is over.
+
+    A signal goes to the application as well, unless a terminal sent it to both. From then on the deadline counts.
+    """
+    started = time.monotonic_ns()
+    with Signals() as signals, host:
+        host.start()
+        application.go()
+        asked, until_ns = _beside(host, application, signals)
+        if until_ns is not None:
+            host.mover.stop(max(until_ns - time.monotonic_ns(), 0))
+        elif host.plan.deadline_ns is not None:
+            host.mover.stop(host.plan.deadline_ns)
+        else:
+            host.mover.drain()
+        asked = _until_ended(host, signals, tell) or asked
+        return Ended(host.status(), time.monotonic_ns() - started, asked, application.status)
+
+
+def _beside(host: Host, application: Application, signals: Signals) -> tuple[Asked | None, int | None]:
+    """Until the application has ended; the first request to end, and when the mover's time is over."""
+    first: Asked | None = None
+    until_ns: int | None = None
+    while not application.has_ended():
+        # The end of a child wakes it.
+        asked = signals.wait(_FAR_S)
+        if asked and not asked.by_terminal:
+            application.send(asked.number)
+        if asked and first is None:
+            first, until_ns = asked, time.monotonic_ns() + host.plan.grace_ns
+        elif asked or (until_ns is not None and time.monotonic_ns() > until_ns):
+            until_ns = 0
+            host.mover.stop(0)
+    return first, until_ns
+
+
+def _until_ended(host: Host, signals: Signals, tell: Tell) -> Asked | None:
+    """Until the mover has ended. Ctrl-C halts it, anything else gives it its time, a second one halts it."""
+    first: Asked | None = None
+    told_ns, near = 0, True
+    while not host.mover.wait(0):
+        if time.monotonic_ns() - told_ns > _FAR_S * 1e9:
+            status = host.status()
+            tell(status)
+            told_ns, near = time.monotonic_ns(), status["progress"] == "draining"
+        asked = signals.wait(_NEAR_S if near else _FAR_S)
+        if asked:
+            halt = first is not None or asked.number == SIGINT
+            host.mover.stop(0 if halt else host.plan.grace_ns)
+            first, near = first or asked, True
+    return first

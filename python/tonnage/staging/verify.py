@@ -1,0 +1,46 @@
+"""A staged tree against the manifests in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tonnage import _native
+from tonnage.errors import RequestError
+
+_THREADS = 8
+"""At most, unless told: a check years later is not to take a file system from its users."""
+
+WRONG = {
+    "missing": "is missing",
+    "size_differs": "has another size",
+    "checksum_differs": "has other bytes",
+    "unreadable": "cannot be read",
+}
+"""Key of the report → what is wrong with the paths in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of it. ``report`` is ``crates/mover/src/manifest.rs`` ``Report`` as a dict."""
+
+    report: dict[str, Any]
+
+    @property
+    def wrong(self) -> int:
+        """Files that are not what the manifests say."""
+        return sum(len(self.report[key]) for key in WRONG)
+
+
+def verify(to: Path, threads: int | None, on_progress: Callable[[int, int], object]) -> Verified:
+    """Reads every file that has a line. RequestError where there is no tree, or no manifest in it."""
+    if not to.is_dir():
+        raise RequestError(f"{to} is not a directory; hint: give the tree that was staged into")
+    count = threads or min(len(os.sched_getaffinity(0)), _THREADS)
+    try:
+        return Verified(_native.stage_verify(str(to), count, on_progress))
+    except FileNotFoundError:
+        raise RequestError(f"{to} has no manifest; hint: give the tree that a mover staged into") from None

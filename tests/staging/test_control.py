@@ -1,0 +1,130 @@
+"""The control socket: who may ask, what goes wrong, and what is left when the mover is gone."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.errors import MeasurementError
+from tonnage.staging import control
+from tonnage.staging.control import SOCKET, Client, ControlError, NoMover, Server, answers
+
+
+def echo(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if request["do"] == "fail":
+        raise MeasurementError("it cannot; hint: ask for less")
+    return {"heard": dict(request)}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    server = Server(tmp_path, echo)
+    yield tmp_path
+    server.close()
+
+
+def test_one_connection_carries_many_requests_and_an_error_does_not_end_it(state: Path) -> None:
+    with Client(state) as client:
+        assert client.ask("limit", bytes_per_s=None) == {"heard": {"do": "limit", "bytes_per_s": None}}
+        with pytest.raises(ControlError, match="it cannot; hint: ask for less"):
+            client.ask("fail")
+        assert client.ask("status")["heard"] == {"do": "status"}
+
+
+@pytest.mark.parametrize("line", [b"no json\n", b"[1]\n", b"{}\n", b'{"do": \xff}\n'])
+def test_a_request_that_is_none_gets_an_error_and_harms_nobody(state: Path, line: bytes) -> None:
+    with Client(state) as client:
+        client._socket.sendall(line)
+        assert b'"error"' in client._lines.readline()
+    assert answers(state)
+
+
+def test_a_path_longer_than_a_socket_may_have_works(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["a" * 60] * 4)
+    deep.mkdir(parents=True)
+    server = Server(deep, echo)
+    try:
+        assert len(str(deep / SOCKET)) > 200 and answers(deep)
+    finally:
+        server.close()
+
+
+def test_a_socket_that_a_killed_mover_left_is_replaced_and_a_file_in_its_place_is_not(tmp_path: Path) -> None:
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(tmp_path / SOCKET))
+    left.close()
+    assert not answers(tmp_path)
+    server = Server(tmp_path, echo)
+    assert answers(tmp_path)
+    server.close()
+    (tmp_path / SOCKET).write_text("the user's")
+    with pytest.raises(OSError):
+        Server(tmp_path, echo)
+    assert (tmp_path / SOCKET).read_text() == "the user's"
+
+
+def test_after_close_nobody_answers_and_no_socket_stays(state: Path) -> None:
+    server = Server(state, echo)
+    with Client(state) as client:
+        client.ask("status")
+        server.close()
+        assert not (state / SOCKET).exists() and not answers(state)
+        client.ask("status")  # who was being served is served to the end
+
+
+def test_a_mover_that_ends_between_two_requests_is_told_as_that(tmp_path: Path) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / SOCKET))
+    listener.listen()
+    threading.Thread(target=lambda: listener.accept()[0].close()).start()
+    with Client(tmp_path) as client, pytest.raises(NoMover, match="the mover has ended"):
+        client.ask("status")
+    listener.close()
+
+
+def test_a_mover_that_hangs_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "_PATIENCE_S", 0.05)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / SOCKET))
+    listener.listen()
+    with Client(tmp_path) as client, pytest.raises(ControlError, match="does not answer within"):
+        client.ask("status")
+    listener.close()
+
+
+def test_another_user_is_not_answered_and_root_is(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        uid = os.getuid()
+        assert control._may_ask(here) is (uid in (4711, 0))
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        assert control._may_ask(here)
+    assert (state / SOCKET).stat().st_mode & 0o777 == 0o600
+
+
+def test_more_connections_than_are_served_at_once_are_turned_away_and_the_next_is_not(state: Path) -> None:
+    held = []
+    for _ in range(control._AT_ONCE):
+        client = Client(state)
+        client.ask("status")
+        held.append(client)
+    with Client(state) as one_more, pytest.raises(NoMover):
+        one_more.ask("status")
+    for client in held:
+        client.__exit__()
+    for _ in range(200):
+        with Client(state) as again:
+            try:
+                again.ask("status")
+                return
+            except NoMover:
+                continue
+    pytest.fail("nobody is served any more")

@@ -1,0 +1,118 @@
+"""Names of movers: whose they are, what a dead one leaves, and what is not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tonnage.errors import RequestError
+from tonnage.staging.control import Server
+from tonnage.staging.registry import Registered, check_name, forget, free_name, refuse_taken, register, registered
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "runtime"
+    place.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    return place / "tonnage"
+
+
+@pytest.fixture
+def living() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def entry(tmp_path: Path, name: str, tree: str = "tree") -> Registered:
+    state = tmp_path / tree / ".tonnage-stage"
+    state.mkdir(parents=True, exist_ok=True)
+    return Registered(name, state.parent, tmp_path / "to", state, 4711)
+
+
+def live(stack: ExitStack, found: Registered) -> Registered:
+    stack.callback(Server(found.state, lambda _: {}).close)
+    register(found)
+    return found
+
+
+def ours(tmp_path: Path) -> list[Registered]:
+    return [found for found in registered() if found.state.is_relative_to(tmp_path)]
+
+
+def test_what_was_registered_is_found_with_all_it_said(tmp_path: Path, living: ExitStack, runtime: Path) -> None:
+    found = live(living, entry(tmp_path, "run7"))
+    assert ours(tmp_path) == [found] and found.alive
+    assert runtime.stat().st_mode & 0o777 == 0o700
+    forget(found)
+    assert ours(tmp_path) == []
+
+
+def test_a_name_of_a_living_mover_is_refused_and_of_a_dead_one_taken_over(tmp_path: Path, living: ExitStack) -> None:
+    live(living, entry(tmp_path, "run7"))
+    other = entry(tmp_path, "run7", "other")
+    with pytest.raises(RequestError, match=r"a mover named run7 runs already, .*hint: give another --name"):
+        register(other)
+    living.close()
+    register(other)
+    assert ours(tmp_path) == [other]
+
+
+def test_the_same_journal_under_a_new_name_loses_the_old_one(tmp_path: Path) -> None:
+    register(entry(tmp_path, "old"))
+    register(entry(tmp_path, "new"))
+    assert [found.name for found in ours(tmp_path)] == ["new"]
+
+
+def test_forgetting_leaves_the_one_who_took_the_name_over(tmp_path: Path) -> None:
+    first, second = entry(tmp_path, "run7"), entry(tmp_path, "run7", "other")
+    register(first)
+    register(second)
+    forget(first)
+    assert ours(tmp_path) == [second]
+
+
+def test_a_mover_of_the_same_state_may_begin_again_under_its_name(tmp_path: Path, living: ExitStack) -> None:
+    found = live(living, entry(tmp_path, "run7"))
+    refuse_taken("run7", found.state)
+
+
+def test_a_free_name_is_the_directory_with_a_number_where_that_is_taken(tmp_path: Path, living: ExitStack) -> None:
+    state = tmp_path / "free"
+    assert free_name(Path("/local/run 7+x"), state) == "run-7-x"
+    assert free_name(Path("/"), state) == "root"
+    assert free_name(Path("/local/" + "long" * 60), state)[:8] == "longlong"
+    live(living, entry(tmp_path, "run7"))
+    assert free_name(Path("/local/run7"), state) == "run7-2"
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "x" * 65, "ä", "-dash", "a\n"])
+def test_a_name_that_could_be_a_path_or_an_option_is_refused(name: str) -> None:
+    with pytest.raises(RequestError, match="cannot be a mover's name"):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"name": "../x", "source": "", "to": "", "state": "", "pid": 1}']
+)
+def test_an_entry_that_is_damaged_is_passed_over(tmp_path: Path, runtime: Path, text: str) -> None:
+    register(entry(tmp_path, "whole"))
+    (runtime / "damaged.json").write_text(text)
+    assert [found.name for found in ours(tmp_path)] == ["whole"]
+
+
+def test_a_directory_that_others_can_write_is_neither_used_nor_read(tmp_path: Path, runtime: Path) -> None:
+    register(entry(tmp_path, "run7"))
+    runtime.chmod(0o770)
+    assert ours(tmp_path) == []
+    with pytest.raises(RequestError, match="only you can write"):
+        register(entry(tmp_path, "run8"))
+
+
+def test_a_link_in_the_place_of_the_directory_is_refused(tmp_path: Path, runtime: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    runtime.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RequestError, match="only you can write"):
+        register(entry(tmp_path, "run7"))
