@@ -93,9 +93,15 @@ TAIL = {
     "poll_ns": 10**8, "durability": "none",
 }  # fmt: skip
 COMMAND = {"kind": "command", "argv": ["compress"], "copies": 48, "directory": "/"}
+TREE = {"depth": 1, "branch": 4, "items_per_directory": 100, "leaves_only": False, "shared": False}
+FILES = {"kind": "files", "tree": TREE, "file_bytes": 64 << 10, "cache": "keep"}
+PLANTED = [{**FILES, "op": "make-tree"}, {**FILES, "op": "create"}]
 
 KINDS: dict[str, dict[str, Any]] = {
-    "a quiet mix": {"work": {**WRITE, "read_percent": 70, "geometry": GEOMETRY}, "op": "mixed", "codes": set()},
+    "a quiet mix": {
+        "work": {**WRITE, "read_percent": 70, "geometry": GEOMETRY}, "op": "mixed", "codes": set(),
+        "before": [{**WRITE, "geometry": GEOMETRY}],
+    },
     "a tail that readers can follow": {
         "work": TAIL, "op": "tail", "tasks": (1, 2, 9), "codes": set(), "pace": {"bytes_per_s": 100 * MIB},
     },
@@ -115,8 +121,34 @@ KINDS: dict[str, dict[str, Any]] = {
         "pace": {"bytes_per_s": 4000 * MIB},
     },
     "a quiet command": {"work": COMMAND, "op": "command", "codes": set()},
+    "quiet creates": {"work": {**FILES, "op": "create"}, "op": "create", "before": PLANTED[:1], "codes": set()},
+    "quiet stats": {"work": {**FILES, "op": "stat"}, "op": "stat", "before": PLANTED, "codes": set()},
+    "quiet small reads": {
+        "work": {**FILES, "op": "read", "verify": True}, "op": "read", "before": PLANTED, "codes": set(),
+    },
+    "small files in the page cache": {
+        "work": {**FILES, "op": "read"}, "op": "read", "before": PLANTED, "codes": {"cache-read"},
+        "model": {"cache_bytes": 1 << 40},
+    },
+    "small files with damage": {
+        "work": {**FILES, "op": "read", "verify": True}, "op": "read", "before": PLANTED,
+        "codes": {"damaged-data", "trial-failed"},  # damage fails its trial
+        "model": {"damage_every": 500},
+    },
+    "creates under a lock": {
+        "work": {**FILES, "op": "create"}, "op": "create", "before": PLANTED[:1], "codes": {"stall"},
+        "tasks": (8, 16), "model": {"stall_every_ns": 10**8, "stall_ns": 3 * 10**9},
+    },
+    "names without a plateau": {
+        "work": {**FILES, "op": "stat"}, "op": "stat", "before": PLANTED, "codes": {"no-plateau"},
+        "model": {"shape": "linear", "knee": 16},
+    },
 }  # fmt: skip
-KIND_COMPANIONS = {"a tail under a lock": {"unsteady", "warm-up"}, "a rate above the plateau": {"warm-up"}}
+KIND_COMPANIONS = {
+    "a tail under a lock": {"unsteady", "warm-up"},
+    "a rate above the plateau": {"warm-up"},
+    "creates under a lock": {"unsteady", "warm-up", "no-plateau"},
+}
 
 
 def run_of_kind(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
@@ -129,9 +161,8 @@ def run_of_kind(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
         # A tail starts on a fresh file, and so does everything else.
         target = native.Target(json.dumps({**model, "seed": 100 * seed + trial}), series_directory=str(directory))
         spec = {"tasks": {"first": 0, "here": tasks, "total": tasks}, "seed": 1, "work": work}
-        if op == "mixed":
-            fill = {key: value for key, value in work.items() if key != "read_percent"}
-            run_phase(target, {**spec, "record": f"{trial:04d}-write", "work": fill})
+        for number, fill in enumerate(trap.get("before", ())):
+            run_phase(target, {**spec, "record": f"{trial:04d}-fill-{number}", "work": fill})
         result = run_phase(target, {**spec, "record": f"{trial:04d}-{op}", "pace": pace})
         kind = {"kind": work["kind"], "tasks": tasks, "poll_ns": work.get("poll_ns")}
         line = trial_line(
