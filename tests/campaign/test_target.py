@@ -99,6 +99,7 @@ def test_files_named_by_the_user_are_the_target() -> None:
         ('[stripe]\nosts = [1]\npool = "fast"', "keep one of them"),
         ('[stripe]\npool = "fast; rm"', "stripe.pool"),
         ("[stripe]\nosts = [1]\nstart = 2", "keep one of them"),
+        ("[workload]\nspread = '1MiB'", "spread is about file_names"),
         ("keep_damaged = true", "keep_damaged is about file_names"),
     ],
 )

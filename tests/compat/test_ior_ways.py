@@ -74,6 +74,17 @@ def test_random_twice_reads_blocks_anywhere_in_the_file_and_checks_them(ior: Ior
     assert recorded_trials(tmp_path)[0]["setting"]["access"] == "random-blocks"
 
 
+def test_random_twice_draws_from_all_of_a_file_that_is_there(ior: Ior, data: Path, tmp_path: Path) -> None:
+    words = ["-F", "-N", "2", "-k", "-G", "3", "-o", str(data / "f")]
+    assert ior("-w", "-t", "64k", "-b", "1m", *words).code == 0
+    drawn = ["-r", "-R", "-z", "-z", "-t", "4k", "-b", "4k"]
+    for segments in ("10", "1000"):
+        said = ior(*drawn, "-s", segments, *words)
+        assert said.code == 0 and len(said.rows("read")) == 1, "fewer blocks than the file has, and more"
+        setting = json.loads((tmp_path / f"run-{1 if segments == '10' else 2}" / "trials.jsonl").read_text())["setting"]
+        assert setting["spread"] == 1 << 20
+
+
 def test_a_prefill_is_written_before_the_clock_and_not_shown(ior: Ior, data: Path, tmp_path: Path) -> None:
     words = ["-w", "-z", "--randomPrefill=64k", "-t", "4k", "-b", "256k", "-i", "2", "-o", str(data / "f")]
     said = ior(*words)
@@ -125,6 +136,11 @@ def test_single_attempts_and_locks_reach_the_calls(ior: Ior, data: Path, tmp_pat
     said = ior("-x", "--posix.rangelocks", "-t", "4k", "-b", "64k", "-N", "2", "-o", str(data / "f"))
     (setting, _) = (trial["setting"] for trial in recorded_trials(tmp_path))
     assert said.code == 0 and setting["single_attempt"] and setting["range_locks"]
+
+
+def test_a_word_on_debugging_stands_before_the_options(ior: Ior) -> None:
+    out = ior("-a", "DUMMY", "-O", "debug=why").out
+    assert "\n\n*** DEBUG MODE ***\n*** why ***\n\n\nOptions: \n" in out
 
 
 def test_the_summary_comes_after_each_test_where_that_is_asked_for(ior: Ior) -> None:

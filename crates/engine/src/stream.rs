@@ -85,7 +85,7 @@ impl Crew for StreamCrew {
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let stream = self.stream.clone();
-        let whole = stream.geometry.file_bytes(shared.spec.tasks.total);
+        let whole = stream.file_bytes(shared.spec.tasks.total);
         let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
         let file = stream.file(task, shared.spec.tasks.total);
         let mut lane = shared.storage.lane(&OpenRequest {

@@ -122,7 +122,7 @@ fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<
     let mut numbers: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| stream.file(task, tasks.total)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let needed = stream.geometry.file_bytes(tasks.total);
+    let needed = stream.file_bytes(tasks.total);
     for &file in &numbers {
         let actual = state.pages.by_number.get(&file).map_or(0, |file| file.length);
         if actual < needed {

@@ -181,6 +181,16 @@ impl Offsets {
         }
     }
 
+    /// The same, with random blocks drawn from the first `bytes` of the file. No other order is changed.
+    #[must_use]
+    pub fn spread_over(mut self, bytes: u64) -> Self {
+        if let Order::Blocks { block, blocks } = &mut self.order {
+            *blocks = (bytes / (self.per_block * self.transfer_size)).max(1);
+            *block = *blocks - 1;
+        }
+        self
+    }
+
     /// How many passes are complete.
     #[must_use]
     pub const fn passes(&self) -> u64 {

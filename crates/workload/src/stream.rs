@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::{Geometry, Layout, Offsets};
+use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
 use crate::phase::{CachePolicy, Durability, Op, SpecError, TaskRange};
@@ -45,6 +45,9 @@ pub struct Stream {
     /// Seed of the order in which offsets are visited; `None`: the phase's, which is also the payload's.
     #[serde(default)]
     pub order_seed: Option<u64>,
+    /// With [`Access::RandomBlocks`]: bytes of a file from which blocks are drawn; `None`: those of a pass.
+    #[serde(default)]
+    pub spread_bytes: Option<u64>,
     /// Check every byte that is read (only with [`PayloadKind::Unique`]).
     #[serde(default)]
     pub verify: bool,
@@ -71,6 +74,7 @@ impl Stream {
             barriers: false,
             single_attempt: false,
             order_seed: None,
+            spread_bytes: None,
             verify: false,
         }
     }
@@ -102,13 +106,26 @@ impl Stream {
     /// The offsets that `task` of `tasks` visits, in order, endlessly. `seed` is the phase's.
     #[must_use]
     pub fn offsets(&self, task: u32, tasks: u32, seed: u64) -> Offsets {
-        self.geometry.offsets(self.source_task(task, tasks), tasks, self.order_seed.unwrap_or(seed))
+        let offsets = self.geometry.offsets(self.source_task(task, tasks), tasks, self.order_seed.unwrap_or(seed));
+        if let Some(bytes) = self.spread_bytes { offsets.spread_over(bytes) } else { offsets }
+    }
+
+    /// Bytes of one file when `tasks` tasks have each made one pass.
+    #[must_use]
+    pub fn file_bytes(&self, tasks: u32) -> u64 {
+        self.spread().unwrap_or_else(|| self.geometry.file_bytes(tasks))
+    }
+
+    /// Whole blocks of the part of a file from which they are drawn, if that is given.
+    fn spread(&self) -> Option<u64> {
+        let block = self.geometry.block_size.max(1);
+        self.spread_bytes.filter(|_| self.geometry.access == Access::RandomBlocks).map(|bytes| (bytes / block).max(1) * block)
     }
 
     /// Bytes that a file must hold for each of `tasks` tasks to visit its first `operations` transfers (`None`: all).
     #[must_use]
     pub fn reach_bytes(&self, tasks: u32, seed: u64, operations: Option<u64>) -> u64 {
-        self.geometry.reach_bytes(tasks, self.order_seed.unwrap_or(seed), operations)
+        self.spread().unwrap_or_else(|| self.geometry.reach_bytes(tasks, self.order_seed.unwrap_or(seed), operations))
     }
 
     /// What the operations of `task` do, in order, endlessly.
@@ -175,7 +192,6 @@ impl Ops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Access;
 
     fn stream() -> Stream {
         let (layout, access) = (Layout::FilePerTask, Access::Sequential);
@@ -202,6 +218,24 @@ mod tests {
     fn without_a_share_every_operation_is_the_one_named() {
         let mut ops = stream().ops(0, 1);
         assert!((0..1000).all(|_| ops.next_op() == Op::Write));
+    }
+
+    #[test]
+    fn random_blocks_are_drawn_from_all_of_a_longer_or_shorter_file_than_a_pass_would_fill() {
+        let geometry = Geometry { transfer_size: 512, block_size: 1024, segments: 100, ..stream().geometry };
+        let geometry = Geometry { access: Access::RandomBlocks, ..geometry };
+        for bytes in [10 * 1024 + 700, 1 << 30] {
+            let spread = Stream { spread_bytes: Some(bytes), ..Stream::new(Op::Read, geometry.clone()) };
+            let mut offsets = spread.offsets(0, 1, 7);
+            let visited: Vec<u64> = (0..200).map(|_| offsets.next_offset()).collect();
+            assert_eq!(visited[0], bytes / 1024 * 1024 - 1024, "the last whole block");
+            assert!(visited.iter().all(|offset| offset + 512 <= bytes / 1024 * 1024));
+            assert!(visited.iter().any(|&offset| offset > bytes / 2) && visited.iter().any(|&offset| offset < bytes / 2));
+            assert_eq!(spread.reach_bytes(1, 7, Some(3)), bytes / 1024 * 1024);
+        }
+        let sequential = Geometry { access: Access::Sequential, ..geometry };
+        let same = Stream { spread_bytes: Some(1 << 30), ..Stream::new(Op::Read, sequential) };
+        assert_eq!((same.file_bytes(1), same.offsets(0, 1, 7).next_offset()), (102_400, 0), "no other order is changed");
     }
 
     #[test]

@@ -201,6 +201,9 @@ class Campaign(Section):
         if not self.file_names and (self.keep or self.keep_damaged or self.existing != "refuse"):
             key = "keep" if self.keep else "keep_damaged" if self.keep_damaged else "existing"
             refuse(key, f"{key} is about file_names, and there are none", f"leave {key} out, or give file_names")
+        spread = any(isinstance(workload, Stream) and workload.spread for workload in self.workloads)
+        if spread and not self.file_names:
+            refuse("workload.spread", "spread is about file_names, and there are none", "leave spread out")
         return self
 
     @model_validator(mode="after")

@@ -77,6 +77,9 @@ class Stream(WorkloadSection):
     single_attempt: bool = Field(False, description="a call that moves a part of a transfer fails the phase")
     order_seed: Seed | None = Field(None, description="of the order in which offsets are visited; the run's")
     source_seed: Seed | None = Field(None, description="of source random; the run's")
+    spread: Size | None = Field(
+        None, description="random-blocks in file_names: draw from so many bytes of each file; those of a pass"
+    )
     prefill: Size | None = Field(
         None, description="write the files first, in transfers of this size, before the clock of a write at random"
     )
@@ -176,7 +179,7 @@ class Stream(WorkloadSection):
         factors["block_size"] = scaled(factors["block_size"], scale, factors["transfer_size"])
         same = ("verify", "time_limit_ns", "payload", "wrap", "think_ns", "preallocate", "check_written", "hog")
         more = ("wear_out", "min_time_ns", "operations", "barriers", "single_attempt", "order_seed", "source_seed")
-        last = ("prefill", "advice", "range_locks")
+        last = ("spread", "prefill", "advice", "range_locks")
         return StreamSetting(
             kind="stream",
             workload=self.name,
@@ -219,6 +222,7 @@ class StreamSetting(Setting):
     single_attempt: bool = False
     order_seed: int | None = None
     source_seed: int | None = None
+    spread: int | None = None
     prefill: int | None = None
     advice: tuple[str, ...] = ()
     range_locks: bool = False
@@ -339,6 +343,7 @@ class StreamSetting(Setting):
             barriers=False,
             single_attempt=False,
             prefill=None,
+            spread=None,
         )
 
     def _prefill(self, loop: Loop, number: int, trial: Trial) -> str | None:
@@ -407,6 +412,7 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
             **({"preallocate": True} if setting.preallocate else {}),
             **({"barriers": True} if setting.barriers else {}),
             **({"single_attempt": True} if setting.single_attempt else {}),
+            **({"spread_bytes": setting.spread} if setting.spread else {}),
             **({} if setting.order_seed is None else {"order_seed": setting.order_seed}),
             "queue_depth": setting.queue_depth,
             "durability": "none" if setting.op == "read" else setting.sync,

@@ -120,12 +120,28 @@ def _manner(test: Parameters) -> dict[str, Any]:
         manner["single_attempt"] = True
     if test.random_offset and test.random_offset_seed != -1:
         manner["order_seed"] = abs(test.random_offset_seed)
+    if test.random_offset > 1 and (spread := _spread(test)):
+        manner["spread"] = spread
     if test.rangelocks and test.api == "POSIX":
         manner["range_locks"] = True
     if test.api == "MMAP":
         pattern = ["random" if test.random_offset else "sequential"] if test.advise_pattern else []
         manner["advice"] = pattern + ["dont-need"] * bool(test.advise_dont_need)
     return manner
+
+
+def _spread(test: Parameters) -> int | None:
+    """Bytes of the files that are there and stay: IOR draws blocks from all of a file. None where there are none."""
+    if test.api == "DUMMY" or (test.write_file and not test.use_existing_test_file):
+        return None
+    try:
+        sizes = [Path(name).stat().st_size for name in file_names(test, 0 if test.multi_file else None)]
+    except OSError:
+        return None
+    # What the test itself would write is written anyhow.
+    whole = test.block_size * test.segment_count * (1 if test.file_per_proc else test.num_tasks)
+    found = max(min(sizes), whole) if test.write_file else min(sizes)
+    return found // test.block_size * test.block_size or None
 
 
 def _hog(test: Parameters) -> dict[str, Any]:

@@ -182,7 +182,7 @@ class Parameters:
         help="do not perform any I/Os just run evtl. inputs print dummy output", long="dryRun")
 
     # Directives that IOR's -h does not list.
-    debug: str = _option("", "text", "accepted, printed", directive="debug")
+    debug: str = _option("", "text", "printed", directive="debug")
     platform: str = _option("", "text", "printed", directive="platform")
     num_nodes: int = _option(-1, "integer", "1: tasks are threads of one process", directive="numNodes")
     tasks_on_node_0: int = _option(-1, "integer", "printed", directive="numTasksOnNode0")

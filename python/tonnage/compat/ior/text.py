@@ -87,6 +87,8 @@ class TextPrinter:
             self._say("", "Parameters: ")
             for key, value in parameter_lines(test, result.identifier):
                 self._pair(key, value)
+        if test.debug:
+            self._say("", "*** DEBUG MODE ***", f"*** {test.debug} ***", "")
         self._say("", "Options: ")
         for key, value in option_lines(test):
             self._pair(key, value)
