@@ -1,7 +1,7 @@
 //! A batch of small things: made durable together, so that the storage's waits are shared.
 
 use std::collections::{BTreeSet, HashSet};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -96,10 +96,28 @@ impl<'a> Batch<'a> {
                 self.linking.insert(version.ino);
                 first.push(entry);
             } else {
-                self.outcomes.push((entry.id, Outcome::Busy("another name of it is on its way".to_owned())));
+                self.outcomes.push((entry.id, linked_elsewhere()));
             }
         }
         (first, rest)
+    }
+
+    /// Keeps other batches from carrying further names of the file at the same time; false where another does that already.
+    pub(super) fn hold_links(&mut self, entry: &Entry) -> bool {
+        let (first, _) = self.part(vec![entry.clone()]);
+        !first.is_empty()
+    }
+
+    /// Leaves what is held to somebody else, who lets it go in the end. Returns whether anything is.
+    pub(super) fn release_links(&mut self) -> bool {
+        !std::mem::take(&mut self.linking).is_empty()
+    }
+
+    /// The last steps for one item, and what became of it.
+    pub(super) fn finish_one(&mut self, item: Item) -> Result<(i64, Outcome)> {
+        let id = item.entry.id;
+        self.finish(vec![item])?;
+        Ok(self.outcomes.pop().unwrap_or((id, Outcome::Halted)))
     }
 
     fn round(&mut self, entries: Vec<Entry>) -> Result<()> {
@@ -163,10 +181,7 @@ impl<'a> Batch<'a> {
         let there =
             handles::at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
         if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
-            let same = shared.compare(&source, target.as_fd(), path, &there, &mut self.buffer)?;
-            source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-            let checksum = Some(same.ok_or(()).map_err(|()| shared.taken(path, &source.version, &there))?);
-            return Ok(Item { version: source.version, placed: place::placed(&there, checksum), shape: Shape::There, entry });
+            return self.adopt(entry, &source, source_dir.as_fd(), target.as_fd(), &there);
         }
         shared.take(0, 1)?;
         let temporary = shared.temporary(&entry);
@@ -186,17 +201,29 @@ impl<'a> Batch<'a> {
         Ok(Item { version: source.version, placed: filled?, shape: Shape::Temporary, entry })
     }
 
+    /// Takes a foreign file of the same bytes for the copy; refuses to touch one of others.
+    pub(super) fn adopt(
+        &mut self,
+        entry: Entry,
+        source: &Source,
+        source_dir: BorrowedFd,
+        target: BorrowedFd,
+        there: &Version,
+    ) -> Attempt<Item> {
+        let (shared, path) = (self.shared, &entry.path);
+        let same = shared.compare(source, target, path, there, &mut self.buffer)?;
+        source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir, path)?;
+        let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
+        Ok(Item { version: source.version, placed: place::placed(there, Some(checksum)), shape: Shape::There, entry })
+    }
+
     /// Copies bytes and attributes; the checksum of what was read, which is what was written.
     fn fill(&mut self, source: &Source, sink: &OwnedFd, path: &TreePath) -> Attempt<Option<[u8; 32]>> {
         let shared = self.shared;
         let size = source.version.size;
         let mut hasher = (shared.parts.options.check != Check::None).then(Hasher::new);
         let target = Sink { plain: sink.as_fd(), direct: None };
-        let mut leave = |bytes| {
-            let granted = shared.take(bytes, 0).is_ok();
-            shared.parts.counters.copied_bytes.fetch_add(if granted { bytes } else { 0 }, Ordering::Relaxed);
-            granted
-        };
+        let mut leave = |bytes| shared.leave(bytes);
         let range = Range { offset: 0, end: size, sparse: source.sparse };
         stream::copy(source.file.as_fd(), Some(&target), range, hasher.as_mut(), &mut self.buffer, &mut leave)
             .map_err(|trouble| shared.trouble(path, trouble))?;
@@ -221,12 +248,11 @@ impl<'a> Batch<'a> {
         if matches {
             return Ok(());
         }
-        let place = ended::place(&self.shared.parts.to, path);
-        Err(ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault")))
+        Err(self.shared.differs(path))
     }
 
     /// An entry of which the journal says that its temporary was whole and synced: where it stands. `None`: it must be copied again.
-    fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+    pub(super) fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
         let (shared, path) = (self.shared, &entry.path);
         let Some(placed) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(None) };
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
@@ -356,6 +382,11 @@ impl<'a> Batch<'a> {
         self.outcomes.extend(ids.iter().map(|id| (*id, if changed.contains(id) { Outcome::Changed } else { Outcome::Done })));
         Ok(())
     }
+}
+
+/// A further name of a file that another batch carries.
+pub(super) fn linked_elsewhere() -> Outcome {
+    Outcome::Busy("another name of it is on its way".to_owned())
 }
 
 impl Shared {

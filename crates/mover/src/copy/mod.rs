@@ -6,16 +6,18 @@
 
 mod attributes;
 mod batch;
+mod chunks;
 mod edges;
 mod ended;
 mod handles;
+mod large;
 mod place;
 mod source;
 mod special;
 mod stream;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::journal::Journal;
@@ -26,6 +28,7 @@ use crate::options::Options;
 use crate::path::TreePath;
 use crate::settle::Settler;
 use crate::tree::Tree;
+pub use large::{Large, Started};
 
 /// A file of more bytes than this is carried in chunks by several workers; see [`Carrier::large`].
 pub const SMALL_BYTES: u64 = 8 << 20;
@@ -56,12 +59,20 @@ pub struct Parts {
 }
 
 /// What this process has copied since it began, whole files or not.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
     /// Bytes written to temporaries; holes do not count.
     pub copied_bytes: AtomicU64,
     /// Entries that became safe.
     pub done: AtomicU64,
+    /// Workers of this number and above leave a large file at its next chunk. Set by the mover.
+    pub workers: AtomicU32,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { copied_bytes: AtomicU64::new(0), done: AtomicU64::new(0), workers: AtomicU32::new(u32::MAX) }
+    }
 }
 
 /// Carries entries over. Shared by all workers.
@@ -98,6 +109,19 @@ impl Shared {
     /// Waits for leave to move so many bytes and files; `Halted` if the mover stops first.
     fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
+    }
+
+    /// The same for bytes that are about to be copied, which are counted.
+    fn leave(&self, bytes: u64) -> bool {
+        let granted = self.take(bytes, 0).is_ok();
+        self.parts.counters.copied_bytes.fetch_add(if granted { bytes } else { 0 }, Ordering::Relaxed);
+        granted
+    }
+
+    /// The storage did not keep what it was given.
+    fn differs(&self, path: &TreePath) -> ended::Ended {
+        let place = ended::place(&self.parts.to, path);
+        ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
     }
 }
 

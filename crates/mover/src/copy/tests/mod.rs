@@ -1,5 +1,6 @@
 //! What every test of this room begins with: two trees, a journal, and a carrier between them.
 
+mod large;
 mod races;
 mod small;
 

@@ -1,0 +1,375 @@
+//! One large file, copied in chunks by all workers that care to help, and resumed by chunks that are verified, never by length.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use blake3::hazmat::{ChainingValue, HasherExt};
+use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::batch::{Batch, Item, Shape};
+use super::chunks::Plan;
+use super::ended::{self, Attempt, split};
+use super::place::{self, Claim};
+use super::source::Source;
+use super::stream::{self, Buffer, Range, Sink, Trouble};
+use super::{Carrier, Shared, attributes, handles};
+use crate::entry::{Chunk, Entry, Outcome, Placed, State};
+use crate::error::Result;
+use crate::names;
+use crate::options::Check;
+use crate::version::{Kind, Version};
+
+/// How a large file's way began.
+#[derive(Debug)]
+pub enum Started {
+    /// There are chunks to copy.
+    Large(Arc<Large>),
+    /// Nothing is to be copied.
+    Ended(i64, Outcome),
+}
+
+/// A large file on its way.
+#[derive(Debug)]
+pub struct Large {
+    shared: Arc<Shared>,
+    entry: Entry,
+    source: Source,
+    source_dir: OwnedFd,
+    plain: OwnedFd,
+    direct: Option<OwnedFd>,
+    plan: Plan,
+    /// Whether this process holds the file's other names back.
+    linking: bool,
+    work: Mutex<Work>,
+}
+
+#[derive(Debug, Default)]
+struct Work {
+    /// First chunk that nobody has taken.
+    next: usize,
+    /// Chunks that are not whole yet.
+    left: usize,
+    /// Value of each chunk: of the journal's until it is verified, then of what was copied.
+    values: Vec<Option<ChainingValue>>,
+    helpers: u32,
+    /// What ended it early.
+    ended: Option<Outcome>,
+    closed: bool,
+    /// Whether the destination had no space for it.
+    full: bool,
+    /// Chunks that the journal does not know yet, and whether a worker is telling it.
+    unsaid: Vec<Chunk>,
+    saying: bool,
+}
+
+impl Carrier {
+    /// Begins a file of more than [`SMALL_BYTES`](super::SMALL_BYTES).
+    pub fn large(&self, entry: Entry) -> Result<Started> {
+        let id = entry.id;
+        let mut batch = Batch::new(&self.shared);
+        if self.shared.halted() {
+            return Ok(Started::Ended(id, Outcome::Halted));
+        }
+        if !batch.hold_links(&entry) {
+            return Ok(Started::Ended(id, super::batch::linked_elsewhere()));
+        }
+        match split(self.begin(&mut batch, entry))? {
+            Ok(Begun::Chunks(mut large)) => {
+                large.linking = batch.release_links();
+                Ok(Started::Large(Arc::new(*large)))
+            }
+            Ok(Begun::Whole(item)) => batch.finish_one(*item).map(|(id, outcome)| Started::Ended(id, outcome)),
+            Err(outcome) => Ok(Started::Ended(id, outcome)),
+        }
+    }
+
+    fn begin(&self, batch: &mut Batch, entry: Entry) -> Attempt<Begun> {
+        let shared = &self.shared;
+        let known = match entry.state {
+            State::Placing => batch.resume(&entry)?,
+            _ if entry.version.links > 1 => batch.link(&entry)?,
+            _ => None,
+        };
+        if let Some(item) = known {
+            return Ok(Begun::Whole(Box::new(item)));
+        }
+        let path = &entry.path;
+        let source_dir = batch.handles.source(path)?;
+        let target = batch.handles.target(path)?;
+        let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+        if source.version.size <= super::SMALL_BYTES {
+            // It shrank: it is carried in a batch, once it has been found so.
+            return Err(Outcome::Changed.into());
+        }
+        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
+        if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
+            let item = batch.adopt(entry, &source, source_dir.as_fd(), target.as_fd(), &there)?;
+            return Ok(Begun::Whole(Box::new(item)));
+        }
+        shared.take(0, 1)?;
+        let source_dir =
+            source_dir.try_clone().map_err(|error| ended::broken(format!("cannot keep a directory open: {error}")))?;
+        Large::open(shared, entry, source, source_dir, &target).map(|large| Begun::Chunks(Box::new(large)))
+    }
+}
+
+enum Begun {
+    Chunks(Box<Large>),
+    Whole(Box<Item>),
+}
+
+impl Large {
+    fn open(shared: &Arc<Shared>, entry: Entry, source: Source, source_dir: OwnedFd, target: &handles::Target) -> Attempt<Self> {
+        let (journal, path) = (&shared.parts.journal, &entry.path);
+        let failed = |errno| ended::target("create", &shared.parts.to, path, errno);
+        let temporary = shared.temporary(&entry);
+        let plan = Plan::new(source.version.size);
+        let mut values = vec![None; plan.count()];
+        let chunks = journal.chunks(entry.id, &source.version)?;
+        let kept = if chunks.is_empty() { None } else { reuse(target, &temporary, &source.version) };
+        let plain = if let Some(kept) = kept {
+            for Chunk { offset, length, hash } in chunks {
+                if let Some(index) = plan.index(offset, length) {
+                    values[index] = Some(hash);
+                }
+            }
+            kept
+        } else {
+            journal.forget_chunks(entry.id)?;
+            let made = shared.create(target, &temporary, path)?;
+            if let Err(errno) = allocate(&made, &source) {
+                let _ = names::remove(target.as_fd(), &temporary);
+                return Err(ended::target("allocate", &shared.parts.to, path, errno));
+            }
+            made
+        };
+        let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let direct = match fs::openat(target, &temporary[..], flags, Mode::empty()) {
+            Ok(direct) => Some(direct),
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => None,
+            Err(errno) => return Err(failed(errno)),
+        };
+        let work = Work { left: plan.count(), values, ..Work::default() };
+        Ok(Self {
+            shared: Arc::clone(shared),
+            linking: false,
+            work: Mutex::new(work),
+            entry,
+            source,
+            source_dir,
+            plain,
+            direct,
+            plan,
+        })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.source.version.size
+    }
+
+    /// Whether another worker finds something to do.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        let work = self.lock();
+        !work.closed && work.ended.is_none() && work.next < self.plan.count()
+    }
+
+    /// Copies chunks until none is left, or this worker is one too many. True for the one that must [`finish`](Self::finish) it: the
+    /// last to leave, once nothing more will be copied.
+    pub fn help(&self, worker: u32) -> Result<bool> {
+        {
+            let mut work = self.lock();
+            if work.closed {
+                return Ok(false);
+            }
+            work.helpers += 1;
+        }
+        let helped = self.copy_chunks(worker);
+        let mut work = self.lock();
+        work.helpers -= 1;
+        let over = work.left == 0 || work.ended.is_some() || helped.is_err();
+        let last = over && work.helpers == 0 && !work.closed;
+        work.closed |= last;
+        drop(work);
+        helped.map(|()| last)
+    }
+
+    fn copy_chunks(&self, worker: u32) -> Result<()> {
+        let mut buffer = Buffer::new();
+        while let Some((index, known)) = self.take(worker) {
+            match split(self.copy_chunk(index, known, &mut buffer))? {
+                Ok(value) => self.say(index, value)?,
+                Err(outcome) => {
+                    self.lock().ended.get_or_insert(outcome);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, worker: u32) -> Option<(usize, Option<ChainingValue>)> {
+        let mut work = self.lock();
+        if self.shared.halted() {
+            work.ended.get_or_insert(Outcome::Halted);
+        }
+        let too_many = worker >= self.shared.parts.counters.workers.load(Ordering::Relaxed);
+        if work.ended.is_some() || work.next == self.plan.count() || too_many {
+            return None;
+        }
+        let index = work.next;
+        work.next += 1;
+        Some((index, work.values[index]))
+    }
+
+    /// Brings one chunk over; its value if there are checksums. One that the journal knows is read from the temporary first.
+    fn copy_chunk(&self, index: usize, known: Option<ChainingValue>, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
+        if let Some(known) = known
+            && self.read_again(index, buffer)? == Some(known)
+        {
+            return Ok(Some(known));
+        }
+        let (shared, path) = (&self.shared, &self.entry.path);
+        let check = shared.parts.options.check;
+        let mut hasher = (check != Check::None).then(|| self.plan.hasher(index));
+        let (offset, end) = self.plan.range(index);
+        let range = Range { offset, end, sparse: self.source.sparse };
+        let sink = Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) };
+        let mut leave = |bytes| shared.leave(bytes);
+        let copied = stream::copy(self.source.file.as_fd(), Some(&sink), range, hasher.as_mut(), buffer, &mut leave);
+        if let Err(Trouble::Write(Errno::NOSPC | Errno::DQUOT)) = copied {
+            self.lock().full = true;
+        }
+        copied.map_err(|trouble| shared.trouble(path, trouble))?;
+        let value = hasher.map(|hasher| hasher.finalize_non_root());
+        if check == Check::ReadBack && self.read_again(index, buffer)? != value {
+            return Err(shared.differs(path));
+        }
+        if self.direct.is_none() {
+            self.start_writing(offset, end);
+        }
+        Ok(value)
+    }
+
+    /// The value of what the device holds of a chunk; `None` where it holds less.
+    fn read_again(&self, index: usize, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
+        let (shared, path) = (&self.shared, &self.entry.path);
+        let failed = |errno| ended::target("read back", &shared.parts.to, path, errno);
+        let (offset, end) = self.plan.range(index);
+        fs::fdatasync(&self.plain).map_err(failed)?;
+        let length = std::num::NonZeroU64::new(end - offset);
+        fs::fadvise(&self.plain, offset, length, fs::Advice::DontNeed).map_err(failed)?;
+        let mut hasher = self.plan.hasher(index);
+        let mut leave = |_| !shared.halted();
+        let range = Range { offset, end, sparse: false };
+        match stream::copy(self.plain.as_fd(), None, range, Some(&mut hasher), buffer, &mut leave) {
+            Ok(()) => Ok(Some(hasher.finalize_non_root())),
+            Err(Trouble::Short) => Ok(None),
+            Err(Trouble::Read(errno)) => Err(failed(errno)),
+            Err(trouble) => Err(shared.trouble(path, trouble)),
+        }
+    }
+
+    /// Has the kernel write a chunk now, so that the sync in the end has little to wait for.
+    fn start_writing(&self, offset: u64, end: u64) {
+        use std::os::fd::AsRawFd;
+        let (file, flags) = (self.plain.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
+        // SAFETY: the call takes numbers only, and the descriptor is open. It is a hint: what fails is found by the sync.
+        unsafe { libc::sync_file_range(file, offset as i64, (end - offset) as i64, flags) };
+    }
+
+    /// Notes a chunk that is whole. The journal is told by one worker at a time, of all chunks that have become whole since.
+    fn say(&self, index: usize, value: Option<ChainingValue>) -> Result<()> {
+        let (offset, end) = self.plan.range(index);
+        let mut work = self.lock();
+        let known = work.values[index] == value;
+        work.values[index] = value;
+        work.left -= 1;
+        if let Some(hash) = value.filter(|_| !known) {
+            work.unsaid.push(Chunk { offset, length: end - offset, hash });
+        }
+        if work.saying {
+            return Ok(());
+        }
+        work.saying = true;
+        let mut said = Ok(());
+        while said.is_ok() && !work.unsaid.is_empty() {
+            let chunks = std::mem::take(&mut work.unsaid);
+            drop(work);
+            said = self.shared.parts.journal.add_chunks(self.entry.id, &self.source.version, &chunks);
+            work = self.lock();
+        }
+        work.saying = false;
+        said
+    }
+
+    /// Gives the file its name if it is whole, and says what became of it.
+    pub fn finish(&self) -> Result<(i64, Outcome)> {
+        let ended = self.lock().ended.take();
+        let whole = ended.map_or_else(|| split(self.make_whole()), |outcome| Ok(Err(outcome)))?;
+        match whole {
+            Ok(placed) => {
+                let item = Item { entry: self.entry.clone(), version: self.source.version, placed, shape: Shape::Temporary };
+                Batch::new(&self.shared).finish_one(item)
+            }
+            Err(outcome) => {
+                // What helps no later attempt, or takes the space that others could use.
+                let useless = matches!(outcome, Outcome::Changed | Outcome::Gone | Outcome::Failed { again: false, .. });
+                if useless || self.lock().full {
+                    Carrier { shared: Arc::clone(&self.shared) }.abandon(&self.entry)?;
+                }
+                Ok((self.entry.id, outcome))
+            }
+        }
+    }
+
+    fn make_whole(&self) -> Attempt<Placed> {
+        let (parts, path) = (&self.shared.parts, &self.entry.path);
+        let version = &self.source.version;
+        let failed = |errno| ended::target("write", &parts.to, path, errno);
+        let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
+        let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
+        attributes::give(self.plain.as_fd(), self.source.file.as_fd(), version, self.source.accessed).map_err(failed)?;
+        self.source.require_unchanged(&parts.from, &parts.settler, self.source_dir.as_fd(), path)?;
+        fs::fsync(&self.plain).map_err(|errno| ended::target("sync", &parts.to, path, errno))?;
+        let made = Version::of(&self.plain).map_err(failed)?;
+        if made.size == version.size { Ok(place::placed(&made, checksum)) } else { Err(self.shared.differs(path)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        if self.linking {
+            self.shared.linking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.entry.version.ino);
+        }
+    }
+}
+
+/// A temporary of an earlier attempt at this version, if there is one to go on with.
+fn reuse(target: &handles::Target, temporary: &[u8], version: &Version) -> Option<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::openat(target, temporary, flags, Mode::empty()).ok()?;
+    let found = Version::of(&file).ok()?;
+    let own = found.uid == rustix::process::geteuid().as_raw() || found.uid == version.uid;
+    (own && found.kind == Kind::File && found.links == 1 && found.size == version.size).then_some(file)
+}
+
+/// Gives a temporary its size; and its blocks, so that a file that does not fit fails now, and workers do not wait for each other's.
+fn allocate(made: &OwnedFd, source: &Source) -> rustix::io::Result<()> {
+    fs::ftruncate(made, source.version.size)?;
+    if source.sparse {
+        return Ok(());
+    }
+    match fs::fallocate(made, FallocateFlags::empty(), 0, source.version.size) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        other => other,
+    }
+}
