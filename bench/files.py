@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from run import cleaned_up_on_signals
+from children import cleaned_up_on_signals, said_by, to_the_end
 from spread import Spread, spread
 from tonnage import _native
 
@@ -64,10 +64,10 @@ def cpu_of(who: int) -> int:
     return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
-def said_by(command: list[str]) -> tuple[str, int]:
+def timed(command: list[str]) -> tuple[str, int]:
     """What a program prints, and the CPU time of it and its children, in ns."""
     before = cpu_of(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = said_by(command)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-500:]}{done.stderr[-500:]}")
     return done.stdout, cpu_of(resource.RUSAGE_CHILDREN) - before
@@ -108,8 +108,7 @@ class Tonnage:
         }
         phase = target.start(json.dumps(spec))
         phase.go()
-        while not phase.wait(1.0):
-            pass
+        to_the_end(phase)
         result = phase.result()
         if result["first_error"]:
             raise RuntimeError(result["first_error"]["message"])
@@ -126,7 +125,7 @@ class Bare:
         subprocess.run(["cc", "-O2", "-pthread", HERE / "bare_files.c", "-o", self.program], check=True)
 
     def run(self, place: Path, tasks: int, files: int) -> Round:
-        out, _ = said_by([str(self.program), str(place), str(tasks), str(files)])
+        out, _ = timed([str(self.program), str(place), str(tasks), str(files)])
         lines = [json.loads(line) for line in out.splitlines()]
         rates = {line["phase"]: line["operations"] * 1e9 / line["elapsed_ns"] for line in lines}
         return Round(rates, sum(line["cpu_ns"] for line in lines) / sum(line["operations"] for line in lines))
@@ -139,8 +138,8 @@ class Peer:
         self.command, self.read = command, read
 
     def run(self, place: Path, tasks: int, files: int) -> Round:
-        _, idle_ns = said_by(self.command(place, tasks, 1))
-        out, cpu_ns = said_by(self.command(place, tasks, files))
+        _, idle_ns = timed(self.command(place, tasks, 1))
+        out, cpu_ns = timed(self.command(place, tasks, files))
         return Round(self.read(out), max(cpu_ns - idle_ns, 0) / (len(PHASES) * tasks * files))
 
 

@@ -6,11 +6,11 @@ Run as a program it measures and prints one JSON object: ``memory.py DIRECTORY T
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from children import cleaned_up_on_signals, said_by
 from ground import Ground
 from load import KIB, MIB, Load
 from tonnage_contender import Tonnage
@@ -23,7 +23,8 @@ ARENA_BYTES = 2 * MIB
 def measured(directory: Path, tasks: int) -> dict[str, dict[str, int]]:
     """Figures of a child process, so that what this one has touched does not count."""
     command = [sys.executable, __file__, str(directory), str(tasks)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = said_by(command)
+    done.check_returncode()
     result: dict[str, dict[str, int]] = json.loads(done.stdout)
     return result
 
@@ -52,7 +53,7 @@ def main() -> None:
     directory, tasks = Path(sys.argv[1]), int(sys.argv[2])
     read = Load("read", 4 * KIB, 4 * MIB, tasks=tasks, random=True, seconds=2.0)
     write = Load("write", MIB, 4 * MIB, tasks=tasks, fresh=True)
-    with tempfile.TemporaryDirectory(dir=directory) as records:
+    with cleaned_up_on_signals(), tempfile.TemporaryDirectory(dir=directory) as records:
         figures = {
             "4 KiB random read": one(read, 4 * KIB, directory, Path(records)),
             "1 MiB write, unique payload": one(write, ARENA_BYTES, directory, Path(records)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import resource
-import subprocess
 from pathlib import Path
 
+from children import said_by
 from ground import Ground
 from load import MIB, Load, Sample
 
@@ -45,7 +45,7 @@ class Process:
             for file in self.files(load):
                 file.unlink(missing_ok=True)
         before = children_cpu_ns()
-        done = subprocess.run(self.command(load), capture_output=True, text=True, cwd=self.directory, check=False)
+        done = said_by(self.command(load), self.directory)
         cpu_ns = children_cpu_ns() - before
         if done.returncode:
             said = done.stderr or done.stdout
@@ -140,7 +140,7 @@ class Ior(Process):
             for file in self.files(load):
                 file.unlink()
             options = f"-a POSIX -F -w -k -G 7 -t {load.transfer} -b {load.file_bytes} -o data".split()
-            subprocess.run([*self.ranks(load), *options], check=True, capture_output=True, cwd=self.directory)
+            said_by([*self.ranks(load), *options], self.directory).check_returncode()
 
     def ranks(self, load: Load) -> list[str]:
         # Unbound: Open MPI would put rank 0 where the interrupts are.

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import json
 import os
@@ -14,17 +13,16 @@ import platform
 import random
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cells import CONSTANT, VERIFIED, Cell, Goal, cells
+from children import cleaned_up_on_signals
 from contender import Contender
 from ground import Ground
 from load import Sample
@@ -175,20 +173,6 @@ def versions(contenders: dict[str, Contender]) -> dict[str, str]:
             number = re.search(r"\d+\.\d+[\w.+-]*", done.stdout + done.stderr)
             found[name] = number.group(0) if number else "(version unknown)"
     return found
-
-
-@contextlib.contextmanager
-def cleaned_up_on_signals() -> Iterator[None]:
-    """SIGTERM unwinds like ctrl-C, so that every directory is removed."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    previous = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
+from children import to_the_end
 from ground import Ground
 from load import MIB, Load, Sample
 
@@ -80,8 +81,7 @@ class Tonnage:
         }
         phase = self.target.start(json.dumps(spec))
         phase.go()
-        while not phase.wait(1.0):
-            pass
+        to_the_end(phase)
         result: dict[str, Any] = phase.result()
         if result["first_error"] or result["stop_reason"] not in ("size", "time"):
             raise RuntimeError(f"{self.name} stopped by {result['stop_reason']}: {result['first_error']}")
