@@ -130,7 +130,7 @@ impl Large {
         let mut values = vec![None; plan.count()];
         let chunks = journal.chunks(entry.id, &source.version)?;
         let kept = if chunks.is_empty() { None } else { reuse(target, &temporary, &source.version) };
-        let plain = if let Some(kept) = kept {
+        let copy = if let Some(kept) = kept {
             for Chunk { offset, length, hash } in chunks {
                 if let Some(index) = plan.index(offset, length) {
                     values[index] = Some(hash);
@@ -160,7 +160,7 @@ impl Large {
             entry,
             source,
             source_dir,
-            plain,
+            plain: copy,
             direct,
             plan,
         })

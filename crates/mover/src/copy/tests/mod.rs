@@ -3,6 +3,7 @@
 mod large;
 mod races;
 mod small;
+mod speed;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
