@@ -98,8 +98,13 @@ class Mover:
 
         ValueError for a request that cannot work, and then nothing was touched.
         """
+    def retry_failed(self) -> int:
+        """Before ``start``: queues the entries again that an earlier mover gave up; how many."""
     def start(self) -> None:
         """Starts its threads and returns at once."""
+    def give_way_to(self, pid: int | None) -> None:
+        """The application whose first process is ``pid`` comes first, if the options want that. None: everybody else of
+        this user."""
     def status(self) -> dict[str, Any]:
         """Everything at this moment; takes no time worth counting."""
     def rescan(self) -> int:
@@ -113,17 +118,16 @@ class Mover:
         """Drains by priority for at most ``deadline_ns`` nanoseconds from now, then halts; ``stage_retry`` and a new
         mover go on. A second call with an earlier deadline counts. 0: halts now."""
     def wait(self, timeout_s: float) -> bool:
-        """Waits without the GIL; True once it has ended. OSError where it could not go on."""
+        """Waits without the GIL; True once it has ended. OSError or RuntimeError, once, where it could
+        not go on."""
 
 def stage_status(state: str) -> dict[str, Any]:
-    """The status of a mover that does not run, from the journal in its state directory. FileNotFoundError: none."""
+    """The status of a mover that does not run, from the journal in its state directory. ValueError: it is of
+    another version."""
 
-def stage_retry(state: str) -> int:
-    """Queues the entries again that were given up; how many. For a mover that does not run."""
-
-def stage_verify(to: str, threads: int, on_progress: Callable[[int, int], object]) -> dict[str, Any]:
-    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets
-    files and bytes that were checked, now and then. FileNotFoundError: no manifest."""
+def stage_verify(to: str, threads: int, on_progress: Callable[[int, int, int, int], bool]) -> dict[str, Any]:
+    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets,
+    a few times a second, files checked and of how many, bytes and of how many; where it says False the check ends."""
 
 def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[str, Any]]:
     """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.

@@ -392,14 +392,6 @@ def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
             "--run-cmd-after-phase: no shell reads the command, and '>' means something to a shell only",
             "put it in a script, or quote it for one: sh -c '…'",
         ),
-        *(
-            (
-                f"-n 10 {option} no-such-place/file",
-                "cannot write no-such-place/file: no-such-place is no directory that you may write to",
-                "make it",
-            )
-            for option in ("-x", "--saveRankPerformanceDetails", "--savePerOpDataCSV")
-        ),
         ("-n 10 -T -x none", "-x: none does not hold a number of files", "make it with -C -W SECONDS -x none"),
         ("-n 10 -q", "has no option -q (in '-q')", "see `tonnage mdtest --help`"),
     ],

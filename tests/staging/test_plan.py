@@ -55,7 +55,7 @@ def test_what_is_typed_reaches_the_plan() -> None:
         "from": "/local", "to": "/gpfs", "state": "/state", "name": "run7", "include": ["*.h5", "*.chk"],
         "exclude": ["tmp/**"], "first": ["*.chk"], "markers": ["COMPLETE"], "order": "newest", "check": "read-back",
         "overwrite": "older", "clear": "high-water", "marks": {"high_permille": 800, "low_permille": 500}, "workers": 4,
-        "limit_bytes_per_s": 200_000_000, "limit_files_per_s": 100, "gentle": "off", "application_pid": None,
+        "limit_bytes_per_s": 200_000_000, "limit_files_per_s": 100, "gentle": "off",
         "settle_ns": 100_000_000, "rescan_ns": 60_000_000_000, "open_grace_ns": 30_000_000_000, "attempts": 8,
         "log": "/tmp/s.log",
     }  # fmt: skip
@@ -137,9 +137,9 @@ def test_a_bound_is_exactly_what_is_written(text: str, limits: Limits) -> None:
     assert parse_limit(text) == limits
 
 
-def test_a_plan_comes_back_from_its_file_without_the_number_of_the_application(tmp_path: Path) -> None:
+def test_a_plan_comes_back_from_its_file(tmp_path: Path) -> None:
     plan = planned("--first", "*.chk", "--marker", "DONE", "--high", "80%").model_copy(update={"state": tmp_path})
-    plan.model_copy(update={"application_pid": 4711}).save()
+    plan.save()
     assert StagePlan.load(tmp_path) == plan
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 

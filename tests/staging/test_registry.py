@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def living() -> Iterator[ExitStack]:
 def entry(tmp_path: Path, name: str, tree: str = "tree") -> Registered:
     state = tmp_path / tree / ".tonnage-stage"
     state.mkdir(parents=True, exist_ok=True)
-    return Registered(name, state.parent, tmp_path / "to", state, 4711)
+    return Registered(name, state.parent, tmp_path / "to", state, 4711, "out")
 
 
 def live(stack: ExitStack, found: Registered) -> Registered:
@@ -66,6 +67,15 @@ def test_the_same_journal_under_a_new_name_loses_the_old_one(tmp_path: Path) -> 
     assert [found.name for found in ours(tmp_path)] == ["new"]
 
 
+def test_a_mover_whose_journal_is_gone_is_not_known_any_more(tmp_path: Path, runtime: Path) -> None:
+    found = entry(tmp_path, "gone")
+    register(found)
+    found.state.rmdir()
+    assert ours(tmp_path) == []
+    register(entry(tmp_path, "new"))
+    assert [path.name for path in runtime.glob("*.json")] == ["new.json"]
+
+
 def test_forgetting_leaves_the_one_who_took_the_name_over(tmp_path: Path) -> None:
     first, second = entry(tmp_path, "run7"), entry(tmp_path, "run7", "other")
     register(first)
@@ -76,7 +86,19 @@ def test_forgetting_leaves_the_one_who_took_the_name_over(tmp_path: Path) -> Non
 
 def test_a_mover_of_the_same_state_may_begin_again_under_its_name(tmp_path: Path, living: ExitStack) -> None:
     found = live(living, entry(tmp_path, "run7"))
-    refuse_taken("run7", found.state)
+    refuse_taken(found)
+
+
+def test_a_second_mover_on_the_local_tree_of_a_living_one_is_refused_whatever_its_state(
+    tmp_path: Path, living: ExitStack
+) -> None:
+    found = live(living, entry(tmp_path, "run7"))
+    second = replace(found, name="second", state=tmp_path / "elsewhere", source=found.source / ".." / found.source.name)
+    with pytest.raises(RequestError, match=r"mover run7 \(process 4711\) works on .* already"):
+        refuse_taken(second)
+    refuse_taken(replace(second, source=tmp_path / "third"))
+    # Inputs may be read by many, and one tree may be filled by one mover and emptied by another.
+    refuse_taken(replace(second, direction="in", to=found.source))
 
 
 def test_a_free_name_is_the_directory_with_a_number_where_that_is_taken(tmp_path: Path, living: ExitStack) -> None:

@@ -42,8 +42,6 @@ pub struct Options {
     pub limit_files_per_s: Option<u64>,
     /// Whether the application's own I/O comes first.
     pub gentle: Gentle,
-    /// First process of the application, whose descendants are watched too.
-    pub application_pid: Option<u32>,
     /// A file is taken when its last change is at least this old, in nanoseconds.
     pub settle_ns: u64,
     /// Time between two scans while watching, in nanoseconds.

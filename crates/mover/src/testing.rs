@@ -27,7 +27,6 @@ pub fn options(from: &Path, to: &Path) -> Options {
         limit_bytes_per_s: None,
         limit_files_per_s: None,
         gentle: Gentle::Off,
-        application_pid: None,
         settle_ns: 0,
         rescan_ns: 1_000_000_000,
         open_grace_ns: 0,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tonnage.campaign.observer import Observer, Step
+from tonnage.cli.stream import is_plain
 from tonnage.report import units
 
 
@@ -20,11 +21,6 @@ def observer(stream: TextIO | None = None) -> Observer:
     from tonnage.cli.panel import Panel
 
     return Panel(stream)
-
-
-def is_plain(stream: TextIO) -> bool:
-    """Whether ``stream`` takes text only: a pipe, a dumb terminal, or a user who set NO_COLOR."""
-    return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
 
 
 def step_text(step: Step) -> str:

@@ -161,7 +161,8 @@ START = Command(
 STATUS = Command(
     "status",
     "say where a mover stands",
-    "Prints what is safe, what waits and why, and what failed. Of a mover that does not run, what its journal says.",
+    "Prints what is safe, what waits and why, and what failed. Of a mover that does not run, what its journal says. "
+    "Exit code 1 where files failed, or where a mover that does not run left some.",
     (*WHICH, JSON, Option(("--watch",), "go on until the mover ends, with a panel", is_flag=True)),
     (
         ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),

@@ -11,7 +11,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
-from tonnage.cli.live import is_plain
+from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter
 

@@ -21,6 +21,9 @@ JOURNAL = "journal.sqlite"
 ENDED = ("finished", "stopped")
 """The ``progress`` of a mover that does nothing any more."""
 
+_HALT_S = 60.0
+"""A halted mover ends after the piece in hand; one whose disk hangs is left to the kernel."""
+
 Status = Mapping[str, Any]
 """``crates/mover/src/status.rs`` as a dict."""
 
@@ -28,23 +31,28 @@ Status = Mapping[str, Any]
 class Host:
     """Use as a context: what was opened is closed, and a mover that still runs is halted; its journal stays."""
 
-    def __init__(self, plan: StagePlan, on_start: Callable[[Host], None] | None = None) -> None:
+    def __init__(self, plan: StagePlan, on_start: Callable[[Host], None] | None = None, *, retry: bool = False) -> None:
         """Everything that can be refused is refused here, before anything is touched. Nothing is copied yet.
 
-        ``on_start`` is called once the mover runs and answers.
+        ``on_start`` is called once the mover runs and answers. ``retry``: what an earlier mover gave up goes again.
         """
         self.plan, self._on_start = plan, on_start
-        refuse_taken(plan.name, plan.state)
+        self._entry = Registered(plan.name, plan.source, plan.to, plan.state, os.getpid(), plan.direction)
+        refuse_taken(self._entry)
         self._metrics = Metrics(plan.metrics_port) if plan.metrics_port is not None else None
         try:
             self.mover = _native.Mover(plan.options())
+            if retry:
+                self.mover.retry_failed()
         except ValueError as error:
             self._close_metrics()
             raise RequestError(str(error)) from None
+        except RuntimeError as error:
+            self._close_metrics()
+            raise MeasurementError(str(error)) from None
         except BaseException:
             self._close_metrics()
             raise
-        self._entry = Registered(plan.name, plan.source, plan.to, plan.state, os.getpid())
         self._server: Server | None = None
 
     def __enter__(self) -> Host:
@@ -58,7 +66,7 @@ class Host:
         self._close_metrics()
         if not self.mover.wait(0):
             self.mover.stop(0)
-            self.mover.wait(60)
+            self.mover.wait(_HALT_S)
         # What is left to be resumed stays known by its name.
         if error is None and self.mover.status()["progress"] == "finished":
             forget(self._entry)
@@ -73,6 +81,13 @@ class Host:
             self._metrics.serve(self.status)
         if self._on_start:
             self._on_start(self)
+
+    def has_ended(self) -> bool:
+        """Whether the mover is done. MeasurementError or OSError where it could not go on."""
+        try:
+            return self.mover.wait(0)
+        except RuntimeError as error:
+            raise MeasurementError(f"{error}; hint: mend that, then go on with `tonnage stage resume`") from None
 
     @property
     def metrics_port(self) -> int | None:
@@ -116,7 +131,12 @@ def status_of(state: Path) -> dict[str, Any]:
     """From the journal of a mover that does not run. RequestError where there is none."""
     if not (state / JOURNAL).exists():
         raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")
-    found = _native.stage_status(str(state))
+    try:
+        found = _native.stage_status(str(state))
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+    except RuntimeError as error:
+        raise MeasurementError(str(error)) from None
     plan = StagePlan.load(state)
     return {
         **found,
@@ -129,9 +149,5 @@ def status_of(state: Path) -> dict[str, Any]:
 
 def is_safe(status: Status) -> bool:
     """Whether everything that was found is at its destination."""
-    return not status["queued"]["files"] and not status["failed"]["files"]
-
-
-def retry(state: Path) -> int:
-    """Queues again what was given up; how many entries."""
-    return _native.stage_retry(str(state))
+    # What a scan could not read is among the failures without having an entry.
+    return not (status["queued"]["files"] or status["failed"]["files"] or status["failures"])

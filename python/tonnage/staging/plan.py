@@ -54,7 +54,6 @@ class StagePlan(BaseModel):
     limit_bytes_per_s: int | None = None
     limit_files_per_s: int | None = None
     gentle: Literal["off", "auto"] = "auto"
-    application_pid: int | None = None
     settle_ns: int = 100 * 10**6
     """Longer than a file system's clock ticks, so that a later write is sure to show."""
     rescan_ns: int = 60 * 10**9
@@ -78,11 +77,10 @@ class StagePlan(BaseModel):
         return GRACE_NS if self.deadline_ns is None else self.deadline_ns
 
     def save(self) -> None:
-        """Into the state directory, whole or not at all; the process's number is not for later."""
-        kept = self.model_copy(update={"application_pid": None})
+        """Into the state directory, whole or not at all."""
         fresh = self.state / f".{FILE}.{os.getpid()}"
         with fresh.open("w", encoding="utf-8") as out:
-            out.write(kept.model_dump_json(by_alias=True, indent=2))
+            out.write(self.model_dump_json(by_alias=True, indent=2))
             out.flush()
             os.fsync(out.fileno())
         fresh.replace(self.state / FILE)

@@ -30,6 +30,12 @@ class Registered:
     to: Path
     state: Path
     pid: int
+    direction: str
+
+    @property
+    def local(self) -> Path:
+        """The node-local tree, which has one mover at most."""
+        return self.source if self.direction == "out" else self.to
 
     @property
     def alive(self) -> bool:
@@ -59,23 +65,37 @@ def _numbered(stem: str) -> Iterator[str]:
         number += 1
 
 
-def refuse_taken(name: str, state: Path) -> None:
-    """RequestError where a living mover of another state directory has the name."""
+def refuse_taken(entry: Registered) -> None:
+    """RequestError where a living mover of another state directory has the name, or works on the same local tree."""
     for found in registered():
-        if found.name == name and found.state != state and found.alive:
+        if found.state == entry.state or not found.alive:
+            continue
+        if found.name == entry.name:
             raise RequestError(
-                f"a mover named {name} runs already, from {found.source} (process {found.pid}); "
+                f"a mover named {entry.name} runs already, from {found.source} (process {found.pid}); "
                 "hint: give another --name"
             )
+        if found.direction == entry.direction and _same(found.local, entry.local):
+            raise RequestError(
+                f"mover {found.name} (process {found.pid}) works on {entry.local} already, with its state in "
+                f"{found.state}; hint: stop it first"
+            )
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == other
 
 
 def register(entry: Registered) -> None:
     """Makes the mover known; the entries of dead movers of the same name or the same state give way."""
     place = _own_place()
     with _locked(place):
-        refuse_taken(entry.name, entry.state)
+        refuse_taken(entry)
         for file, found in _entries(place):
-            if found.state == entry.state and found.name != entry.name:
+            if (found.state == entry.state and found.name != entry.name) or not found.state.is_dir():
                 file.unlink(missing_ok=True)
         fresh = place / f".{secrets.token_hex(8)}"
         text = json.dumps({key: str(value) for key, value in asdict(entry).items()})
@@ -94,7 +114,9 @@ def forget(entry: Registered) -> None:
 
 def registered() -> list[Registered]:
     """All that are known, sorted by name, from every place where this user's movers may have registered."""
-    found = {entry.state: entry for place in _places() if _is_ours(place) for _, entry in _entries(place)}
+    entries = [entry for place in _places() if _is_ours(place) for _, entry in _entries(place)]
+    # Where the journal went with a job's storage, there is nothing to ask and nothing to resume.
+    found = {entry.state: entry for entry in entries if entry.state.is_dir()}
     return sorted(found.values(), key=lambda entry: (entry.name, str(entry.state)))
 
 
@@ -137,9 +159,8 @@ def _read(file: Path) -> Registered | None:
     try:
         with file.open(encoding="utf-8") as text:
             found = json.loads(text.read(_LARGEST))
-        return Registered(
-            check_name(found["name"]), Path(found["source"]), Path(found["to"]), Path(found["state"]), int(found["pid"])
-        )
+        source, to, state = (Path(found[key]) for key in ("source", "to", "state"))
+        return Registered(check_name(found["name"]), source, to, state, int(found["pid"]), str(found["direction"]))
     except (OSError, ValueError, KeyError, TypeError, RequestError):
         return None
 

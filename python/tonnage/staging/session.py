@@ -51,6 +51,7 @@ def attend(host: Host, tell: Tell, *, drain: bool) -> Ended:
     started = time.monotonic_ns()
     with Signals() as signals, host:
         host.start()
+        host.mover.give_way_to(None)
         if drain:
             host.mover.drain()
         asked = _until_ended(host, signals, tell)
@@ -65,6 +66,7 @@ def accompany(host: Host, application: Application, tell: Tell) -> Ended:
     started = time.monotonic_ns()
     with Signals() as signals, host:
         host.start()
+        host.mover.give_way_to(application.pid)
         application.go()
         asked, until_ns = _beside(host, application, signals)
         if until_ns is not None:
@@ -98,7 +100,7 @@ def _until_ended(host: Host, signals: Signals, tell: Tell) -> Asked | None:
     """Until the mover has ended. Ctrl-C halts it, anything else gives it its time, a second one halts it."""
     first: Asked | None = None
     told_ns, near = 0, True
-    while not host.mover.wait(0):
+    while not host.has_ended():
         if time.monotonic_ns() - told_ns > _FAR_S * 1e9:
             status = host.status()
             tell(status)

@@ -10,17 +10,19 @@ from typing import Any
 
 from tonnage import _native
 from tonnage.errors import RequestError
+from tonnage.staging.plan import STATE_DIRECTORY
 
 _THREADS = 8
 """At most, unless told: a check years later is not to take a file system from its users."""
 
 WRONG = {
     "missing": "is missing",
+    "kind_differs": "is something else",
     "size_differs": "has another size",
     "checksum_differs": "has other bytes",
-    "unreadable": "cannot be read",
+    "unreadable": "",
 }
-"""Key of the report → what is wrong with the paths in it."""
+"""Key of the report → what is wrong with the paths in it; what could not be read says why itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,14 @@ class Verified:
         return sum(len(self.report[key]) for key in WRONG)
 
 
-def verify(to: Path, threads: int | None, on_progress: Callable[[int, int], object]) -> Verified:
+def verify(to: Path, threads: int | None, on_progress: Callable[[int, int, int, int], bool]) -> Verified:
     """Reads every file that has a line. RequestError where there is no tree, or no manifest in it."""
     if not to.is_dir():
         raise RequestError(f"{to} is not a directory; hint: give the tree that was staged into")
+    if not (to / STATE_DIRECTORY).is_dir():
+        raise RequestError(f"{to} has no manifest; hint: give the tree that a mover staged into")
     count = threads or min(len(os.sched_getaffinity(0)), _THREADS)
     try:
         return Verified(_native.stage_verify(str(to), count, on_progress))
-    except FileNotFoundError:
-        raise RequestError(f"{to} has no manifest; hint: give the tree that a mover staged into") from None
+    except ValueError as error:
+        raise RequestError(str(error)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,14 +31,17 @@ class PanelView:
 
     def show(self, status: Status) -> None:
         frame = draw(status)
-        if self._live is None:
-            self._live = Live(frame, console=self._console, auto_refresh=False, transient=True)
-            self._live.start()
-        self._live.update(frame, refresh=True)
+        # A terminal that is gone takes nothing with it.
+        with suppress(OSError):
+            if self._live is None:
+                self._live = Live(frame, console=self._console, auto_refresh=False, transient=True)
+                self._live.start()
+            self._live.update(frame, refresh=True)
 
     def close(self) -> None:
         if self._live:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
             self._live = None
 
 

@@ -12,7 +12,7 @@ from tonnage.cli.stage.view import view
 from tonnage.cli.stage.where import LOCAL, REMOTE, find
 from tonnage.errors import RequestError
 from tonnage.staging.control import answers
-from tonnage.staging.host import JOURNAL, Host, retry
+from tonnage.staging.host import JOURNAL, Host
 from tonnage.staging.plan import StagePlan, make_plan
 from tonnage.staging.registry import free_name
 from tonnage.staging.session import attend
@@ -26,20 +26,21 @@ def run(arguments: Namespace) -> int:
     if not (state / JOURNAL).exists():
         raise RequestError(f"there is no journal in {state}; hint: begin with `tonnage stage start`")
     plan = saved_plan(arguments, state)
-    retry(state)
     if not arguments.wait:
-        return in_background(plan)
-    host = Host(plan, on_start=announce)
+        return in_background(plan, retry=True)
+    host = Host(plan, on_start=announce, retry=True)
     return carry_out(view(), lambda tell: attend(host, tell, drain=True), plan)
 
 
 def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
     saved = StagePlan.load(state)
+    source, to = vars(arguments)["from"], arguments.to
     if saved is not None:
-        # The journal may have come to another place, or been reached by another path.
-        return saved.model_copy(update={"state": state, "name": free_name(Path(saved.name), state)})
-    source, to = vars(arguments)["from"] or os.environ.get(LOCAL), arguments.to or os.environ.get(REMOTE)
+        # On another node the trees may have other paths.
+        moved = {key: Path.cwd() / tree for key, tree in (("source", source), ("to", to)) if tree}
+        return saved.model_copy(update={"state": state, "name": free_name(Path(saved.name), state), **moved})
+    source, to = source or os.environ.get(LOCAL), to or os.environ.get(REMOTE)
     if not (source and to):
         raise RequestError(f"{state} has lost its plan; hint: add both --from and --to")
     local = Path.cwd() / source

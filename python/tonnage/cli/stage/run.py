@@ -19,11 +19,11 @@ def run(arguments: Namespace) -> int:
     if not arguments.program:
         raise RequestError("there is no program to run; hint: write it after --, like `tonnage stage run -- ./app`")
     plan = plan_of(arguments)
-    # Its number is needed before the mover is made, and it must not run where the mover refuses.
+    # Made before the mover, while this process has one thread; it must not run where the mover refuses.
     environment = {**os.environ, LOCAL: str(plan.source), REMOTE: str(plan.to)}
     application = Application(arguments.program, environment)
     try:
-        host = Host(plan.model_copy(update={"application_pid": application.pid}))
+        host = Host(plan)
     except BaseException:
         application.give_up()
         raise

@@ -9,9 +9,9 @@ from argparse import Namespace
 from pathlib import Path
 
 from tonnage.cli.entry import complain
-from tonnage.cli.live import is_plain
 from tonnage.cli.stage.where import REMOTE
 from tonnage.cli.stage.words import files_text, volume
+from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError
 from tonnage.staging.verify import WRONG, Verified, verify
 
@@ -22,7 +22,7 @@ def run(arguments: Namespace) -> int:
     if not to:
         raise RequestError(f"--to is missing and {REMOTE} is not set; hint: add --to DIR")
     live = not is_plain(sys.stderr)
-    found = verify(Path(to), arguments.threads, _show if live else lambda _files, _size: None)
+    found = verify(Path(to), arguments.threads, _show if live else lambda *_: True)
     if live:
         sys.stderr.write("\r\x1b[K")
     if arguments.json:
@@ -40,13 +40,16 @@ def say(found: Verified) -> None:
     """A line for each file that is wrong, then the count."""
     for key, told in WRONG.items():
         for path in found.report[key]:
-            print(f"{path} {told}")
+            print(f"{path} {told}".rstrip())
     report = found.report
     print(f"{files_text(report['checked'])} checked, {volume(report['bytes'])}; {found.wrong} wrong")
+    if report["without_checksum"]:
+        print(f"{files_text(report['without_checksum'])} staged without a checksum: only their sizes are right")
     if report["unknown"]:
         print(f"{files_text(len(report['unknown']))} that no mover placed")
 
 
-def _show(files: int, size_bytes: int) -> None:
-    sys.stderr.write(f"\r{files_text(files)}, {volume(size_bytes)} checked")
+def _show(files: int, of_files: int, size_bytes: int, of_bytes: int) -> bool:
+    sys.stderr.write(f"\r{files:,} of {files_text(of_files)}, {volume(size_bytes)} of {volume(of_bytes)} checked\x1b[K")
     sys.stderr.flush()
+    return True

@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol, TextIO
 
-from tonnage.cli.live import is_plain
 from tonnage.cli.stage.words import details, progress_line
+from tonnage.cli.stream import is_plain
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
@@ -40,7 +40,7 @@ class PlainView:
     def __init__(self, stream: TextIO, *, dated: bool = False) -> None:
         self._stream, self._dated = stream, dated
         self._said: set[str] = set()
-        self._last = ("", 0.0)
+        self._last = ("", time.monotonic())
 
     def show(self, status: Status) -> None:
         for line in details(status):

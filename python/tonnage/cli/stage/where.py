@@ -18,7 +18,7 @@ LOG = "spectral.log"
 """Spectral writes it into PFS_DIR."""
 
 
-def plan_of(arguments: Namespace, *, direction: str = "out", application_pid: int | None = None) -> StagePlan:
+def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
     """What was typed, as a plan; what was not is left to the plan's defaults. RequestError where a tree is missing."""
     given = vars(arguments)
     variables = (LOCAL, REMOTE) if direction == "out" else (REMOTE, LOCAL)
@@ -34,7 +34,6 @@ def plan_of(arguments: Namespace, *, direction: str = "out", application_pid: in
         state=state,
         name=name,
         direction=direction,
-        application_pid=application_pid,
         **{key: given[key] for key in ("order", "check", "overwrite")},
         **{key: tuple(given[key] or ()) for key in ("include", "exclude", "first")},
         markers=tuple(given.get("marker") or ()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +30,6 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
         return 0
     refuse_ranks("mdtest")
     request = understand(asked, tuple(words))
-    _check_files(request)
     made = None if request.create else read_status(request.status_file)
     campaign = campaign_of(request, made)
     ours: list[Path] = []
@@ -68,16 +66,6 @@ def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, ob
     write_files(request, found, items)
     write_operations(request, found, run)
     return conclude("mdtest", outcome, findings(request, found), voice)
-
-
-def _check_files(request: Request) -> None:
-    """RequestError where a file that is written at the end could not be, before anything is measured."""
-    for file in filter(None, (request.status_file, request.task_file, request.operations_files)):
-        place = Path(file).parent
-        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-            raise RequestError(
-                f"mdtest cannot write {file}: {place} is no directory that you may write to; hint: make it"
-            )
 
 
 def _make_directories(request: Request, made: list[Path]) -> None:
