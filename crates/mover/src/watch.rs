@@ -40,9 +40,9 @@ const ADRIFT: Duration = Duration::from_secs(1);
 /// Where to look.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
-    /// One name came, changed or went; nothing below it needs a look, unless it is a directory that went.
+    /// One name came, changed or went; nothing below it needs a look.
     Name(TreePath),
-    /// A directory came: it and all below it must be scanned.
+    /// A directory came or went: the name and all below it must be scanned.
     Directory(TreePath),
     /// Something was missed: everything must be scanned.
     Overflow,
@@ -156,8 +156,8 @@ fn read(map: &mut Map, event: &Event<'_>, hints: &mut Hints) {
         map.land(event.wd(), name, event.cookie(), Instant::now());
     }
     if let Some(path) = at.map(|at| at.join(name)) {
-        let came = directory && what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
-        hints.add(if came { Hint::Directory(path) } else { Hint::Name(path) });
+        let alone = !directory || what.contains(ReadFlags::ATTRIB);
+        hints.add(if alone { Hint::Name(path) } else { Hint::Directory(path) });
     }
 }
 

@@ -45,6 +45,20 @@ impl Journal {
         )
     }
 
+    /// The directories at or below `directory` that hold names which were at the source when last looked at, in the order of
+    /// their bytes. A directory that is not staged itself is no entry, and may hold some.
+    pub fn directories_below(&self, directory: &TreePath) -> Result<Vec<TreePath>> {
+        let (from, to) = range_below(directory);
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT d.path FROM directory d WHERE (d.path = ?1 OR (d.path >= ?2 AND d.path < ?3)) \
+                 AND EXISTS (SELECT 1 FROM entry e WHERE e.dir = d.id AND e.present) ORDER BY d.path",
+            )?;
+            let rows = query.query_map(params![directory.bytes(), from, to], row::directory)?;
+            rows.collect()
+        })
+    }
+
     /// The entry of this path, whatever became of it.
     pub fn by_path(&self, path: &TreePath) -> Result<Option<Entry>> {
         let which = "WHERE e.dir = (SELECT id FROM directory WHERE path = ?1) AND e.name = ?2";
@@ -72,8 +86,7 @@ impl Journal {
         if directory.is_root() {
             return Ok(self.totals());
         }
-        // A path below begins with the directory's and a `/`; `0` is the byte after that.
-        let [from, to] = [b'/', b'0'].map(|end| [directory.bytes(), &[end]].concat());
+        let (from, to) = range_below(directory);
         self.read(|db| {
             let mut query = db.prepare_cached(
                 "SELECT e.state, e.kind, e.size FROM directory d JOIN entry e ON e.dir = d.id \
@@ -125,6 +138,16 @@ impl Journal {
             query.query_map(values, |found| row::entry(db, found))?.collect()
         })
     }
+}
+
+/// Where the paths below a directory begin and end. Each begins with the directory's and a `/`; `0` is the byte after that.
+fn range_below(directory: &TreePath) -> (Vec<u8>, Vec<u8>) {
+    if directory.is_root() {
+        // No name is longer than 255 bytes.
+        return (Vec::new(), vec![u8::MAX; 256]);
+    }
+    let [from, to] = [b'/', b'0'].map(|end| [directory.bytes(), &[end]].concat());
+    (from, to)
 }
 
 /// The entry of this number.

@@ -99,6 +99,11 @@ fn kind(number: i64) -> Sql<Kind> {
     usize::try_from(number).ok().and_then(|number| kinds.get(number)).copied().ok_or_else(|| damaged("a kind"))
 }
 
+/// A row of a directory's path alone.
+pub(super) fn directory(row: &Row<'_>) -> Sql<TreePath> {
+    TreePath::new(row.get_ref(0)?.as_blob()?).ok_or_else(|| damaged("a path"))
+}
+
 fn path(directory: &[u8], name: &[u8]) -> Sql<TreePath> {
     let mut bytes = Vec::with_capacity(directory.len() + 1 + name.len());
     bytes.extend_from_slice(directory);

@@ -251,3 +251,17 @@ fn names_of_any_bytes_and_numbers_of_any_size_come_back_as_they_went() {
     let found = journal.by_path(&name).unwrap().unwrap();
     assert_eq!((found.path, found.version), (name, version));
 }
+
+#[test]
+fn directories_that_hold_what_is_at_the_source_are_told_whether_they_are_entries_or_not() {
+    let (_state, journal) = begin();
+    for name in ["f", "a/b/x", "a/c/x", "a-c/x", "\u{10ffff}/x"] {
+        find(&journal, name, file(1, 1));
+    }
+    let below = |name| journal.directories_below(&path(name)).unwrap();
+    assert_eq!(below("a"), [path("a/b"), path("a/c")]);
+    assert_eq!(below(""), [path(""), path("a-c"), path("a/b"), path("a/c"), path("\u{10ffff}")]);
+    let gone = journal.by_path(&path("a/b/x")).unwrap().unwrap();
+    journal.gone(&[gone.id]).unwrap();
+    assert_eq!((below("a"), below("a/c")), (vec![path("a/c")], vec![path("a/c")]));
+}

@@ -59,7 +59,7 @@ fn name(text: &str) -> Hint {
     Hint::Name(path(text))
 }
 
-fn new_directory(text: &str) -> Hint {
+fn directory_at(text: &str) -> Hint {
     Hint::Directory(path(text))
 }
 
@@ -68,7 +68,7 @@ fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
     let place = Place::new(&[]);
     let directory = tempfile::Builder::new().prefix("d").rand_bytes(0).tempdir_in(place.at("")).unwrap();
     place.cover("d");
-    assert_eq!(place.hints(), [new_directory("d")]);
+    assert_eq!(place.hints(), [directory_at("d")]);
     let f = place.at("d/f");
     drop(File::create(&f).unwrap());
     assert_eq!(place.hints(), [name("d/f")], "made and closed: one name, one hint");
@@ -85,7 +85,7 @@ fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
         assert_eq!(place.hints(), expected);
     }
     directory.close().unwrap();
-    assert_eq!(place.hints(), [name("d")]);
+    assert_eq!(place.hints(), [directory_at("d")]);
     assert_eq!(place.watches(), 1, "a removed directory's watch is forgotten");
 }
 
@@ -93,7 +93,7 @@ fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
 fn a_new_directory_is_hinted_at_and_covered_by_whoever_scans_it() {
     let place = Place::new(&[]);
     fs::create_dir(place.at("new")).unwrap();
-    assert_eq!(place.hints(), [new_directory("new")]);
+    assert_eq!(place.hints(), [directory_at("new")]);
     place.cover("new");
     drop(File::create(place.at("new/f")).unwrap());
     assert_eq!(place.hints(), [name("new/f")]);
@@ -104,7 +104,7 @@ fn after_a_rename_names_deep_below_are_hinted_at_where_they_are() {
     let place = Place::new(&["a", "a/b", "a/b/c"]);
     rename(place.at("a/b"), place.at("z")).unwrap();
     drop(File::create(place.at("z/c/f")).unwrap());
-    assert_eq!(place.hints(), [name("a/b"), new_directory("z"), name("z/c/f")]);
+    assert_eq!(place.hints(), [directory_at("a/b"), directory_at("z"), name("z/c/f")]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn events_older_than_a_scan_may_confuse_the_names_but_their_hints_lead_to_a_scan
     fs::create_dir(place.at("a")).unwrap();
     place.cover("a");
     let hints = place.hints();
-    assert!(hints.contains(&new_directory("a")) && hints.contains(&new_directory("z")), "{hints:?}");
+    assert!(hints.contains(&directory_at("a")) && hints.contains(&directory_at("z")), "{hints:?}");
     place.cover("a");
     place.cover("z");
     drop(File::create(place.at("z/b/f")).unwrap());
@@ -130,7 +130,7 @@ fn a_directory_that_left_the_tree_is_no_longer_watched() {
     let place = Place::new(&["a", "a/b"]);
     rename(place.at("a"), outside.path().join("a")).unwrap();
     drop(File::create(outside.path().join("a/b/f")).unwrap());
-    assert_eq!(place.hints(), [name("a")]);
+    assert_eq!(place.hints(), [directory_at("a")]);
     let begin = Instant::now();
     while place.watches() > 1 && begin.elapsed() < PATIENCE {
         assert_eq!(place.watch.next(Duration::from_millis(50)), []);
