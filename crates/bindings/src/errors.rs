@@ -5,6 +5,7 @@ use std::path::Path;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tonnage_engine::EngineError;
+use tonnage_mover::MoverError;
 use tonnage_records::FileError;
 use tonnage_simulator::SimulatorError;
 use tonnage_storage::StorageError;
@@ -41,6 +42,14 @@ pub fn engine(error: &EngineError) -> PyErr {
 
 pub fn simulator(error: &SimulatorError) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+pub fn mover(error: &MoverError) -> PyErr {
+    match error {
+        MoverError::Request(text) => PyValueError::new_err(text.clone()),
+        MoverError::Path { path, source, .. } => os_error(source, path, error.to_string()),
+        MoverError::Journal { .. } | MoverError::Thread(_) => PyRuntimeError::new_err(error.to_string()),
+    }
 }
 
 /// A JSON specification that does not parse: serde's text names the key.

@@ -6,6 +6,7 @@
 mod errors;
 mod phase;
 mod scratch;
+mod stage;
 mod tables;
 mod target;
 
@@ -21,5 +22,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables::read_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(target::memory_copy_bytes_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(target::clock_name, module)?)?;
+    module.add_class::<stage::Mover>()?;
+    module.add_function(wrap_pyfunction!(stage::stage_status, module)?)?;
+    module.add_function(wrap_pyfunction!(stage::stage_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(stage::stage_verify, module)?)?;
     Ok(())
 }

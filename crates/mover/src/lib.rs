@@ -47,6 +47,7 @@ pub mod watch;
 
 pub use entry::{Chunk, Entry, Outcome, Placed, State};
 pub use error::{MoverError, Result};
+pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
 pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};

@@ -1,1 +1,0 @@
-//! The threads of a mover, and what they say of themselves.

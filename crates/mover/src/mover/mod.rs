@@ -1,0 +1,296 @@
+//! The threads of a mover, and what they say of themselves.
+//!
+//! One planner looks: it scans, hears the watch, decides what may go and when all is done. Workers carry what the planner has put on
+//! the desk. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
+
+mod desk;
+mod landing;
+mod offline;
+mod planner;
+mod queue;
+mod rates;
+mod sets;
+mod standing;
+mod worker;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::copy::{Carrier, Counters, Parts};
+use crate::error::{MoverError, Result};
+use crate::gentle::{self, Courtesy};
+use crate::ground::Ground;
+use crate::journal::{Journal, Opened};
+use crate::limit::Limiter;
+use crate::log::Log;
+use crate::manifest::Manifest;
+use crate::options::{Gentle, Options};
+use crate::rules::Rules;
+use crate::settle::Settler;
+use crate::status::{Progress, Status};
+use crate::tree::Tree;
+use crate::tuner::Tuner;
+use crate::watch::Watch;
+use desk::Desk;
+pub use offline::{Listed, list, status_of};
+
+/// Most workers the mover ever finds for itself.
+const MOST_WORKERS: u32 = 16;
+
+/// A mover of one tree to another. Dropping it halts it; its journal stays.
+#[derive(Debug)]
+pub struct Mover {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Holds the lock that keeps a second mover out.
+    _ground: Ground,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Core {
+    options: Arc<Options>,
+    from: Arc<Tree>,
+    journal: Arc<Journal>,
+    log: Arc<Log>,
+    rules: Rules,
+    watch: Watch,
+    limiter: Arc<Limiter>,
+    counters: Arc<Counters>,
+    carrier: Carrier,
+    courtesy: Arc<Courtesy>,
+    desk: Mutex<Desk>,
+    bell: Condvar,
+    /// Set to end every thread between two pieces of work.
+    halt: Arc<AtomicBool>,
+    /// Workers that may work; the rest stand by.
+    active: AtomicU32,
+    /// Bytes of the entries in flight.
+    flying_bytes: AtomicU64,
+    began: Instant,
+}
+
+impl Mover {
+    /// Looks whether it can work, opens the journal and takes the lock. What cannot work is refused before anything is touched.
+    pub fn prepare(options: Options) -> Result<Self> {
+        let rules = Rules::new(&options)?;
+        let ground = Ground::check(&options)?;
+        let (journal, opened) = Journal::open(&options.state, ground.identity())?;
+        let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
+        let journal = Arc::new(journal);
+        let manifest = Arc::new(Manifest::open(&to, journal.id())?);
+        let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
+        let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
+        let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
+        offline::remember(&journal, &options)?;
+        let options = Arc::new(options);
+        let parts = Parts {
+            from: Arc::clone(&from),
+            to,
+            journal: Arc::clone(&journal),
+            manifest,
+            log: Arc::clone(&log),
+            settler: Arc::new(Settler::new(options.settle_ns)),
+            limiter: Arc::clone(&limiter),
+            options: Arc::clone(&options),
+            counters: Arc::clone(&counters),
+            halt: Arc::clone(&halt),
+        };
+        let mut desk = Desk::default();
+        desk.notes.extend(ground.notes().iter().cloned());
+        if let Opened::Rebuilt { backup, why } = opened {
+            desk.notes.push(format!(
+                "the journal could not be used ({why}); it lies at {} and a scan fills a new one",
+                backup.display()
+            ));
+        }
+        let core = Core {
+            active: AtomicU32::new(options.workers.unwrap_or_else(processors)),
+            carrier: Carrier::new(parts),
+            watch: Watch::start(),
+            courtesy: Arc::default(),
+            desk: Mutex::new(desk),
+            bell: Condvar::new(),
+            flying_bytes: AtomicU64::new(0),
+            began: Instant::now(),
+            options,
+            from,
+            journal,
+            log,
+            rules,
+            limiter,
+            counters,
+            halt,
+        };
+        Ok(Self { core: Arc::new(core), threads: Mutex::default(), _ground: ground })
+    }
+
+    /// Entries that an earlier mover gave up go again; how many. Before [`start`](Self::start).
+    pub fn retry_failed(&self) -> Result<u64> {
+        self.core.journal.retry_failed()
+    }
+
+    /// Starts the threads.
+    pub fn start(&self) -> Result<()> {
+        let workers = self.core.options.workers.unwrap_or(MOST_WORKERS);
+        let tuner = self.core.options.workers.is_none().then(|| Tuner::new(workers, processors()));
+        self.spawn("planner", move |core| planner::Planner::new(core, tuner).run())?;
+        for number in 0..workers {
+            self.spawn(&format!("worker {number}"), move |core| worker::run(core, number))?;
+        }
+        Ok(())
+    }
+
+    /// From now on the application whose first process is `pid` comes first, where that was asked for; `None`: everybody else of
+    /// this user.
+    pub fn give_way_to(&self, pid: Option<u32>) -> Result<()> {
+        if self.core.options.gentle == Gentle::Off {
+            return Ok(());
+        }
+        self.spawn("gentle", move |core| {
+            gentle::Gentle::new(pid, Arc::clone(&core.courtesy)).run(&core.limiter, &core.halt, || core.own());
+            Ok(())
+        })
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce(&Core) -> Result<()> + Send + 'static) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        let body = move || {
+            let mut guard = Guard { core: &core, ended_well: false };
+            match work(&core) {
+                Ok(()) => guard.ended_well = true,
+                Err(error) => core.fail(error),
+            }
+        };
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(body)
+            .map_err(|error| MoverError::Thread(format!("{name}: {error}")))?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// Everything at this moment.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.core.status()
+    }
+
+    /// Nothing more is coming: ends when everything that a last scan finds is safe, or given up.
+    pub fn drain(&self) {
+        self.core.lock().begin_drain(self.core.now_ns());
+        self.core.bell.notify_all();
+    }
+
+    /// Asks for a scan now. What was there at this call has been found once `scans` of the status is what this returns.
+    #[must_use]
+    pub fn rescan(&self) -> u64 {
+        let mut desk = self.core.lock();
+        desk.rescan = true;
+        // One that is under way has passed some directories already.
+        desk.scans + 1 + u64::from(desk.scanning)
+    }
+
+    /// Bounds from now on; 0 pauses.
+    pub fn set_limit(&self, bytes_per_s: Option<u64>, files_per_s: Option<u64>) {
+        self.core.limiter.set_asked(bytes_per_s, files_per_s);
+    }
+
+    /// Drains for at most `deadline_ns` and halts then: what is left stays in the journal for the next mover. An
+    /// earlier deadline stands.
+    pub fn stop(&self, deadline_ns: u64) {
+        let mut desk = self.core.lock();
+        desk.begin_drain(self.core.now_ns());
+        let deadline_ns = self.core.now_ns().saturating_add(deadline_ns);
+        desk.deadline_ns = Some(desk.deadline_ns.map_or(deadline_ns, |earlier| earlier.min(deadline_ns)));
+        drop(desk);
+        self.core.bell.notify_all();
+    }
+
+    /// Waits until it has ended, at most `timeout`; whether it has. Fails with what ended it early.
+    pub fn wait(&self, timeout: Duration) -> Result<bool> {
+        let until = Instant::now() + timeout;
+        let mut desk = self.core.lock();
+        while !desk.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            desk = self.core.bell.wait_timeout(desk, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let fatal = desk.fatal.take();
+        drop(desk);
+        self.join();
+        fatal.map_or(Ok(true), Err)
+    }
+
+    fn join(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // A panic was told by the guard of the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Mover {
+    fn drop(&mut self) {
+        self.core.end();
+        self.join();
+    }
+}
+
+/// Tells of a thread that ended in a panic: the others would wait for it.
+struct Guard<'a> {
+    core: &'a Core,
+    ended_well: bool,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.ended_well {
+            let name = thread::current().name().unwrap_or("?").to_owned();
+            self.core.fail(MoverError::Thread(name));
+        }
+    }
+}
+
+impl Core {
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nanoseconds since the mover was prepared.
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
+    }
+
+    /// The first failure ends the mover; later ones follow from it.
+    fn fail(&self, error: MoverError) {
+        self.lock().fatal.get_or_insert(error);
+        self.end();
+    }
+
+    /// Halts every thread and wakes whoever waits.
+    fn end(&self) {
+        self.halt.store(true, Ordering::Relaxed);
+        let mut desk = self.lock();
+        desk.ended = true;
+        if desk.progress != Progress::Finished {
+            desk.progress = Progress::Stopped;
+        }
+        drop(desk);
+        self.bell.notify_all();
+    }
+}
+
+/// Processors this process may use: where the search for the number of workers begins.
+fn processors() -> u32 {
+    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(MOST_WORKERS)).min(MOST_WORKERS)
+}

@@ -1,0 +1,67 @@
+//! What a journal tells while no mover runs on it.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::entry::State;
+use crate::error::{MoverError, Result};
+use crate::journal::Journal;
+use crate::options::Options;
+use crate::status::{Progress, Status};
+
+use super::standing;
+
+/// Key of the options in the journal.
+const OPTIONS: &str = "options";
+
+/// One entry of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its number; the next page begins after it.
+    pub id: i64,
+    /// As `TreePath` prints it.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Why the last attempt failed, if one did.
+    pub reason: Option<String>,
+}
+
+/// Keeps what was asked, for later looks at the journal alone.
+pub(super) fn remember(journal: &Journal, options: &Options) -> Result<()> {
+    let text = serde_json::to_string(options).map_err(|error| MoverError::Request(format!("options cannot be kept: {error}")))?;
+    journal.set(OPTIONS, &text)
+}
+
+/// The status that the journal in `state` tells. Rates, workers and limits are those of a mover, and none runs.
+pub fn status_of(state: &Path) -> Result<Status> {
+    let journal = Journal::read_only(state)?;
+    let options: Options = journal.get(OPTIONS)?.and_then(|text| serde_json::from_str(&text).ok()).ok_or_else(|| {
+        MoverError::Request(format!(
+            "{} is not of this version; hint: tonnage stage resume begins it anew",
+            journal.path().display()
+        ))
+    })?;
+    let totals = journal.totals();
+    let whole = totals.pending().files + totals.of(State::Failed).files == 0;
+    Ok(standing::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
+}
+
+/// Entries of one kind (`queued` or `failed`) in the journal in `state`, in the order of their numbers, those after the number
+/// `after`, at most `limit`.
+pub fn list(state: &Path, kind: &str, after: i64, limit: u32) -> Result<Vec<Listed>> {
+    let journal = Journal::read_only(state)?;
+    let entries = match kind {
+        "queued" => journal.queued(after, limit)?,
+        "failed" => journal.failures(after, limit)?,
+        other => return Err(MoverError::Request(format!("there is no list {other:?}; hint: queued or failed"))),
+    };
+    let listed = |entry: crate::entry::Entry| Listed {
+        id: entry.id,
+        path: entry.path.to_string(),
+        size: entry.version.size,
+        reason: entry.reason,
+    };
+    Ok(entries.into_iter().map(listed).collect())
+}

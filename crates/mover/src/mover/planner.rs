@@ -1,0 +1,311 @@
+//! Looks for what is to be done: scans, hints, time that has come.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::fs::fstatvfs;
+
+use crate::clear::Clearer;
+use crate::entry::{Entry, State};
+use crate::error::{MoverError, Result};
+use crate::options::Clear;
+use crate::path::TreePath;
+use crate::scan::{Scanned, Scanner};
+use crate::status::{Progress, Totals};
+use crate::tuner::Tuner;
+use crate::version::Kind;
+use crate::watch::Hint;
+
+use super::Core;
+
+/// Between two looks at rates, limits and markers.
+const TICK_NS: u64 = 50_000_000;
+/// Between two looks at how full the source is.
+const FILL_NS: u64 = 500_000_000;
+/// Longest wait for a hint while something is on its way, and while nothing is.
+const BUSY: Duration = Duration::from_millis(10);
+const IDLE: Duration = Duration::from_millis(50);
+/// Entries that come from the journal at once.
+const PAGE: u32 = 8192;
+
+/// The planner's own state.
+pub(super) struct Planner<'a> {
+    core: &'a Core,
+    tuner: Option<Tuner>,
+    clearer: Clearer,
+    tick_ns: u64,
+    fill_ns: u64,
+    scanned_ns: u64,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
+        let clearer = Clearer;
+        Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0 }
+    }
+
+    /// Until everything is done, or the mover is halted.
+    pub(super) fn run(mut self) -> Result<()> {
+        self.begin()?;
+        while !self.core.halted() {
+            let heard = self.hear()?;
+            self.tick()?;
+            if self.core.deadline_passed() {
+                break;
+            }
+            if !heard && self.finish()? {
+                break;
+            }
+        }
+        self.core.end();
+        Ok(())
+    }
+
+    /// What an earlier mover left, and then everything there is.
+    fn begin(&mut self) -> Result<()> {
+        self.core.carrier.recover()?;
+        self.clearer.recover()?;
+        let mut after = 0;
+        loop {
+            let page = self.core.journal.queued(after, PAGE)?;
+            let Some(last) = page.last() else { break };
+            after = last.id;
+            // Its lines in the log are the earlier mover's.
+            self.core.queue(page);
+        }
+        self.scan(&TreePath::root())?;
+        let mut desk = self.core.lock();
+        if desk.progress == Progress::Starting {
+            desk.progress = Progress::Watching;
+        }
+        Ok(())
+    }
+
+    /// Follows hints; whether there were any.
+    fn hear(&mut self) -> Result<bool> {
+        let idle = self.core.lock().queue.is_empty();
+        let hints = self.core.watch.next(if idle { IDLE } else { BUSY });
+        let heard = !hints.is_empty();
+        let mut names = Vec::new();
+        let mut everything = self.core.scan_asked() || self.core.now_ns() >= self.scanned_ns + self.core.options.rescan_ns;
+        for hint in hints {
+            match hint {
+                Hint::Name(path) => names.push(path),
+                Hint::Directory(path) => self.scan(&path)?,
+                Hint::Overflow => everything = true,
+            }
+        }
+        if everything {
+            self.scan(&TreePath::root())?;
+        } else if !names.is_empty() {
+            self.scanner(|scanner, sink| scanner.look(&names, sink))?;
+        }
+        Ok(heard)
+    }
+
+    fn scan(&mut self, below: &TreePath) -> Result<()> {
+        self.scan_counting(below).map(|_| ())
+    }
+
+    /// Scans; how many entries were queued by it.
+    fn scan_counting(&mut self, below: &TreePath) -> Result<u64> {
+        self.core.lock().scanning = below.is_root();
+        let scanned = self.scanner(|scanner, sink| scanner.scan(below, sink))?;
+        if below.is_root() {
+            self.scanned_ns = self.core.now_ns();
+            self.core.told_by_scan(&scanned);
+        }
+        Ok(scanned.queued)
+    }
+
+    fn scanner(&self, look: impl FnOnce(&Scanner<'_>, &mut dyn FnMut(Vec<Entry>)) -> Result<Scanned>) -> Result<Scanned> {
+        let core = self.core;
+        let scanner =
+            Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
+        look(&scanner, &mut |entries| {
+            let found = core.queue(entries);
+            core.log.enqueue(found.iter().filter(|entry| entry.version.kind != Kind::Directory).map(|entry| &entry.path));
+        })
+    }
+
+    /// What happens by the clock.
+    fn tick(&mut self) -> Result<()> {
+        let now_ns = self.core.now_ns();
+        if self.core.lock().queue.wake(now_ns) > 0 {
+            self.core.bell.notify_all();
+        }
+        if now_ns < self.tick_ns {
+            return Ok(());
+        }
+        self.tick_ns = now_ns + TICK_NS;
+        self.measure(now_ns);
+        self.release_markers()?;
+        if now_ns >= self.fill_ns {
+            self.fill_ns = now_ns + FILL_NS;
+            self.core.look_at_fill()?;
+        }
+        if self.core.options.clear != Clear::Never {
+            self.clearer.step()?;
+        }
+        Ok(())
+    }
+
+    /// Rates, and from them the number of workers and what will not fit.
+    fn measure(&mut self, now_ns: u64) {
+        let core = self.core;
+        let bytes = core.counters.copied_bytes.load(Ordering::Relaxed);
+        let files = core.counters.done.load(Ordering::Relaxed);
+        let mut desk = core.lock();
+        desk.rates.mark(now_ns, bytes, files);
+        let held = desk.queue.ready() == 0 && desk.large.is_empty()
+            || core.limiter.gentle().is_some()
+            || core.limiter.asked() != (None, None);
+        if let Some(deadline_ns) = desk.deadline_ns {
+            let left = core.journal.totals().pending();
+            desk.will_not_fit = beyond(left, desk.rates.now(), deadline_ns.saturating_sub(now_ns));
+        }
+        drop(desk);
+        if let Some(tuner) = &mut self.tuner {
+            let workers = tuner.sample(now_ns, bytes, files, held);
+            if core.active.swap(workers, Ordering::Relaxed) < workers {
+                core.bell.notify_all();
+            }
+        }
+    }
+
+    /// Lets markers go whose sets are whole. The scan of the set is the truth of what belongs to it.
+    fn release_markers(&mut self) -> Result<()> {
+        let directories = self.core.lock().sets.directories();
+        for directory in directories {
+            let waiting = self.core.lock().sets.of(&directory).len() as u64;
+            let below = self.core.journal.below(&directory)?;
+            let (missing, failed) = (below.pending().files.saturating_sub(waiting), below.of(State::Failed).files);
+            if missing + failed == 0 && self.scan_counting(&directory)? == 0 {
+                self.core.release(&directory);
+            } else {
+                self.core.say_of_set(&directory, missing, failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the drain is over: nothing is on its way, and a last scan finds nothing.
+    fn finish(&mut self) -> Result<bool> {
+        {
+            let mut desk = self.core.lock();
+            if desk.drain_ns.is_none() {
+                return Ok(false);
+            }
+            desk.progress = Progress::Draining;
+            if !desk.queue.is_empty() {
+                return Ok(false);
+            }
+        }
+        if self.scan_counting(&TreePath::root())? > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
+            return Ok(false);
+        }
+        if self.core.options.clear == Clear::Done && self.clearer.step()? {
+            return Ok(false);
+        }
+        self.core.carrier.finish_directories()?;
+        self.core.lock().progress = Progress::Finished;
+        Ok(true)
+    }
+}
+
+impl Core {
+    /// Puts what was found where it can go from; gives back what was not there yet.
+    pub(super) fn queue(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+        let now_ns = self.now_ns();
+        let mut desk = self.lock();
+        entries.retain(|entry| {
+            let key = self.rules.key(entry);
+            if entry.version.kind == Kind::File
+                && let Some(directory) = self.rules.marker(&entry.path)
+            {
+                let is_new = desk.queue.kept_since_ns(entry.id).is_none();
+                desk.sets.wait(directory, entry.id, key);
+                desk.queue.keep(entry.id, key, now_ns, u64::MAX, "waits for its set".to_owned());
+                is_new
+            } else {
+                desk.queue.push(entry.id, key)
+            }
+        });
+        drop(desk);
+        self.bell.notify_all();
+        entries
+    }
+
+    fn release(&self, directory: &TreePath) {
+        let mut desk = self.lock();
+        for (id, key) in desk.sets.release(directory) {
+            desk.queue.push(id, key);
+        }
+        drop(desk);
+        self.bell.notify_all();
+    }
+
+    /// Says what the markers of `directory` wait for. At the end of a drain, with nothing else left, they are given up.
+    fn say_of_set(&self, directory: &TreePath, missing: u64, failed: u64) -> Result<()> {
+        let now_ns = self.now_ns();
+        let reason = match failed {
+            0 => format!("waits for {missing} more of its set"),
+            _ => format!("its set is not whole: {failed} of it failed; mend that, then resume"),
+        };
+        let mut left_out = Vec::new();
+        {
+            let mut desk = self.lock();
+            let give_up = desk.drain_ns.is_some() && missing == 0 && failed > 0;
+            let markers = if give_up { desk.sets.release(directory) } else { desk.sets.of(directory) };
+            for (id, key) in markers {
+                if give_up {
+                    desk.queue.land(id);
+                    left_out.push(id);
+                } else {
+                    desk.queue.keep(id, key, now_ns, u64::MAX, reason.clone());
+                }
+            }
+        }
+        left_out.into_iter().try_for_each(|id| self.journal.failed(id, &reason))
+    }
+
+    fn scan_asked(&self) -> bool {
+        std::mem::take(&mut self.lock().rescan)
+    }
+
+    fn deadline_passed(&self) -> bool {
+        let now_ns = self.now_ns();
+        self.lock().deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns)
+    }
+
+    fn told_by_scan(&self, scanned: &Scanned) {
+        let mut desk = self.lock();
+        desk.scanning = false;
+        desk.scans += u64::from(!scanned.halted);
+        desk.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
+        for mount in &scanned.mounts {
+            desk.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
+        }
+    }
+
+    fn look_at_fill(&self) -> Result<()> {
+        let found = fstatvfs(self.from.root()).map_err(|error| MoverError::path("look at", self.from.path(), error))?;
+        let used = found.f_blocks.saturating_sub(found.f_bfree);
+        let all = used + found.f_bavail;
+        self.lock().source_used_permille = u32::try_from((used * 1000).checked_div(all).unwrap_or(0)).unwrap_or(1000);
+        Ok(())
+    }
+}
+
+/// What does not get through in `left_ns` at the present rate.
+fn beyond(pending: Totals, rate: Option<(u64, f64)>, left_ns: u64) -> Totals {
+    let Some((bytes_per_s, files_per_s)) = rate else { return pending };
+    let seconds = left_ns as f64 / 1e9;
+    let bytes = pending.bytes.saturating_sub((bytes_per_s as f64 * seconds) as u64);
+    let files = match (pending.bytes, bytes) {
+        (0, _) => pending.files.saturating_sub((files_per_s * seconds) as u64),
+        (_, 0) => 0,
+        (all, bytes) => (pending.files as f64 * bytes as f64 / all as f64).ceil() as u64,
+    };
+    Totals { files, bytes }
+}

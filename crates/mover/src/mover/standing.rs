@@ -1,0 +1,130 @@
+//! The mover's answers about itself.
+
+use std::sync::atomic::Ordering;
+
+use crate::entry::State;
+use crate::gentle::Own;
+use crate::journal::Journal;
+use crate::options::Options;
+use crate::status::{Failure, Progress, Status, Totals, Waiting};
+
+use super::Core;
+use super::desk::Desk;
+
+/// Entries shown of those that stand still, and of those given up.
+const SHOWN: usize = 10;
+
+impl Core {
+    pub(super) fn status(&self) -> Status {
+        let desk = self.lock();
+        let mut status = of_journal(&self.journal, &self.options, desk.progress);
+        let rate = desk.rates.now();
+        status.copying = Totals { files: desk.queue.flying() as u64, bytes: self.flying_bytes.load(Ordering::Relaxed) };
+        status.copied_bytes = self.counters.copied_bytes.load(Ordering::Relaxed);
+        status.rate_bytes_per_s = rate.map(|(bytes, _)| bytes);
+        status.rate_files_per_s = rate.map(|(_, files)| files);
+        status.left_ns = rate.and_then(|rate| left_ns(status.queued, rate));
+        status.workers = self.active.load(Ordering::Relaxed);
+        (status.limit_bytes_per_s, status.limit_files_per_s) = self.limiter.asked();
+        status.gentle_bytes_per_s = self.limiter.gentle();
+        status.source_used_permille = desk.source_used_permille;
+        status.above_high_mark = self.options.marks.is_some_and(|marks| desk.source_used_permille > marks.high_permille);
+        status.watch = self.watch.said();
+        status.scans = desk.scans;
+        status.will_not_fit = desk.will_not_fit;
+        status.notes.extend(desk.notes.iter().cloned());
+        if let Some(error) = &desk.fatal {
+            status.notes.push(error.to_string());
+        }
+        let waits = Self::first_waits(&desk);
+        status
+            .failures
+            .extend(desk.unreadable.iter().map(|(path, reason)| Failure { path: path.clone(), reason: reason.clone() }));
+        status.failures.truncate(SHOWN);
+        drop(desk);
+        status.waiting = self.name_waits(&waits);
+        status
+    }
+
+    /// Those kept longest come first.
+    fn first_waits(desk: &Desk) -> Vec<(i64, String)> {
+        let mut waits: Vec<_> = desk.queue.waits().map(|(id, wait)| (wait.since_ns, id, &wait.reason)).collect();
+        waits.sort_unstable_by_key(|wait| (wait.0, wait.1));
+        let mut first: Vec<(i64, String)> = waits.into_iter().take(SHOWN).map(|(_, id, reason)| (id, reason.clone())).collect();
+        first.sort_unstable_by_key(|wait| wait.0);
+        first
+    }
+
+    fn name_waits(&self, waits: &[(i64, String)]) -> Vec<Waiting> {
+        let ids: Vec<i64> = waits.iter().map(|wait| wait.0).collect();
+        let entries = self.journal.entries(&ids).unwrap_or_default();
+        let reason = |id| waits.iter().find(|wait| wait.0 == id).map(|wait| wait.1.clone());
+        entries.iter().filter_map(|entry| Some(Waiting { path: entry.path.to_string(), reason: reason(entry.id)? })).collect()
+    }
+
+    /// What the controller asks of the mover.
+    pub(super) fn own(&self) -> Own {
+        let now_ns = self.now_ns();
+        let desk = self.lock();
+        let used = desk.source_used_permille;
+        let urgency_permille = self.options.marks.map_or(0, |marks| {
+            let above = used.saturating_sub(marks.high_permille);
+            above * 1000 / (1000 - marks.high_permille.min(999)).max(1)
+        });
+        let left_ns = desk.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).max(1));
+        let pending = self.journal.totals().pending().bytes;
+        let needed_bytes_per_s = left_ns.map_or(0, |ns| (pending as f64 / (ns as f64 / 1e9)) as u64);
+        Own { bytes: self.counters.copied_bytes.load(Ordering::Relaxed), urgency_permille, needed_bytes_per_s }
+    }
+}
+
+/// What the journal alone tells.
+pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progress) -> Status {
+    let totals = journal.totals();
+    let failures = journal.failures(0, SHOWN as u32).unwrap_or_default();
+    let done = totals.of(State::Done);
+    let cleared = totals.of(State::Cleared);
+    Status {
+        id: journal.id().to_owned(),
+        name: options.name.clone(),
+        from: options.from.clone(),
+        to: options.to.clone(),
+        progress,
+        queued: totals.pending(),
+        copying: Totals::default(),
+        done: Totals { files: done.files + cleared.files, bytes: done.bytes + cleared.bytes },
+        cleared,
+        failed: totals.of(State::Failed),
+        gone: totals.of(State::Gone),
+        skipped: totals.of(State::Skipped),
+        copied_bytes: 0,
+        rate_bytes_per_s: None,
+        rate_files_per_s: None,
+        left_ns: None,
+        workers: 0,
+        limit_bytes_per_s: options.limit_bytes_per_s,
+        limit_files_per_s: options.limit_files_per_s,
+        gentle_bytes_per_s: None,
+        source_used_permille: 0,
+        above_high_mark: false,
+        watch: String::new(),
+        scans: 0,
+        waiting: Vec::new(),
+        failures: failures
+            .into_iter()
+            .map(|entry| Failure { path: entry.path.to_string(), reason: entry.reason.unwrap_or_default() })
+            .collect(),
+        will_not_fit: Totals::default(),
+        notes: journal.notes(),
+    }
+}
+
+/// The longer of what the bytes and what the files need at this rate.
+fn left_ns(queued: Totals, (bytes_per_s, files_per_s): (u64, f64)) -> Option<u64> {
+    if queued.files == 0 {
+        return Some(0);
+    }
+    let by_bytes = (bytes_per_s > 0).then(|| queued.bytes as f64 / bytes_per_s as f64);
+    let by_files = (files_per_s > 0.0 && queued.bytes == 0).then(|| queued.files as f64 / files_per_s);
+    by_bytes.into_iter().chain(by_files).reduce(f64::max).map(|seconds| (seconds * 1e9) as u64)
+}

@@ -1,0 +1,124 @@
+//! Carries what lies on the desk: large files together with others, the rest in batches of its own.
+
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::copy::{Large, SMALL_BYTES, Started};
+use crate::entry::{Entry, Outcome, State};
+use crate::error::Result;
+use crate::options::Gentle;
+use crate::version::Kind;
+
+use super::Core;
+
+/// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.
+const BATCH_ENTRIES: usize = 512;
+const BATCH_BYTES: u64 = 64 << 20;
+
+enum Job {
+    Help(Arc<Large>),
+    Carry(Vec<i64>),
+}
+
+/// The life of the worker `number`.
+pub(super) fn run(core: &Core, number: u32) -> Result<()> {
+    let _back = (core.options.gentle == Gentle::Auto).then(|| core.courtesy.step_back());
+    while let Some(job) = core.next_job(number) {
+        match job {
+            Job::Help(large) => core.help(&large, number)?,
+            Job::Carry(ids) => core.carry(&ids)?,
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Waits for work; `None` when the mover ends.
+    fn next_job(&self, number: u32) -> Option<Job> {
+        let mut desk = self.lock();
+        loop {
+            if self.halted() {
+                return None;
+            }
+            let active = self.active.load(Ordering::Relaxed).max(1);
+            if number < active {
+                if let Some(large) = desk.large.first() {
+                    return Some(Job::Help(Arc::clone(large)));
+                }
+                // A share for each, so that a few files do not all wait for one worker.
+                let share = desk.queue.ready().div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
+                let ids = desk.queue.take(share);
+                if !ids.is_empty() {
+                    return Some(Job::Carry(ids));
+                }
+            }
+            desk = self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn help(&self, large: &Arc<Large>, number: u32) -> Result<()> {
+        let last = large.help(number)?;
+        self.lock().large.retain(|other| !Arc::ptr_eq(other, large));
+        if last {
+            let landed = large.finish()?;
+            self.flying_bytes.fetch_sub(large.bytes(), Ordering::Relaxed);
+            self.land(vec![landed])?;
+        }
+        Ok(())
+    }
+
+    fn carry(&self, ids: &[i64]) -> Result<()> {
+        let entries = self.journal.entries(ids)?;
+        let (mut batch, mut bytes, mut rest) = (Vec::new(), 0_u64, Vec::new());
+        for entry in entries {
+            let size = size_of(&entry);
+            if !matches!(entry.state, State::Queued | State::Placing) {
+                self.lock().queue.land(entry.id);
+            } else if size > SMALL_BYTES {
+                rest.push(entry);
+            } else if bytes + size > BATCH_BYTES {
+                self.lock().queue.give_back(entry.id, self.rules.key(&entry));
+            } else {
+                bytes += size;
+                batch.push(entry);
+            }
+        }
+        // One large file at a time is begun; workers that have nothing to do help with it.
+        let mut large = rest.into_iter();
+        let first = large.next();
+        for entry in large {
+            self.lock().queue.give_back(entry.id, self.rules.key(&entry));
+        }
+        if let Some(entry) = first {
+            self.begin_large(entry)?;
+        }
+        if !batch.is_empty() {
+            self.flying_bytes.fetch_add(bytes, Ordering::Relaxed);
+            let landed = self.carrier.carry(batch)?;
+            self.flying_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.land(landed)?;
+        }
+        Ok(())
+    }
+
+    fn begin_large(&self, entry: Entry) -> Result<()> {
+        match self.carrier.large(entry)? {
+            Started::Large(large) => {
+                self.flying_bytes.fetch_add(large.bytes(), Ordering::Relaxed);
+                self.lock().large.push(large);
+                self.bell.notify_all();
+                Ok(())
+            }
+            Started::Ended(id, outcome) => self.land(vec![(id, outcome)]),
+        }
+    }
+
+    fn land(&self, landed: Vec<(i64, Outcome)>) -> Result<()> {
+        super::landing::land(self, landed)
+    }
+}
+
+fn size_of(entry: &Entry) -> u64 {
+    if entry.version.kind == Kind::File { entry.version.size } else { 0 }
+}

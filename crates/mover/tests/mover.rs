@@ -1,0 +1,241 @@
+//! A whole mover between two real directories.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tonnage_mover::{Check, Clear, Gentle, Mover, Options, Order, Overwrite, Progress, STATE_DIRECTORY};
+
+/// Longer than anything here takes, on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn started(options: Options) -> Mover {
+    let mover = Mover::prepare(options).unwrap();
+    mover.start().unwrap();
+    mover
+}
+
+/// As an application does: the name stays, its bytes are new.
+fn write(path: &Path, bytes: &[u8]) {
+    File::create(path).unwrap().write_all(bytes).unwrap();
+}
+
+struct Ground {
+    from: TempDir,
+    to: TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        Self { from: TempDir::new().unwrap(), to: TempDir::new().unwrap() }
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            from: self.from.path().to_owned(),
+            to: self.to.path().to_owned(),
+            state: self.from.path().join(STATE_DIRECTORY),
+            name: "test".to_owned(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            first: Vec::new(),
+            markers: Vec::new(),
+            order: Order::Oldest,
+            check: Check::Written,
+            overwrite: Overwrite::Never,
+            clear: Clear::Never,
+            marks: None,
+            workers: Some(3),
+            limit_bytes_per_s: None,
+            limit_files_per_s: None,
+            gentle: Gentle::Off,
+            settle_ns: 20_000_000,
+            rescan_ns: 60_000_000_000,
+            open_grace_ns: 1_000_000_000,
+            attempts: 3,
+            log: None,
+        }
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) {
+        let path = self.from.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write(&path, bytes);
+    }
+
+    /// Everything staged by a mover that ends when it is done.
+    fn drained(options: Options) -> Mover {
+        let mover = started(options);
+        mover.drain();
+        assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+        mover
+    }
+}
+
+/// Path, mode and bytes of all that is in a tree but for the mover's own directory.
+fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            let (path, data) = (entry.path(), entry.metadata().unwrap());
+            if entry.file_name() == STATE_DIRECTORY {
+                continue;
+            }
+            let bytes = data.is_file().then(|| fs::read(&path).unwrap());
+            found.insert(path.strip_prefix(root).unwrap().to_owned(), (data.mode(), bytes));
+            if data.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "{what} did not come about");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}
+
+#[test]
+fn a_drained_tree_is_the_same_at_the_destination_and_nothing_else_is_there() {
+    let ground = Ground::new();
+    for number in 0..200 {
+        ground.put(&format!("d{}/e/f{number}", number % 7), &noise(number * 97));
+    }
+    ground.put("large", &noise(40 << 20));
+    fs::create_dir(ground.from.path().join("empty")).unwrap();
+    let mover = Ground::drained(ground.options());
+    let status = mover.status();
+    assert_eq!((status.progress, status.queued.files, status.failed.files), (Progress::Finished, 0, 0), "{status:?}");
+    assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
+}
+
+#[test]
+fn what_is_written_while_the_mover_watches_arrives_by_itself() {
+    let ground = Ground::new();
+    let mover = started(ground.options());
+    until("the first scan", || mover.status().progress == Progress::Watching);
+    ground.put("new/deep/file", b"later");
+    until("the file", || fs::read(ground.to.path().join("new/deep/file")).is_ok_and(|bytes| bytes == b"later"));
+    until("its done", || mover.status().done.files == 3);
+}
+
+#[test]
+fn a_file_that_changes_after_it_was_done_goes_again() {
+    let ground = Ground::new();
+    ground.put("file", b"one");
+    let mover = started(ground.options());
+    until("the first version", || fs::read(ground.to.path().join("file")).is_ok_and(|bytes| bytes == b"one"));
+    ground.put("file", b"second");
+    until("the second version", || fs::read(ground.to.path().join("file")).is_ok_and(|bytes| bytes == b"second"));
+    mover.drain();
+    assert!(mover.wait(PATIENCE).unwrap());
+    assert_eq!(mover.status().failed.files, 0, "{:?}", mover.status());
+}
+
+#[test]
+fn a_foreign_file_is_never_replaced_and_the_others_go_on() {
+    let ground = Ground::new();
+    ground.put("mine", b"mine");
+    ground.put("taken", b"ours");
+    write(&ground.to.path().join("taken"), b"somebody else's");
+    let mover = Ground::drained(ground.options());
+    let status = mover.status();
+    assert_eq!(status.failed.files, 1, "{status:?}");
+    assert_eq!(status.failures[0].path, "taken");
+    assert_eq!(fs::read(ground.to.path().join("taken")).unwrap(), b"somebody else's");
+    assert_eq!(fs::read(ground.to.path().join("mine")).unwrap(), b"mine");
+}
+
+#[test]
+fn a_marker_appears_only_after_its_set() {
+    let ground = Ground::new();
+    for number in 0..50 {
+        ground.put(&format!("set/part{number}"), &noise(100_000));
+    }
+    ground.put("set/COMPLETE", b"");
+    let mut options = ground.options();
+    options.markers = vec!["COMPLETE".to_owned()];
+    options.limit_files_per_s = Some(200);
+    let mover = started(options);
+    mover.drain();
+    until("the marker", || {
+        let marked = ground.to.path().join("set/COMPLETE").exists();
+        let parts = (0..50).filter(|number| ground.to.path().join(format!("set/part{number}")).exists()).count();
+        assert!(!marked || parts == 50, "the marker is there with {parts} of 50 parts");
+        marked
+    });
+    assert!(mover.wait(PATIENCE).unwrap());
+}
+
+#[test]
+fn a_marker_of_a_set_with_a_failure_never_appears() {
+    let ground = Ground::new();
+    ground.put("set/part", b"ours");
+    ground.put("set/COMPLETE", b"");
+    fs::create_dir(ground.to.path().join("set")).unwrap();
+    write(&ground.to.path().join("set/part"), b"somebody else's");
+    let mut options = ground.options();
+    options.markers = vec!["COMPLETE".to_owned()];
+    let mover = Ground::drained(options);
+    assert!(!ground.to.path().join("set/COMPLETE").exists());
+    assert_eq!(mover.status().failed.files, 2, "{:?}", mover.status());
+}
+
+#[test]
+fn a_mover_that_was_stopped_is_finished_by_the_next_one() {
+    let ground = Ground::new();
+    for number in 0..300 {
+        ground.put(&format!("f{number}"), &noise(1000));
+    }
+    ground.put("large", &noise(64 << 20));
+    let mut options = ground.options();
+    options.limit_bytes_per_s = Some(20_000_000);
+    let mover = started(options);
+    until("a beginning", || mover.status().copied_bytes > 1_000_000);
+    mover.stop(0);
+    assert!(mover.wait(PATIENCE).unwrap());
+    let status = mover.status();
+    assert_eq!(status.progress, Progress::Stopped);
+    assert!(status.queued.files > 0, "{status:?}");
+    drop(mover);
+    let offline = tonnage_mover::status_of(&ground.options().state).unwrap();
+    assert_eq!((offline.progress, offline.queued), (Progress::Stopped, status.queued));
+    Ground::drained(ground.options());
+    assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
+}
+
+#[test]
+fn a_paused_mover_moves_nothing_and_goes_on_at_once() {
+    let ground = Ground::new();
+    ground.put("file", &noise(10_000));
+    let mut options = ground.options();
+    options.limit_bytes_per_s = Some(0);
+    let mover = started(options);
+    until("the scan", || mover.status().progress == Progress::Watching);
+    assert_eq!(mover.status().done.files, 0);
+    mover.set_limit(None, None);
+    until("the file", || mover.status().done.files == 1);
+}
+
+#[test]
+fn a_second_mover_of_the_same_source_is_refused() {
+    let ground = Ground::new();
+    let first = started(ground.options());
+    let refused = Mover::prepare(ground.options()).unwrap_err().to_string();
+    assert!(refused.contains("hint:"), "{refused}");
+    drop(first);
+    Mover::prepare(ground.options()).unwrap();
+}
