@@ -16,26 +16,50 @@ PATIENCE_S = 10.0
 _REST_S = 0.5
 """From its end to ending what it left."""
 _LOOK_S = 0.02
+_starting = False
+"""A program is being started, and its number is not known yet."""
+_held: list[int] = []
+"""Signals that came while one was."""
 
 
 def said_by(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a program to its end. Whatever ends the waiting ends the program as well, with all that it started: an
     ``mpirun`` that is killed leaves its ranks, which go on making files."""
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        # A signal for the bench's group is not for the program: it is asked to end here, once.
-        start_new_session=True,
-    )
+    process = _begin(command, cwd)
     try:
+        _begun()
         out, err = process.communicate()
     except BaseException:
         _end(process)
         raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _begin(command: list[str], cwd: Path | None) -> subprocess.Popen[str]:
+    """Starts a program. A signal waits until it is known, or nobody would end it."""
+    global _starting
+    _starting = True
+    try:
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            # A signal for the bench's group is not for the program: it is asked to end here, once.
+            start_new_session=True,
+        )
+    except BaseException:
+        _starting = False
+        raise
+
+
+def _begun() -> None:
+    """Ends the bench if a signal asked for it meanwhile."""
+    global _starting
+    _starting = False
+    if _held:
+        raise SystemExit(128 + _held[0])
 
 
 def to_the_end(phase: Any) -> None:
@@ -60,6 +84,9 @@ def cleaned_up_on_signals() -> Iterator[None]:
     def leave(number: int, _frame: object) -> None:
         for other in numbers:
             signal.signal(other, signal.SIG_IGN)
+        if _starting:
+            _held.append(number)
+            return
         raise SystemExit(128 + number)
 
     previous = [(number, signal.signal(number, leave)) for number in numbers]
@@ -76,6 +103,8 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.terminate()
     deadline = time.monotonic() + PATIENCE_S
     while left := [pid for pid, started in family.items() if started is not None and _started(pid) == started]:
+        for pid in left:  # one more may have been started just before
+            family |= _below(pid)
         now = time.monotonic()
         if process.poll() is not None:
             deadline = min(deadline, now + _REST_S)

@@ -38,6 +38,7 @@ def runs(pid: str) -> bool:
 def test_a_signal_ends_every_program_and_removes_the_directory(tmp_path: Path, number: int, ending: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(BENCH)}
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), LAUNCHES + ending]
+    maker = tmp_path / "pid"
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as bench:
         try:
             deadline = time.monotonic() + 30
@@ -48,6 +49,8 @@ def test_a_signal_ends_every_program_and_removes_the_directory(tmp_path: Path, n
             _, err = bench.communicate(timeout=30)
         finally:
             bench.kill()
-    assert (bench.returncode, err) == (128 + number, "")
+    went_on = runs(maker.read_text().strip())
+    if went_on:
+        os.kill(int(maker.read_text()), signal.SIGKILL)
+    assert (bench.returncode, err, went_on) == (128 + number, "", False)
     assert [path.name for path in tmp_path.iterdir()] == ["pid"]
-    assert not runs((tmp_path / "pid").read_text().strip())
