@@ -29,6 +29,13 @@ from tonnage import _native
 PHASES = ("create", "stat", "remove")
 GOAL = 0.97
 """Of the bare loop's operations a second, and the most of its CPU time an operation as a divisor."""
+FILES_MOST = 100_000
+"""Files of each task where the file system is fast."""
+RUN_SECONDS = 1.0
+"""How long the C loop may take for all phases: nine rounds of four contenders are then over in a minute or two a cell,
+also where names go through a journal."""
+TRIED_FILES = 5000
+"""Files of each task in the run that tells how fast the file system is, and in each contender's unmeasured one."""
 HERE = Path(__file__).resolve().parent
 
 
@@ -45,7 +52,11 @@ class Round:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure names against a bare C loop, mdtest and elbencho.")
     parser.add_argument("--rounds", type=int, default=9, help="runs of each contender in each cell (6 give 95 %%)")
-    parser.add_argument("--files", type=int, default=100_000, help="files of each task")
+    parser.add_argument(
+        "--files",
+        type=int,
+        help=f"files of each task (default: as many as take the C loop a second, {FILES_MOST} at most)",
+    )
     parser.add_argument("--tasks", type=int, nargs="+", default=[1, 2], help="numbers of tasks")
     parser.add_argument("--tmpfs", type=Path, default=Path("/dev/shm"), help="a directory on tmpfs")
     parser.add_argument("--disk", type=Path, help="also on this directory, on ext4 or XFS")
@@ -182,9 +193,9 @@ def elbencho(program: str, work: Path) -> Peer:
     return Peer(command, read)
 
 
-def contenders(given: argparse.Namespace, work: Path) -> dict[str, Tonnage | Bare | Peer]:
+def contenders(given: argparse.Namespace, work: Path, bare: Bare) -> dict[str, Tonnage | Bare | Peer]:
     """Whoever is here, by name."""
-    found: dict[str, Tonnage | Bare | Peer] = {"Tonnage": Tonnage(work), "C loop": Bare(work)}
+    found: dict[str, Tonnage | Bare | Peer] = {"Tonnage": Tonnage(work), "C loop": bare}
     program, mpirun = shutil.which(given.mdtest or "mdtest"), shutil.which("mpirun")
     if program and mpirun:
         found["mdtest"] = mdtest(program, mpirun)
@@ -214,21 +225,46 @@ def table(runs: dict[str, list[Round]]) -> list[str]:
     return lines
 
 
+def spread_directories(place: Path) -> None:
+    """Has ext4 put each directory in ``place`` into a group of blocks of its own; elsewhere it does nothing.
+
+    ext4 gives out no inode of a removed file for a minute, and looks through all of them for a free one: where runs
+    follow each other in one group, a create soon costs ten times as much, for whoever comes next.
+    """
+    if program := shutil.which("chattr"):
+        subprocess.run([program, "+T", place], capture_output=True, check=False)
+
+
+def alone(contender: Tonnage | Bare | Peer, place: Path, tasks: int, files: int) -> Round:
+    """A run in a directory of its own."""
+    with tempfile.TemporaryDirectory(dir=place) as own:
+        return contender.run(Path(own), tasks, files)
+
+
+def fitting(tried: Round, tasks: int) -> int:
+    """Files of each task that the C loop, which was `tried`, creates, stats and removes in about RUN_SECONDS."""
+    seconds_a_file = sum(tasks / rate for rate in tried.rates.values())
+    return max(TRIED_FILES, min(FILES_MOST, int(RUN_SECONDS / seconds_a_file) // 1000 * 1000))
+
+
 def main() -> int:
     given = arguments()
     order = random.Random(given.seed)
     places = [given.tmpfs] + ([given.disk] if given.disk else [])
     with cleaned_up_on_signals(), tempfile.TemporaryDirectory(prefix="tonnage-bench-") as work:
-        found = contenders(given, Path(work))
+        bare = Bare(Path(work))
+        found = contenders(given, Path(work), bare)
         for parent, tasks in itertools.product(places, given.tasks):
             with tempfile.TemporaryDirectory(prefix="tonnage-bench-", dir=parent) as place:
                 runs: dict[str, list[Round]] = {name: [] for name in found}
+                spread_directories(Path(place))
                 for contender in found.values():  # warm: programs loaded, memory touched
-                    contender.run(Path(place), tasks, 1000)
+                    alone(contender, Path(place), tasks, TRIED_FILES)
+                files = given.files or fitting(alone(bare, Path(place), tasks, TRIED_FILES), tasks)
                 for _ in range(given.rounds):
                     for name in order.sample(list(found), len(found)):
-                        runs[name].append(found[name].run(Path(place), tasks, given.files))
-            print(f"\n{parent}, {tasks} tasks × {given.files} empty files, {given.rounds} rounds: median [interval]\n")
+                        runs[name].append(alone(found[name], Path(place), tasks, files))
+            print(f"\n{parent}, {tasks} tasks × {files} empty files, {given.rounds} rounds: median [interval]\n")
             print("\n".join(table(runs)), flush=True)
             ratios = [
                 statistics.median(
