@@ -12,6 +12,7 @@ mod command;
 mod files;
 mod goal;
 mod hog;
+mod line;
 mod meeting;
 mod pace;
 mod phase;

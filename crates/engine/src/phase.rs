@@ -1,7 +1,7 @@
 //! A phase from the start line to its result.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use tonnage_workload::{PhaseSpec, SpecError};
 use crate::board::{Board, Step, quantile_of, total_heat};
 use crate::clock::Clock;
 use crate::hog;
+use crate::line::{PATIENCE, StartLine};
 use crate::meeting::Meeting;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, crew_for};
@@ -75,52 +76,6 @@ impl Live {
     }
 }
 
-/// The start line: where tasks wait until it opens.
-#[derive(Default)]
-pub struct StartLine {
-    state: Mutex<LineState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct LineState {
-    ready: u32,
-    failed: bool,
-    open: Option<bool>,
-}
-
-impl StartLine {
-    fn lock(&self) -> MutexGuard<'_, LineState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A task reports that it is ready (or failed to be) and, if ready, waits. True: go; false: go home.
-    fn arrive(&self, ready: bool) -> bool {
-        let mut state = self.lock();
-        state.ready += u32::from(ready);
-        state.failed |= !ready;
-        self.changed.notify_all();
-        while ready && state.open.is_none() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        ready && state.open == Some(true)
-    }
-
-    /// Waits until all `tasks` are ready (true) or one failed (false).
-    fn gather(&self, tasks: u32) -> bool {
-        let mut state = self.lock();
-        while state.ready < tasks && !state.failed {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        !state.failed
-    }
-
-    fn open(&self, go: bool) {
-        self.lock().open.get_or_insert(go);
-        self.changed.notify_all();
-    }
-}
-
 /// The handle of one task's thread: its outcome, or why it could not be prepared; `None` if it was sent home.
 pub type TaskHandle = JoinHandle<Result<Option<Outcome>, StorageError>>;
 
@@ -163,9 +118,9 @@ impl Phase {
             meeting: spec.work.meets().then(|| Meeting::new(spec.tasks.here)),
             spec,
         });
-        let line = Arc::new(StartLine::default());
+        let line = Arc::new(StartLine::new(shared.spec.tasks.here, PATIENCE));
         let (boards, handles) = spawn_tasks(&shared, &line)?;
-        if !line.gather(shared.spec.tasks.here) {
+        if !line.gather() {
             line.open(false);
             return Err(first_failure(handles));
         }
