@@ -235,3 +235,47 @@ pub(super) fn reopen(dir: BorrowedFd, name: &[u8], past_the_cache: bool) -> SysR
     let version = Version::of(file.as_fd())?;
     Ok((file, version))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn whole() -> Range {
+        Range { offset: 0, end: 3 << 20, sparse: false }
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_written_is_told_apart() {
+        let (mut buffer, zeros) = (Buffer::new(), File::open("/dev/zero").unwrap());
+        // Nothing is mapped at address zero.
+        let broken = File::open("/proc/self/mem").unwrap();
+        let read = copy(broken.as_fd(), None, whole(), None, &mut buffer, &mut |_| true);
+        assert_eq!(read, Err(Trouble::Read(Errno::IO)));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let sink = Sink { plain: full.as_fd(), direct: None };
+        let written = copy(zeros.as_fd(), Some(&sink), whole(), None, &mut buffer, &mut |_| true);
+        assert_eq!(written, Err(Trouble::Write(Errno::NOSPC)));
+    }
+
+    #[test]
+    fn a_source_that_ends_early_and_a_mover_that_stops_are_no_errors_of_storage() {
+        let mut buffer = Buffer::new();
+        let short = copy(File::open("/dev/null").unwrap().as_fd(), None, whole(), None, &mut buffer, &mut |_| true);
+        assert_eq!(short, Err(Trouble::Short));
+        let stopped = copy(File::open("/dev/zero").unwrap().as_fd(), None, whole(), None, &mut buffer, &mut |_| false);
+        assert_eq!(stopped, Err(Trouble::Halted));
+    }
+
+    #[test]
+    fn a_direct_transfer_that_is_refused_goes_through_the_cache() {
+        let (mut buffer, zeros, sink) = (Buffer::new(), File::open("/dev/zero").unwrap(), tempfile::tempfile().unwrap());
+        // Takes a number only, and refuses anything else with EINVAL, as a device of larger blocks would.
+        let refuses = File::options().write(true).open("/proc/self/coredump_filter").unwrap();
+        assert_eq!(io::pwrite(&refuses, &[0; ALIGNED], 0), Err(Errno::INVAL));
+        let target = Sink { plain: sink.as_fd(), direct: Some(refuses.as_fd()) };
+        copy(zeros.as_fd(), Some(&target), whole(), None, &mut buffer, &mut |_| true).unwrap();
+        assert_eq!(sink.metadata().unwrap().len(), 3 << 20);
+    }
+}

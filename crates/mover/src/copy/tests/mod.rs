@@ -1,5 +1,6 @@
 //! What every test of this room begins with: two trees, a journal, and a carrier between them.
 
+mod faults;
 mod large;
 mod races;
 mod small;
@@ -43,8 +44,19 @@ impl Stage {
 
     pub(super) fn with(ask: impl FnOnce(&mut Options)) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let (from, to) = (root.path().join("from"), root.path().join("to"));
-        for directory in [&from, &to, &from.join(STATE_DIRECTORY), &to.join(STATE_DIRECTORY)] {
+        let to = root.path().join("to");
+        fs::create_dir(&to).unwrap();
+        Self::between(root, to, ask)
+    }
+
+    /// With the destination on a file system of its own.
+    pub(super) fn to(to: PathBuf) -> Self {
+        Self::between(tempfile::tempdir().unwrap(), to, |_| ())
+    }
+
+    fn between(root: tempfile::TempDir, to: PathBuf, ask: impl FnOnce(&mut Options)) -> Self {
+        let from = root.path().join("from");
+        for directory in [&from, &from.join(STATE_DIRECTORY), &to.join(STATE_DIRECTORY)] {
             fs::create_dir(directory).unwrap();
         }
         let mut options = testing::options(&from, &to);
@@ -149,7 +161,7 @@ fn list(root: &Path, below: &TreePath, seen: &mut Vec<(TreePath, Version)>) {
     let handle = fs::File::open(&directory).unwrap();
     for found in fs::read_dir(&directory).unwrap() {
         let name = found.unwrap().file_name();
-        if below.is_root() && name == STATE_DIRECTORY {
+        if below.is_root() && (name == STATE_DIRECTORY || name == "lost+found") {
             continue;
         }
         let (path, version) = (below.join(name.as_bytes()), Version::at(&handle, name.as_bytes()).unwrap());
