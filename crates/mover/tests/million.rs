@@ -28,10 +28,10 @@ fn a_million_entries_are_scanned_within_ten_seconds_and_300_mib() {
     let entries = FILES + FILES / IN_ONE;
     for (what, queued) in [("first scan", entries), ("second scan, nothing new", 0)] {
         let begin = Instant::now();
-        let scanned = scanner.scan(&TreePath::root(), &mut |_| {}).unwrap();
+        let found = scanner.scan(&TreePath::root(), &mut |_| {}).unwrap();
         let seconds = begin.elapsed().as_secs_f64();
-        println!("{what}: {} entries in {seconds:.2} s, {} MiB at most", scanned.entries, peak_kib() >> 10);
-        assert_eq!((scanned.entries, scanned.queued, scanned.gone), (entries, queued, 0));
+        println!("{what}: {} entries in {seconds:.2} s, {} MiB at most", found.entries, peak_kib() >> 10);
+        assert_eq!((found.entries, found.queued, found.gone), (entries, queued, 0));
         assert!(seconds < 10.0 && peak_kib() < 300 << 10);
     }
 }
@@ -72,7 +72,6 @@ fn options(from: &Path) -> Options {
         limit_bytes_per_s: None,
         limit_files_per_s: None,
         gentle: Gentle::Off,
-        application_pid: None,
         settle_ns: 0,
         rescan_ns: 1_000_000_000,
         open_grace_ns: 0,
