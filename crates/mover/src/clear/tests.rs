@@ -1,0 +1,344 @@
+//! Real files, done by a journal, beside real copies.
+
+use std::fs::{self as files, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::entry::Placed;
+use crate::journal::Identity;
+use crate::path::TreePath;
+use crate::testing::options;
+
+struct Place {
+    _directory: tempfile::TempDir,
+    from_path: PathBuf,
+    to_path: PathBuf,
+    from: Tree,
+    to: Tree,
+    journal: Journal,
+    settler: Settler,
+    options: Options,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let [from_path, to_path, state] = ["from", "to", "state"].map(|name| directory.path().join(name));
+        for path in [&from_path, &to_path, &state] {
+            files::create_dir(path).unwrap();
+        }
+        let identity = Identity { from: from_path.clone(), to: to_path.clone() };
+        Self {
+            from: Tree::open(&from_path).unwrap(),
+            to: Tree::open(&to_path).unwrap(),
+            journal: Journal::open(&state, &identity).unwrap().0,
+            settler: Settler::new(0),
+            options: Options { clear: Clear::Done, ..options(&from_path, &to_path) },
+            _directory: directory,
+            from_path,
+            to_path,
+        }
+    }
+
+    fn clearer(&self) -> Clearer<'_> {
+        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options)
+    }
+
+    /// Clears until there is no more; what the user was told.
+    fn clear(&self) -> Vec<String> {
+        let mut clearer = self.clearer();
+        clearer.recover().unwrap();
+        while clearer.step().unwrap() {}
+        clearer.notes()
+    }
+
+    /// Makes a file that is done: `text` in both trees, and an entry.
+    fn done(&self, name: &str, text: &str) -> Entry {
+        self.done_with(name, text, Some([1; 32]))
+    }
+
+    fn done_with(&self, name: &str, text: &str, checksum: Option<[u8; 32]>) -> Entry {
+        for tree in [&self.from_path, &self.to_path] {
+            files::create_dir_all(tree.join(name).parent().unwrap()).unwrap();
+            File::create(tree.join(name)).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        let path = TreePath::new(name.as_bytes()).unwrap();
+        let version = Version::of(File::open(self.from_path.join(name)).unwrap()).unwrap();
+        let there = Version::of(File::open(self.to_path.join(name)).unwrap()).unwrap();
+        let id = self.journal.found(&[(path, version)]).unwrap()[0].id;
+        let placed = Placed { ino: there.ino, size: there.size, mtime_ns: there.mtime_ns, checksum };
+        self.journal.placing(&[(id, version, placed)]).unwrap();
+        self.journal.done(&[id]).unwrap();
+        self.entry(id)
+    }
+
+    fn entry(&self, id: i64) -> Entry {
+        self.journal.entries(&[id]).unwrap().pop().unwrap()
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        files::read_to_string(self.from_path.join(name)).ok()
+    }
+
+    fn aside(&self, entry: &Entry) -> PathBuf {
+        let key = String::from_utf8(self.clearer().aside.key(entry.id)).unwrap();
+        self.from_path.join(".tonnage-stage/cleared").join(key)
+    }
+
+    /// As a crash leaves it after the rename.
+    fn set_aside(&self, entry: &Entry) {
+        files::create_dir_all(self.aside(entry).parent().unwrap()).unwrap();
+        rustix::fs::rename(self.from_path.join(entry.path.as_path()), self.aside(entry)).unwrap();
+    }
+
+    fn append(&self, name: &str) {
+        OpenOptions::new().append(true).open(self.from_path.join(name)).unwrap().write_all(b"+").unwrap();
+    }
+}
+
+fn nothing_aside(place: &Place) -> bool {
+    place.clearer().aside.left().unwrap().is_empty()
+}
+
+#[test]
+fn what_is_done_goes_and_what_is_not_stays() {
+    let place = Place::new();
+    let done = place.done("a/done", "x");
+    File::create(place.from_path.join("a/queued")).unwrap();
+    let version = Version::of(File::open(place.from_path.join("a/queued")).unwrap()).unwrap();
+    place.journal.found(&[(TreePath::new(b"a/queued").unwrap(), version)]).unwrap();
+    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!((place.text("a/done"), place.text("a/queued")), (None, Some(String::new())));
+    assert_eq!(place.entry(done.id).state, State::Cleared);
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn a_file_that_changed_after_it_was_done_stays() {
+    let place = Place::new();
+    place.done("grown", "x");
+    place.append("grown");
+    let forged = place.done("forged", "x");
+    let kept = File::open(place.from_path.join("forged")).unwrap();
+    files::File::options().write(true).open(place.from_path.join("forged")).unwrap().write_all(b"y").unwrap();
+    let mtime = std::time::UNIX_EPOCH + Duration::from_nanos(forged.version.mtime_ns as u64);
+    kept.set_modified(mtime).unwrap();
+    place.clear();
+    assert_eq!((place.text("grown"), place.text("forged")), (Some("x+".to_owned()), Some("y".to_owned())));
+}
+
+#[test]
+fn a_file_that_somebody_has_open_for_writing_stays_until_it_is_closed() {
+    let place = Place::new();
+    place.done("f", "x");
+    let writer = OpenOptions::new().append(true).open(place.from_path.join("f")).unwrap();
+    place.clear();
+    assert_eq!(place.text("f"), Some("x".to_owned()));
+    drop(writer);
+    place.clear();
+    assert_eq!(place.text("f"), None);
+}
+
+#[test]
+fn without_a_checksum_a_file_goes_only_where_none_was_asked_for() {
+    let mut place = Place::new();
+    place.done_with("f", "x", None);
+    place.clear();
+    assert!(place.text("f").is_some());
+    place.options.check = Check::None;
+    place.clear();
+    assert!(place.text("f").is_none());
+}
+
+#[test]
+fn a_file_whose_copy_is_not_as_it_was_put_there_stays_and_that_is_said() {
+    let place = Place::new();
+    place.done("changed", "x");
+    place.done("removed", "x");
+    OpenOptions::new().append(true).open(place.to_path.join("changed")).unwrap().write_all(b"+").unwrap();
+    names::remove(place.to.root(), b"removed").unwrap();
+    let notes = place.clear();
+    assert!(place.text("changed").is_some() && place.text("removed").is_some());
+    assert!(notes.len() == 2 && notes.iter().all(|note| note.ends_with("its copy at the destination was changed or removed")));
+}
+
+#[test]
+fn what_a_crash_left_aside_goes_if_it_is_still_what_is_done() {
+    let place = Place::new();
+    let entry = place.done("a/f", "x");
+    place.set_aside(&entry);
+    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!((place.text("a/f"), place.entry(entry.id).state), (None, State::Cleared));
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn what_a_crash_left_aside_goes_back_if_it_has_changed() {
+    let place = Place::new();
+    let entry = place.done("a/f", "x");
+    place.set_aside(&entry);
+    OpenOptions::new().append(true).open(place.aside(&entry)).unwrap().write_all(b"+").unwrap();
+    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!((place.text("a/f"), place.entry(entry.id).state), (Some("x+".to_owned()), State::Done));
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn a_writer_who_came_at_the_last_moment_finds_his_bytes_under_the_name() {
+    let place = Place::new();
+    let entry = place.done("f", "x");
+    let mut clearer = place.clearer();
+    assert!(clearer.set_aside(&entry).unwrap());
+    let mut writer = OpenOptions::new().append(true).open(place.aside(&entry)).unwrap();
+    assert!(!clearer.finish(&entry).unwrap());
+    writer.write_all(b"+").unwrap();
+    assert_eq!(place.text("f"), Some("x+".to_owned()));
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn a_name_that_was_taken_meanwhile_keeps_what_it_has_and_the_other_stays_beside_it() {
+    let place = Place::new();
+    let name = "n".repeat(255);
+    let entries = [place.done("a/f", "x"), place.done(&name, "x"), place.done("b/f", "x")];
+    for entry in &entries {
+        place.set_aside(entry);
+        OpenOptions::new().append(true).open(place.aside(entry)).unwrap().write_all(b"+").unwrap();
+    }
+    for taken in ["a/f", &name] {
+        File::create(place.from_path.join(taken)).unwrap().write_all(b"new").unwrap();
+    }
+    rustix::fs::rename(place.from_path.join("b"), place.from_path.join("c")).unwrap();
+    let notes = place.clear();
+    let kept = |of: &Entry, begin: &str| place.text(&format!("{begin}.tonnage-kept-{}", of.id));
+    assert_eq!((place.text("a/f"), kept(&entries[0], "a/f")), (Some("new".to_owned()), Some("x+".to_owned())));
+    assert_eq!(kept(&entries[1], &"n".repeat(255 - 15 - entries[1].id.to_string().len() + 1)), Some("x+".to_owned()));
+    assert_eq!(kept(&entries[2], "f"), Some("x+".to_owned()), "its directory is gone: it lies in the root");
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn a_file_that_has_both_names_after_a_crash_never_left() {
+    let place = Place::new();
+    let entry = place.done("f", "x");
+    place.append("f");
+    files::create_dir_all(place.aside(&entry).parent().unwrap()).unwrap();
+    files::hard_link(place.from_path.join("f"), place.aside(&entry)).unwrap();
+    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!(place.text("f"), Some("x+".to_owned()));
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn another_movers_files_are_left_and_said() {
+    let place = Place::new();
+    let aside = place.from_path.join(".tonnage-stage/cleared");
+    files::create_dir_all(&aside).unwrap();
+    File::create(aside.join("01234567-1")).unwrap();
+    let notes = place.clear();
+    assert!(notes.len() == 1 && notes[0].contains("01234567-1 was set aside by another mover"), "{notes:?}");
+    assert!(aside.join("01234567-1").exists());
+}
+
+#[test]
+fn a_link_in_place_of_the_file_or_of_its_directory_is_not_followed() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["a/f", "g"] {
+        place.done(name, "x");
+    }
+    rustix::fs::rename(place.from_path.join("a"), outside.path().join("a")).unwrap();
+    rustix::fs::rename(place.from_path.join("g"), outside.path().join("g")).unwrap();
+    symlink(outside.path().join("a"), place.from_path.join("a")).unwrap();
+    symlink(outside.path().join("g"), place.from_path.join("g")).unwrap();
+    place.clear();
+    assert!(outside.path().join("a/f").exists() && outside.path().join("g").exists());
+    assert!(place.from_path.join("g").is_symlink());
+}
+
+#[test]
+fn a_write_that_races_with_clearing_is_never_lost() {
+    const FILES: usize = 400;
+    let place = Place::new();
+    let name = |number: usize| format!("f{number:03}");
+    for number in 0..FILES {
+        place.done(&name(number), "x");
+    }
+    let turn = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            // As an application appends: by name, made anew where it is gone.
+            while let number = turn.fetch_add(1, Ordering::Relaxed)
+                && number < FILES
+            {
+                let path = place.from_path.join(name(number));
+                OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(b"+").unwrap();
+            }
+        });
+        place.clear();
+    });
+    place.clear();
+    for number in 0..FILES {
+        let found = [name(number), format!("{}.tonnage-kept-{}", name(number), number + 1)].map(|name| place.text(&name));
+        let all = found.iter().flatten().fold(String::new(), |all, text| all + text);
+        assert!(all.contains('+'), "{}: {found:?}", name(number));
+    }
+    assert!(nothing_aside(&place));
+}
+
+#[test]
+fn clearing_begins_above_the_high_mark_and_ends_at_the_low_one() {
+    let marks = Marks { high_permille: 800, low_permille: 500 };
+    let filled: Vec<_> = [500, 800, 801, 600, 501, 500, 501, 800]
+        .into_iter()
+        .scan(false, |filled, used| {
+            *filled = is_filled(*filled, used, marks);
+            Some(*filled)
+        })
+        .collect();
+    assert_eq!(filled, [false, false, true, true, true, false, false, false]);
+    assert_eq!((used_permille(100, 50, 50), used_permille(100, 20, 0), used_permille(0, 0, 0)), (500, 1000, 0));
+}
+
+#[test]
+fn below_the_high_mark_nothing_goes_and_above_it_the_oldest_go_first() {
+    let mut place = Place::new();
+    place.done("f", "x");
+    place.options.clear = Clear::HighWater;
+    place.options.marks = Some(Marks { high_permille: 1000, low_permille: 999 });
+    place.clear();
+    assert!(place.text("f").is_some());
+    place.options.marks = Some(Marks { high_permille: 0, low_permille: 0 });
+    place.clear();
+    assert!(place.text("f").is_none());
+}
+
+#[test]
+fn a_pass_that_left_something_rests_until_more_is_done() {
+    let place = Place::new();
+    place.done("f", "x");
+    let writer = OpenOptions::new().append(true).open(place.from_path.join("f")).unwrap();
+    let mut clearer = place.clearer();
+    while clearer.step().unwrap() {}
+    drop(writer);
+    assert!(!clearer.step().unwrap() && place.text("f").is_some(), "it rests");
+    place.done("g", "x");
+    while clearer.step().unwrap() {}
+    assert!(place.text("f").is_none() && place.text("g").is_none());
+}
+
+/// The state directory itself, when it is in the way.
+#[test]
+fn a_state_directory_that_is_a_link_is_not_followed() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    place.done("f", "x");
+    symlink(outside.path(), place.from_path.join(".tonnage-stage")).unwrap();
+    let notes = place.clear();
+    assert!(place.text("f").is_some() && !notes.is_empty());
+    assert!(Path::read_dir(outside.path()).unwrap().next().is_none());
+}
