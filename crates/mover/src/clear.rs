@@ -34,6 +34,7 @@ const REST: Duration = Duration::from_secs(1);
 const NOTES: usize = 100;
 
 /// Clears one mover's source.
+#[derive(Debug)]
 pub struct Clearer<'a> {
     from: &'a Tree,
     to: &'a Tree,

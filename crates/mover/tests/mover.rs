@@ -239,3 +239,18 @@ fn a_second_mover_of_the_same_source_is_refused() {
     drop(first);
     Mover::prepare(ground.options()).unwrap();
 }
+
+#[test]
+fn a_cleared_source_keeps_what_is_no_file_and_the_destination_has_everything() {
+    let ground = Ground::new();
+    for number in 0..100 {
+        ground.put(&format!("d{}/f{number}", number % 3), &noise(number * 31));
+    }
+    let before = tree(ground.from.path());
+    let mover = Ground::drained(Options { clear: Clear::Done, ..ground.options() });
+    let status = mover.status();
+    assert_eq!((status.cleared.files, status.failed.files), (100, 0), "{status:?}");
+    assert_eq!(tree(ground.to.path()), before);
+    let left: Vec<_> = tree(ground.from.path()).into_iter().filter(|(_, (_, bytes))| bytes.is_some()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -53,8 +53,10 @@ pub struct Mover {
 struct Core {
     options: Arc<Options>,
     from: Arc<Tree>,
+    to: Arc<Tree>,
     journal: Arc<Journal>,
     log: Arc<Log>,
+    settler: Arc<Settler>,
     rules: Rules,
     watch: Watch,
     limiter: Arc<Limiter>,
@@ -86,13 +88,14 @@ impl Mover {
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
         offline::remember(&journal, &options)?;
         let options = Arc::new(options);
+        let settler = Arc::new(Settler::new(options.settle_ns));
         let parts = Parts {
             from: Arc::clone(&from),
-            to,
+            to: Arc::clone(&to),
             journal: Arc::clone(&journal),
             manifest,
             log: Arc::clone(&log),
-            settler: Arc::new(Settler::new(options.settle_ns)),
+            settler: Arc::clone(&settler),
             limiter: Arc::clone(&limiter),
             options: Arc::clone(&options),
             counters: Arc::clone(&counters),
@@ -117,8 +120,10 @@ impl Mover {
             began: Instant::now(),
             options,
             from,
+            to,
             journal,
             log,
+            settler,
             rules,
             limiter,
             counters,

@@ -8,7 +8,6 @@ use rustix::fs::fstatvfs;
 use crate::clear::Clearer;
 use crate::entry::{Entry, State};
 use crate::error::{MoverError, Result};
-use crate::options::Clear;
 use crate::path::TreePath;
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
@@ -32,7 +31,7 @@ const PAGE: u32 = 8192;
 pub(super) struct Planner<'a> {
     core: &'a Core,
     tuner: Option<Tuner>,
-    clearer: Clearer,
+    clearer: Clearer<'a>,
     tick_ns: u64,
     fill_ns: u64,
     scanned_ns: u64,
@@ -40,7 +39,7 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
-        let clearer = Clearer;
+        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options);
         Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0 }
     }
 
@@ -65,6 +64,7 @@ impl<'a> Planner<'a> {
     fn begin(&mut self) -> Result<()> {
         self.core.carrier.recover()?;
         self.clearer.recover()?;
+        self.note_clearing();
         let mut after = 0;
         loop {
             let page = self.core.journal.queued(after, PAGE)?;
@@ -144,10 +144,20 @@ impl<'a> Planner<'a> {
             self.fill_ns = now_ns + FILL_NS;
             self.core.look_at_fill()?;
         }
-        if self.core.options.clear != Clear::Never {
-            self.clearer.step()?;
-        }
+        self.clearer.step()?;
+        self.note_clearing();
         Ok(())
+    }
+
+    /// What the user must know of what stayed at the source.
+    fn note_clearing(&mut self) {
+        let notes = self.clearer.notes();
+        if !notes.is_empty() {
+            let mut desk = self.core.lock();
+            for note in notes {
+                desk.note(note);
+            }
+        }
     }
 
     /// Rates, and from them the number of workers and what will not fit.
@@ -204,9 +214,8 @@ impl<'a> Planner<'a> {
         if self.scan_counting(&TreePath::root())? > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
             return Ok(false);
         }
-        if self.core.options.clear == Clear::Done && self.clearer.step()? {
-            return Ok(false);
-        }
+        while self.clearer.step()? && !self.core.halted() {}
+        self.note_clearing();
         self.core.carrier.finish_directories()?;
         self.core.lock().progress = Progress::Finished;
         Ok(true)
