@@ -1,5 +1,7 @@
 //! What the tests of several modules begin with.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::entry::{Entry, State};
@@ -40,4 +42,39 @@ pub fn entry(id: i64, path: &str) -> Entry {
     let version = Version { kind: Kind::File, ino: 1, size: 0, mtime_ns: 0, ctime_ns: 0, mode: 0o644, links: 1, uid: 0, gid: 0 };
     let path = TreePath::new(path.as_bytes()).expect("a path below the root");
     Entry { id, path, version, state: State::Queued, attempts: 0, reason: None, placed: None, before: Vec::new() }
+}
+
+/// Runs `look` as somebody to whom modes apply. The raw call changes the user of one thread only.
+pub fn as_nobody(look: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::spawn(move || {
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
+        }
+        look();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Runs `work` where `at` is an empty file system of `bytes` in memory, which this thread alone sees and which ends with it. Needs the
+/// superuser; without, the test has nothing to run on and says so.
+pub fn on_a_small_file_system(at: &tempfile::TempDir, bytes: u64, work: impl FnOnce() + Send + 'static) {
+    let point = CString::new(at.path().as_os_str().as_bytes()).expect("a path without NUL");
+    let thread = std::thread::spawn(move || {
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            println!("not run: {}", std::io::Error::last_os_error());
+            return;
+        }
+        let (none, private) = (c"none".as_ptr(), libc::MS_REC | libc::MS_PRIVATE);
+        let size = CString::new(format!("size={bytes}")).expect("digits");
+        unsafe {
+            assert_eq!(libc::mount(none, c"/".as_ptr(), std::ptr::null(), private, std::ptr::null()), 0);
+            assert_eq!(libc::mount(none, point.as_ptr(), c"tmpfs".as_ptr(), 0, size.as_ptr().cast()), 0);
+        }
+        work();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
 }

@@ -219,7 +219,7 @@ fn what_this_user_may_not_read_write_or_clear_is_refused() {
     let clearing = Options { clear: Clear::Done, ..fine.clone() };
     let (closed, unwritten) = (options(site.path(), "closed", "to"), options(site.path(), "from", "unwritten"));
     let new = options(site.path(), "from", "unwritten/new");
-    as_nobody(move || {
+    testing::as_nobody(move || {
         let said = |options: &Options| Ground::check(options).unwrap_err().to_string();
         assert!(said(&closed).contains("closed cannot be opened: Permission denied; hint: "), "{}", said(&closed));
         for options in [&unwritten, &new] {
@@ -233,17 +233,4 @@ fn what_this_user_may_not_read_write_or_clear_is_refused() {
         assert!(said(&fine).starts_with("cannot use state directory "), "{}", said(&fine));
     });
     mode("closed", 0o755);
-}
-
-/// Runs `look` as somebody to whom modes apply. The raw call changes the user of one thread only.
-fn as_nobody(look: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::spawn(move || {
-        if rustix::process::geteuid().is_root() {
-            assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
-        }
-        look();
-    });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
 }

@@ -3,11 +3,15 @@
 //! Entries are never deleted and their numbers never used again, also not by a journal that was rebuilt: a number names a
 //! temporary. Every change of state looks at what is stored first, so that a file found changed while it is copied stays queued.
 
+#[cfg(test)]
+mod guarantees;
 mod open;
 mod read;
 mod reserve;
 mod row;
 mod schema;
+#[cfg(test)]
+mod speed;
 mod states;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use rustix::fs::fsync;
 use rustix::io::Errno;
 
 use super::schema::{self, Found};
-use super::{DATABASE, Identity, Inner, Journal, Opened, Reserve, Sql};
+use super::{DATABASE, Identity, Inner, Journal, Kept, Opened, Reserve, Sql};
 use crate::error::{MoverError, Result};
 use crate::hex::hex;
 use crate::names;
@@ -66,20 +66,18 @@ impl Journal {
             let said = format!("journal {}: {why}; hint: resume, which sets it aside and begins a new one", path.display());
             MoverError::Request(said)
         };
-        let look = || -> Sql<(Connection, Found)> {
+        let look = || -> Sql<(Found, Connection, Option<Kept>)> {
             let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|db| schema::recognise(&db).map(|_| db));
             // Without write permission on the directory the index of an empty log cannot be made; none is needed then.
             let db = db.or_else(|_| connect(&immutable(&path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI))?;
             let found = schema::recognise(&db)?;
-            Ok((db, found))
+            let kept = if let Found::Ours(_) = found { Some(schema::count(&db)?) } else { None };
+            Ok((found, db, kept))
         };
         match look() {
-            Ok((db, Found::Ours(id))) => {
-                let kept = schema::count(&db).map_err(|source| error(&path, source))?;
-                Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve: None }) })
-            }
-            Ok((_, Found::Unusable(why))) => Err(useless(&why)),
-            Ok((..)) => Err(useless("nothing was ever written to it")),
+            Ok((Found::Ours(id), db, Some(kept))) => Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve: None }) }),
+            Ok((Found::Unusable(why), ..)) => Err(useless(&why)),
+            Ok(_) => Err(useless("nothing was ever written to it")),
             Err(source) if schema::is_damage(&source) => Err(useless("it is damaged")),
             Err(source) => Err(error(&path, source)),
         }

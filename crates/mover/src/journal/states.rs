@@ -145,6 +145,24 @@ impl Journal {
         })
     }
 
+    /// Takes what a manifest of this mover says for its own, where nothing else is known of the name: after a rebuild. The entries
+    /// count as cleared, which is what they are if no scan finds them.
+    pub fn adopt(&self, staged: &[(TreePath, Placed)]) -> Result<()> {
+        self.write(|pass| {
+            let mut insert = pass.db.prepare_cached(ADOPT)?;
+            for (path, placed) in staged {
+                let (dir, id) = (pass.directory(path)?, pass.kept.next_id);
+                let (ino, size) = (placed.ino as i64, placed.size as i64);
+                let fields = params![id, dir, path.name(), size, ino, placed.mtime_ns, placed.checksum];
+                if insert.execute(fields)? == 1 {
+                    pass.kept.next_id += 1;
+                    pass.kept.totals.add(State::Cleared, Kind::File, placed.size);
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// These parts of `version` of an entry are in its temporary, synced.
     pub fn add_chunks(&self, id: i64, version: &Version, chunks: &[Chunk]) -> Result<()> {
         self.write(|pass| {
@@ -166,6 +184,9 @@ impl Journal {
 const INSERT: &str = "INSERT OR IGNORE INTO entry \
     (id, dir, name, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, reason) \
     VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+const ADOPT: &str = "INSERT OR IGNORE INTO entry (id, dir, name, size, state, present, kind, ino, mtime_ns, ctime_ns, mode, links, \
+    uid, gid, placed_ino, placed_size, placed_mtime_ns, placed_checksum) \
+    VALUES (?1, ?2, ?3, ?4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?5, ?4, ?6, ?7)";
 const STORED: &str = "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid FROM entry";
 const NEVER_STAGED: &str = "a socket or a device, which is never staged";
 

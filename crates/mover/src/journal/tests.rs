@@ -8,52 +8,52 @@ use crate::path::TreePath;
 use crate::status::Totals;
 use crate::version::{Kind, Version};
 
-fn identity() -> Identity {
+pub(super) fn identity() -> Identity {
     Identity { from: "/from".into(), to: "/to".into() }
 }
 
-fn open(state: &Path) -> Journal {
+pub(super) fn open(state: &Path) -> Journal {
     Journal::open(state, &identity()).unwrap().0
 }
 
-fn begin() -> (TempDir, Journal) {
+pub(super) fn begin() -> (TempDir, Journal) {
     let state = tempfile::tempdir().unwrap();
     let journal = open(state.path());
     (state, journal)
 }
 
-fn path(text: &str) -> TreePath {
+pub(super) fn path(text: &str) -> TreePath {
     TreePath::new(text.as_bytes()).unwrap()
 }
 
 /// A file's version after its `change`th change.
-fn file(ino: u64, change: i64) -> Version {
+pub(super) fn file(ino: u64, change: i64) -> Version {
     let mode = 0o640;
     Version { kind: Kind::File, ino, size: 10, mtime_ns: change, ctime_ns: change, mode, links: 1, uid: 1, gid: 2 }
 }
 
-fn placed(ino: u64) -> Placed {
+pub(super) fn placed(ino: u64) -> Placed {
     Placed { ino, size: 10, mtime_ns: 1, checksum: Some([7; 32]) }
 }
 
 /// Finds one name, and expects that it is to be carried over.
-fn find(journal: &Journal, name: &str, version: Version) -> Entry {
+pub(super) fn find(journal: &Journal, name: &str, version: Version) -> Entry {
     journal.found(&[(path(name), version)]).unwrap().pop().expect("queued")
 }
 
-fn put(journal: &Journal, name: &str, version: Version, ino: u64) -> i64 {
+pub(super) fn put(journal: &Journal, name: &str, version: Version, ino: u64) -> i64 {
     let id = find(journal, name, version).id;
     assert!(journal.placing(&[(id, version, placed(ino))]).unwrap().is_empty());
     assert!(journal.done(&[id]).unwrap().is_empty());
     id
 }
 
-fn look(journal: &Journal, id: i64) -> Entry {
+pub(super) fn look(journal: &Journal, id: i64) -> Entry {
     journal.entries(&[id]).unwrap().pop().unwrap()
 }
 
 /// Totals in memory are those that a new count finds.
-fn recount(state: &Path, journal: &Journal) -> PerState {
+pub(super) fn recount(state: &Path, journal: &Journal) -> PerState {
     let kept = journal.totals();
     assert_eq!(Journal::read_only(state).unwrap().totals(), kept);
     kept

@@ -8,6 +8,7 @@ mod line;
 mod tests;
 mod verify;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -18,9 +19,12 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
+use crate::entry::Placed;
 use crate::error::{MoverError, Result};
+use crate::journal::Journal;
 use crate::path::TreePath;
 use crate::tree::Tree;
+use crate::version::{Kind, Version};
 pub use line::Line;
 pub use verify::{Report, Seen, verify};
 
@@ -87,6 +91,31 @@ impl Manifest {
             }
         }
     }
+
+    /// Tells a journal that was begun anew what this manifest says: what still lies at the destination as it was placed is this
+    /// mover's to replace. Returns how many files those are.
+    pub fn adopt(&self, to: &Tree, journal: &Journal) -> Result<u64> {
+        let failed = |error: std::io::Error| MoverError::path("read manifest", &self.path, error);
+        let mut known = HashMap::new();
+        verify::read_one(File::open(&self.path).map_err(failed)?, &mut known).map_err(failed)?;
+        let lines: Vec<Line> = known.into_values().filter(|line| line.kind == Kind::File).collect();
+        let mut adopted = 0;
+        for part in lines.chunks(ADOPTED_AT_ONCE) {
+            let unchanged: Vec<_> = part.iter().filter_map(|line| Some((line.path.clone(), as_placed(to, line)?))).collect();
+            journal.adopt(&unchanged)?;
+            adopted += unchanged.len() as u64;
+        }
+        Ok(adopted)
+    }
+}
+
+const ADOPTED_AT_ONCE: usize = 4096;
+
+/// What a line says of its file, where that is still so.
+fn as_placed(to: &Tree, line: &Line) -> Option<Placed> {
+    let there = to.open_beneath(&line.path, OFlags::PATH).and_then(Version::of).ok()?;
+    let same = (there.kind, there.size, there.mtime_ns) == (line.kind, line.size, line.mtime_ns);
+    same.then_some(Placed { ino: there.ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum })
 }
 
 /// Length of a manifest, and whether its last line has no end.

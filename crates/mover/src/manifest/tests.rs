@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::verify::read_all;
 use super::*;
+use crate::journal::Identity;
 use crate::version::{Kind, Version};
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
@@ -174,4 +175,20 @@ fn a_line_that_leads_out_of_the_tree_is_no_line() {
     let (known, torn) = read_all(&Tree::open(to.path()).unwrap()).unwrap();
     assert_eq!((known.len(), torn), (1, 1));
     assert_eq!(known.keys().next().unwrap().as_path().as_os_str().as_bytes(), b"a");
+}
+
+#[test]
+fn after_a_rebuild_what_lies_there_unchanged_is_this_mover_s_own_and_the_rest_is_not() {
+    let (to, manifest) = staged(&[(b"d/same", b"one"), (b"changed", b"two"), (b"missing", b"three")]);
+    OpenOptions::new().append(true).open(to.path().join("changed")).unwrap().write_all(b"!").unwrap();
+    rename(to.path().join("missing"), to.path().join("elsewhere")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let identity = Identity { from: "/from".into(), to: to.path().into() };
+    let journal = Journal::open(state.path(), &identity).unwrap().0;
+    assert_eq!(manifest.adopt(&Tree::open(to.path()).unwrap(), &journal).unwrap(), 1);
+    let entry = |name| journal.by_path(&path(name)).unwrap();
+    let ino = std::os::unix::fs::MetadataExt::ino(&to.path().join("d/same").metadata().unwrap());
+    let placed = entry(b"d/same").unwrap().placed.unwrap();
+    assert_eq!((placed.ino, placed.size, placed.checksum), (ino, 3, Some(blake3::hash(b"one").into())));
+    assert_eq!((entry(b"changed"), entry(b"missing")), (None, None));
 }

@@ -235,7 +235,8 @@ pub(super) fn read_all(tree: &Tree) -> Result<(HashMap<TreePath, Line>, u64)> {
     if manifests == 0 { Err(none()) } else { Ok((known, torn)) }
 }
 
-fn read_one(file: File, known: &mut HashMap<TreePath, Line>) -> io::Result<u64> {
+/// Adds the lines of one manifest to what is known, and counts those that say nothing.
+pub(super) fn read_one(file: File, known: &mut HashMap<TreePath, Line>) -> io::Result<u64> {
     let mut file = BufReader::with_capacity(BUFFER, file);
     let (mut text, mut torn) = (Vec::new(), 0);
     while file.read_until(b'\n', &mut text)? > 0 {
