@@ -141,17 +141,10 @@ impl<'a> Pass<'a> {
         if let Some(watch) = self.scanner.watch {
             watch.cover(at, &handle);
         }
-        let listing = match Listing::of(&handle) {
-            Ok(listing) => listing,
-            Err(error) => return self.unreadable(at, "list directory", error),
-        };
-        for (number, (name, may_be_directory)) in listing.iter().enumerate() {
-            if number % 1024 == 0 && self.halted() {
-                return Ok(());
-            }
-            self.listed(&handle, at, name, may_be_directory)?;
+        match Listing::of(&handle) {
+            Ok(listing) => self.compare(&handle, at, listing),
+            Err(error) => self.unreadable(at, "list directory", error),
         }
-        self.compare(&handle, at, listing)
     }
 
     /// Whether another file system begins at `at`. Compared by device as well: older kernels do not say what is a mount.
@@ -164,45 +157,71 @@ impl<'a> Pass<'a> {
         Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) || device(&found) != device(&self.root))
     }
 
+    /// Looks at each name of a listing, beside what the journal knows of the directory.
+    fn compare(&mut self, handle: &OwnedFd, at: &TreePath, mut listing: Listing) -> Result<()> {
+        let mut known = self.scanner.journal.children_after(at, b"", PAGE)?;
+        if !known.is_empty() {
+            listing.sort_by_name();
+        }
+        let mut names = listing.iter().peekable();
+        while let Some(last) = known.last() {
+            let after = last.path.name().to_vec();
+            for entry in &known {
+                let name = entry.path.name();
+                while let Some((new, may_be_directory)) = names.next_if(|(listed, _)| *listed < name) {
+                    self.listed(handle, at, new, may_be_directory, None)?;
+                }
+                if let Some((_, may_be_directory)) = names.next_if(|(listed, _)| *listed == name) {
+                    self.listed(handle, at, name, may_be_directory, Some(entry))?;
+                } else if Version::at(handle, name).err() == Some(Errno::NOENT) {
+                    // A name that moves while its directory is listed may be passed over: it was asked for by itself.
+                    self.gone(entry)?;
+                }
+            }
+            if self.halted() {
+                return Ok(());
+            }
+            known = self.scanner.journal.children_after(at, &after, PAGE)?;
+        }
+        for (number, (name, may_be_directory)) in names.enumerate() {
+            if number % 1024 == 0 && self.halted() {
+                return Ok(());
+            }
+            self.listed(handle, at, name, may_be_directory, None)?;
+        }
+        Ok(())
+    }
+
     /// Looks at one name of a listing.
-    fn listed(&mut self, handle: &OwnedFd, at: &TreePath, name: &[u8], may_be_directory: bool) -> Result<()> {
+    fn listed(
+        &mut self,
+        handle: &OwnedFd,
+        at: &TreePath,
+        name: &[u8],
+        may_be_directory: bool,
+        known: Option<&Entry>,
+    ) -> Result<()> {
         let (path, rules) = (at.join(name), self.scanner.rules);
         // To the rules there are only directories and other things: of a name that is not staged no more need be known.
         if !may_be_directory && !rules.stages(&path, Kind::File) {
             return Ok(());
         }
-        match Version::at(handle, name) {
-            Ok(version) => {
-                if version.kind == Kind::Directory && rules.enters(&path) {
-                    self.directories.push(path.clone());
-                }
-                if !may_be_directory || rules.stages(&path, version.kind) { self.found(path, version) } else { Ok(()) }
-            }
-            Err(Errno::NOENT) => Ok(()),
-            Err(error) => self.unreadable(&path, "look at", error),
+        let version = match Version::at(handle, name) {
+            Ok(version) => version,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return self.unreadable(&path, "look at", error),
+        };
+        if version.kind == Kind::Directory && rules.enters(&path) {
+            self.directories.push(path.clone());
         }
-    }
-
-    /// What the journal knows of a directory and the listing does not.
-    fn compare(&mut self, handle: &OwnedFd, at: &TreePath, mut listing: Listing) -> Result<()> {
-        let mut sorted = false;
-        let mut after = Vec::new();
-        loop {
-            let known = self.scanner.journal.children_after(at, &after, PAGE)?;
-            let Some(last) = known.last() else { return Ok(()) };
-            after = last.path.name().to_vec();
-            if !sorted {
-                listing.sort_by_name();
-                sorted = true;
-            }
-            for entry in &known {
-                let name = entry.path.name();
-                // A name that moves while its directory is listed may be passed over: it is asked for by itself.
-                if !listing.contains(name) && Version::at(handle, name).err() == Some(Errno::NOENT) {
-                    self.gone(entry)?;
-                }
-            }
+        if may_be_directory && !rules.stages(&path, version.kind) {
+            return Ok(());
         }
+        if known.is_some_and(|known| known.version == version) {
+            self.scanned.entries += 1;
+            return Ok(());
+        }
+        self.found(path, version)
     }
 
     /// Looks at one name by its path.
