@@ -83,7 +83,10 @@ def test_plain_lines_say_each_new_thing_once_and_are_silent_while_nothing_happen
     plain = PlainView(stream)
     plain.show(status(**BUSY))
     assert stream.getvalue() == ""  # a short drain needs no story
+    plain.show(status(waiting=STUCK["waiting"]))
+    assert stream.getvalue() == ""  # nor does what waits for a moment
     monkeypatch.setattr(view_module, "_EVERY_S", 0.0)
+    monkeypatch.setattr(view_module, "_STUCK_S", 0.0)
     for _ in range(3):
         plain.show(status(**STUCK))
     assert stream.getvalue().count("waits: open.h5") == 1 and stream.getvalue().count("watching:") == 1

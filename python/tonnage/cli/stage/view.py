@@ -12,6 +12,8 @@ from tonnage.cli.stream import is_plain
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
+_STUCK_S = 5.0
+"""What waits longer is told."""
 
 Status = Mapping[str, Any]
 
@@ -39,12 +41,17 @@ class PlainView:
 
     def __init__(self, stream: TextIO, *, dated: bool = False) -> None:
         self._stream, self._dated = stream, dated
+        self._seen: dict[str, float] = {}
         self._said: set[str] = set()
         self._last = ("", time.monotonic())
 
     def show(self, status: Status) -> None:
+        now_s = time.monotonic()
         for line in details(status):
-            if line not in self._said:
+            # What waits usually goes on a moment later.
+            since_s = self._seen.setdefault(line, now_s)
+            patience_s = _STUCK_S if line.startswith("waits: ") else 0
+            if line not in self._said and now_s - since_s >= patience_s:
                 self._said.add(line)
                 self._say(line)
         line, (last, said_s) = progress_line(status), self._last

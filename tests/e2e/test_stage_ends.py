@@ -1,0 +1,152 @@
+"""Every way a mover may end early: it says so, exits accordingly, and ``resume`` finishes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from .shell import LAUNCHER, Shell, wait_until
+from .stage import Stage
+from .test_stage import fill
+
+SLOW = ("--limit", "1MB/s", "--workers", "1")
+
+
+@pytest.fixture
+def stage(shell: Shell) -> Iterator[Stage]:
+    made = Stage(shell)
+    yield made
+    made.clean_up()
+
+
+def resumed(stage: Stage) -> None:
+    """``resume --wait`` completes it, however slow it was asked to be."""
+    (stage.state / "plan.json").write_text((stage.state / "plan.json").read_text().replace("1000000,", "null,"))
+    said = stage("resume", "--wait", "--from", stage.local)
+    stage.assert_equal()
+    assert "left" not in said.err and "failed" not in said.err, said.err
+    assert stage("status", "--from", stage.local).code == 0
+
+
+@pytest.mark.parametrize("deadline", ["0", "1s"])
+def test_sigterm_ends_it_by_its_deadline_and_resume_finishes(stage: Stage, deadline: str) -> None:
+    fill(stage.local, 10, 2_000_000)
+    process = stage.begin("start", "--foreground", *stage.trees, *SLOW, "--deadline", deadline)
+    stage.wait_for_copying()
+    process.send_signal(signal.SIGTERM)
+    said = stage.said_by(process)
+    assert said.code == 1 and "before all files were safe; hint: go on with `tonnage stage resume --wait" in said.err
+    resumed(stage)
+
+
+def test_ctrl_c_ends_it_at_once_with_130_and_the_line_that_goes_on(stage: Stage) -> None:
+    fill(stage.local, 10, 2_000_000)
+    process = stage.begin("in", *stage.trees, "--state", stage.state, *SLOW)
+    stage.wait_for_copying()
+    process.send_signal(signal.SIGINT)
+    said = stage.said_by(process)
+    line = f"go on with `tonnage stage resume --wait --state {stage.state}`"
+    assert said.code == 130 and line in said.err, said.err
+    resumed(stage)
+
+
+def test_sigkill_of_a_mover_is_seen_and_resume_finishes(stage: Stage) -> None:
+    fill(stage.local, 10, 2_000_000)
+    stage("start", *stage.trees, *SLOW)
+    stage.wait_for_copying()
+    stage.kill()
+    said = stage("status", "--from", stage.local, check=1)
+    assert "does not run" in said.out
+    assert "does not run and" in stage("wait", "--name", "local", check=1).err
+    assert "local            does not run" in stage("list").out
+    resumed(stage)
+
+
+def test_a_stop_that_leaves_files_says_how_to_go_on_and_one_in_the_background_goes_on(stage: Stage) -> None:
+    fill(stage.local, 10, 2_000_000)
+    stage("start", *stage.trees, *SLOW)
+    stage.wait_for_copying()
+    said = stage("stop", "--deadline", "0", check=1)
+    assert "left; hint: go on with `tonnage stage resume --state" in said.err
+    assert stage("stop", "--from", stage.local, check=1).out.startswith("the mover does not run; ")
+    stage("resume", "--from", stage.local)
+    stage("limit", "none")
+    stage("wait")
+    stage.assert_equal()
+    stage("stop")
+
+
+def test_what_a_deadline_does_not_let_through_is_counted_and_what_comes_first_is_safe(stage: Stage) -> None:
+    fill(stage.local, 6, 1_500_000)
+    (stage.local / "newest.chk").write_bytes(os.urandom(200_000))
+    said = stage.run(*SLOW, "--first", "*.chk", "--deadline", "2s", program="true", check=1)
+    assert (stage.remote / "newest.chk").read_bytes() == (stage.local / "newest.chk").read_bytes()
+    assert "the time was over before all files were safe" in said.err
+    resumed(stage)
+
+
+def test_a_signal_to_the_run_reaches_the_program_once_and_its_last_checkpoint_arrives(stage: Stage) -> None:
+    code = (
+        "import os, signal, sys, time\n"
+        "def last(number, frame):\n"
+        "    open('checkpoint', 'a').write('saved\\n'); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, last); open('ready', 'w').close()\n"
+        "while True: time.sleep(1)\n"
+    )
+    command = [*stage.trees, "--", sys.executable, "-c", f"import os; os.chdir({str(stage.local)!r})\n{code}"]
+    process = stage.begin("run", *command)
+    wait_until((stage.local / "ready").exists, "the program is ready")
+    process.send_signal(signal.SIGTERM)
+    assert stage.said_by(process).code == 0
+    assert (stage.remote / "checkpoint").read_text() == "saved\n"
+
+
+def test_ctrl_c_on_a_terminal_reaches_the_program_exactly_once(stage: Stage) -> None:
+    code = (
+        "import signal, time\n"
+        "count = 0\n"
+        "def more(number, frame):\n"
+        "    global count; count += 1\n"
+        "signal.signal(signal.SIGINT, more); open('ready', 'w').close()\n"
+        "while not count: time.sleep(0.05)\n"
+        "time.sleep(0.5); open('count', 'w').write(str(count))\n"
+    )
+    program = [sys.executable, "-c", f"import os; os.chdir({str(stage.local)!r})\n{code}"]
+    ours, theirs = pty.openpty()
+    # A session of its own whose terminal this is.
+    lead = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", lead, LAUNCHER, "stage", "run", *stage.trees, "--", *program],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=stage.shell.home,
+        env=stage.shell.environment(**stage._runtime),
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        wait_until((stage.local / "ready").exists, "the program is ready")
+        os.write(ours, b"\x03")
+        assert process.wait(60) == 0, os.read(ours, 100_000)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(ours)
+    assert (stage.local / "count").read_text() == "1"
+    stage.assert_equal()
+
+
+def test_the_program_outlives_a_killed_mover_and_resume_finishes(stage: Stage) -> None:
+    fill(stage.local, 6, 2_000_000)
+    script = f"cd {stage.local}; sleep 3; echo done > late"
+    process = stage.begin("run", *stage.trees, *SLOW, "--", "sh", "-c", script)
+    stage.wait_for_copying()
+    process.kill()
+    process.wait()
+    wait_until((stage.local / "late").exists, "the program went on")
+    resumed(stage)
+    assert (stage.remote / "late").read_text() == "done\n"
