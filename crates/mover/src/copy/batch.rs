@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
         if entries.is_empty() {
             return Ok(());
         }
-        let together = if entries.len() < MANY { None } else { Sync::handle(&self.shared.parts.to).ok() };
+        let together = self.sync_handle(entries.len());
         let mut items = self.copy_all(entries, together.is_none())?;
         if let Some(handle) = together
             && fs::syncfs(handle).is_err()
@@ -137,6 +137,11 @@ impl<'a> Batch<'a> {
             items = self.keep(items, Batch::read_back)?;
         }
         self.finish(items)
+    }
+
+    /// What to sync so many things by at once; `None` where each is better synced by itself.
+    fn sync_handle(&self, count: usize) -> Option<OwnedFd> {
+        if count < MANY { None } else { Sync::handle(&self.shared.parts.to).ok() }
     }
 
     fn copy_all(&mut self, entries: Vec<Entry>, each: bool) -> Result<Vec<Item>> {
@@ -309,8 +314,9 @@ impl<'a> Batch<'a> {
         let refused = self.say_placing(&items, &made)?;
         let items =
             self.keep(items, |_, item| if refused.contains(&item.entry.id) { Err(Outcome::Changed.into()) } else { Ok(()) })?;
+        let together = self.sync_handle(items.len());
         let items = self.keep(items, Batch::place)?;
-        let items = self.sync_directories(items, &made)?;
+        let items = self.sync_directories(items, &made, together)?;
         if items.is_empty() {
             return Ok(());
         }
@@ -359,10 +365,24 @@ impl<'a> Batch<'a> {
     }
 
     /// Makes the names durable, each directory once.
-    fn sync_directories(&mut self, items: Vec<Item>, made: &[TreePath]) -> Result<Vec<Item>> {
+    fn sync_directories(&mut self, items: Vec<Item>, made: &[TreePath], together: Option<OwnedFd>) -> Result<Vec<Item>> {
         let touched: BTreeSet<TreePath> = items.iter().map(|item| &item.entry.path).chain(made).map(TreePath::parent).collect();
         let mut failures = Vec::new();
+        let (mut rest, mut covered) = (Vec::new(), 0);
         for directory in touched {
+            match split(self.handles.covers(&directory))? {
+                // All in one file system, whose names one call makes durable.
+                Ok(true) if together.is_some() => covered += 1,
+                Ok(_) => rest.push(directory),
+                Err(outcome) => failures.push((directory, outcome)),
+            }
+        }
+        let synced = together.is_none_or(|handle| covered == 0 || fs::syncfs(handle).is_ok());
+        if !synced {
+            // It does not say which: each is asked for itself.
+            return self.sync_directories(items, made, None);
+        }
+        for directory in rest {
             if let Err(outcome) = split(self.handles.sync(&directory))? {
                 failures.push((directory, outcome));
             }

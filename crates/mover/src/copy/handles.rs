@@ -108,6 +108,16 @@ impl<'a> Handles<'a> {
         synced.map_err(|errno| ended::target("sync directory", to, path, errno))
     }
 
+    /// Whether one `syncfs` of the destination makes the names in the directory `path` durable.
+    pub(super) fn covers(&mut self, path: &TreePath) -> Attempt<bool> {
+        if let Some(known) = self.targets.get(path) {
+            return Ok(known.covered);
+        }
+        let to = &self.shared.parts.to;
+        let opened = to.directory(path).map_err(|errno| ended::target("open directory", to, path, errno))?;
+        Ok(self.shared.sync.covers(opened.as_fd()))
+    }
+
     /// What has the name `path` at the destination.
     pub(super) fn look(&mut self, path: &TreePath) -> Attempt<Option<Version>> {
         let target = self.target(path)?;
