@@ -174,7 +174,7 @@ impl<'a> Clearer<'a> {
             return Ok(false);
         }
         let parent = self.from.directory(&entry.path.parent())?;
-        if Version::at(&parent, entry.path.name())? != entry.version
+        if !entry.version.unchanged(&Version::at(&parent, entry.path.name())?)
             || !self.is_left_alone(parent.as_fd(), entry.path.name(), entry)?
         {
             return Ok(false);

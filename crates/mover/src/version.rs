@@ -86,11 +86,14 @@ impl Version {
     }
 
     /// Whether `found` is what this version was, so that nothing needs to go again. A directory's size, times and links are
-    /// those of its listing, which is carried name by name: they do not count.
+    /// those of its listing, which is carried name by name: they do not count. Nor does it change a file that it got or lost
+    /// another name, though that moves its `ctime_ns`.
     #[must_use]
     pub fn unchanged(&self, found: &Self) -> bool {
         let itself = |of: &Self| (of.kind, of.ino, of.mode, of.uid, of.gid);
-        if self.kind == Kind::Directory { itself(self) == itself(found) } else { self == found }
+        let bytes = || (self.size, self.mtime_ns) == (found.size, found.mtime_ns);
+        let time = || self.ctime_ns == found.ctime_ns || self.links != found.links;
+        itself(self) == itself(found) && (self.kind == Kind::Directory || (bytes() && time()))
     }
 }
 
@@ -110,6 +113,18 @@ mod tests {
         assert!(before.unchanged(&Version::of(&handle).unwrap()));
         handle.set_permissions(PermissionsExt::from_mode(0o711)).unwrap();
         assert!(!before.unchanged(&Version::of(&handle).unwrap()));
+    }
+
+    #[test]
+    fn a_second_name_changes_no_file_but_a_write_through_it_does() {
+        let below = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| below.path().join(name));
+        let file = File::create(&one).unwrap();
+        let before = Version::of(&file).unwrap();
+        std::fs::hard_link(&one, &two).unwrap();
+        assert!(before.unchanged(&Version::of(&file).unwrap()));
+        File::options().write(true).open(&two).unwrap().set_len(1).unwrap();
+        assert!(!before.unchanged(&Version::of(&file).unwrap()));
     }
 
     #[test]

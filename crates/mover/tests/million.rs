@@ -1,4 +1,5 @@
-//! A million empty entries: the time that a scan takes, and the memory of the whole process.
+//! A million empty entries: the time that a scan takes, and the memory of the whole process. On two cores of a busy host, files
+//! and journal on ext4: 3.6 s for the first scan, 2.2 s for one that finds nothing new, 96 MiB.
 
 use std::fs::{File, create_dir, read_to_string};
 use std::path::Path;

@@ -243,14 +243,18 @@ fn a_second_mover_of_the_same_source_is_refused() {
 #[test]
 fn a_cleared_source_keeps_what_is_no_file_and_the_destination_has_everything() {
     let ground = Ground::new();
+    ground.put("d0/one", &noise(5000));
+    fs::hard_link(ground.from.path().join("d0/one"), ground.from.path().join("d0/two")).unwrap();
     for number in 0..100 {
         ground.put(&format!("d{}/f{number}", number % 3), &noise(number * 31));
     }
     let before = tree(ground.from.path());
     let mover = Ground::drained(Options { clear: Clear::Done, ..ground.options() });
     let status = mover.status();
-    assert_eq!((status.cleared.files, status.failed.files), (100, 0), "{status:?}");
+    assert_eq!((status.cleared.files, status.failed.files), (102, 0), "{status:?}");
     assert_eq!(tree(ground.to.path()), before);
     let left: Vec<_> = tree(ground.from.path()).into_iter().filter(|(_, (_, bytes))| bytes.is_some()).collect();
     assert!(left.is_empty(), "{left:?}");
+    let [one, two] = ["d0/one", "d0/two"].map(|name| fs::metadata(ground.to.path().join(name)).unwrap().ino());
+    assert_eq!(one, two, "the two names are one file there too");
 }
