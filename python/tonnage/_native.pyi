@@ -115,8 +115,8 @@ class Mover:
     def set_limit(self, bytes_per_s: int | None, files_per_s: int | None) -> None:
         """New bounds, at once. None: no bound. 0: pauses."""
     def stop(self, deadline_ns: int) -> None:
-        """Drains by priority for at most ``deadline_ns`` nanoseconds from now, then halts; ``stage_retry`` and a new
-        mover go on. A second call with an earlier deadline counts. 0: halts now."""
+        """Drains by priority for at most ``deadline_ns`` nanoseconds from now, then halts; a new mover on the same
+        state goes on. A second call replaces the deadline. 0: halts now."""
     def wait(self, timeout_s: float) -> bool:
         """Waits without the GIL; True once it has ended. OSError or RuntimeError, once, where it could
         not go on."""

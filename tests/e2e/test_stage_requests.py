@@ -96,5 +96,14 @@ def test_a_tree_without_a_manifest_is_not_verified(stage: Stage) -> None:
     assert "is not a directory; hint: " in stage("verify", "--to", stage.remote, check=2).err
 
 
+def test_a_control_socket_that_cannot_be_made_ends_it_at_once_and_the_name_s_holder_stays(stage: Stage) -> None:
+    stage.state.mkdir()
+    (stage.state / "control.sock").write_text("somebody's")
+    said = stage("start", *stage.trees, check=1)
+    assert "cannot make the control socket in " in said.err and said.err.count("\n") == 1
+    assert (stage.state / "control.sock").read_text() == "somebody's"
+    (stage.state / "control.sock").unlink()
+
+
 def test_a_limit_for_nobody(stage: Stage) -> None:
     assert "no mover runs with the state" in stage("limit", "0", "--state", stage.local, check=2).err

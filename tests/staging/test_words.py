@@ -52,6 +52,10 @@ def test_what_stands_still_and_what_failed_is_told_with_its_reason(show) -> None
         assert told in said, said
 
 
+def test_the_panel_says_how_fast_in_bytes_and_in_files() -> None:
+    assert "350 MB/s   3.50 files/s   2 in flight" in drawn(**BUSY) and "– files/s" in drawn()
+
+
 def test_the_bar_is_full_only_when_everything_is_safe() -> None:
     assert share_done(status()) == 1.0
     assert share_done(status(queued=(1, 1), done=(999, 10**12))) < 1

@@ -45,9 +45,12 @@ class Server:
             with _short(state) as address:
                 self._remove()
                 self._socket.bind(address)
-        except OSError:
+        except OSError as error:
             self._socket.close()
-            raise
+            raise ControlError(
+                f"cannot make the control socket in {state}: {error.strerror or error}; "
+                "hint: give --state a directory on a local file system"
+            ) from None
         (state / SOCKET).chmod(0o600)
         self._socket.listen(_AT_ONCE)
         threading.Thread(target=self._accept, name="stage-control", daemon=True).start()

@@ -54,6 +54,7 @@ class Host:
             self._close_metrics()
             raise
         self._server: Server | None = None
+        self._started = False
 
     def __enter__(self) -> Host:
         return self
@@ -64,7 +65,7 @@ class Host:
         if self._server:
             self._server.close()
         self._close_metrics()
-        if not self.mover.wait(0):
+        if self._started and not self.mover.wait(0):
             self.mover.stop(0)
             self.mover.wait(_HALT_S)
         # What is left to be resumed stays known by its name.
@@ -77,6 +78,7 @@ class Host:
         self._server = Server(self.plan.state, self._answer)
         register(self._entry)
         self.mover.start()
+        self._started = True
         if self._metrics:
             self._metrics.serve(self.status)
         if self._on_start:

@@ -79,7 +79,8 @@ def _left(status: Status) -> str:
 
 def _now(status: Status) -> str:
     flying = status["copying"]["files"]
-    text = f"{units.rate(status['rate_bytes_per_s'])}   {units.operations(status['rate_files_per_s'])} files"
+    files = units.operations(status["rate_files_per_s"]).removesuffix("/s").strip()
+    text = f"{units.rate(status['rate_bytes_per_s'])}   {files} files/s"
     return f"{text}   {flying:,} in flight, {status['workers']} workers   {status['watch']}"
 
 
