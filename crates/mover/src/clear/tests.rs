@@ -65,6 +65,7 @@ impl Place {
             files::create_dir_all(tree.join(name).parent().unwrap()).unwrap();
             File::create(tree.join(name)).unwrap().write_all(text.as_bytes()).unwrap();
         }
+        self.closed(name);
         let path = TreePath::new(name.as_bytes()).unwrap();
         let version = Version::of(File::open(self.from_path.join(name)).unwrap()).unwrap();
         let there = Version::of(File::open(self.to_path.join(name)).unwrap()).unwrap();
@@ -77,6 +78,15 @@ impl Place {
 
     fn entry(&self, id: i64) -> Entry {
         self.journal.entries(&[id]).unwrap().pop().unwrap()
+    }
+
+    /// Waits until nobody can write it: a process that another test has just begun holds this one's descriptors for a moment.
+    fn closed(&self, name: &str) {
+        let (file, begin) = (File::open(self.from_path.join(name)).unwrap(), Instant::now());
+        while self.settler.writer(&file, &Version::of(&file).unwrap()).unwrap().is_some() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "{name} is still open for writing");
+            std::thread::yield_now();
+        }
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -138,6 +148,7 @@ fn a_file_that_somebody_has_open_for_writing_stays_until_it_is_closed() {
     place.clear();
     assert_eq!(place.text("f"), Some("x".to_owned()));
     drop(writer);
+    place.closed("f");
     place.clear();
     assert_eq!(place.text("f"), None);
 }
@@ -325,6 +336,7 @@ fn a_pass_that_left_something_rests_until_more_is_done() {
     let mut clearer = place.clearer();
     while clearer.step().unwrap() {}
     drop(writer);
+    place.closed("f");
     assert!(!clearer.step().unwrap() && place.text("f").is_some(), "it rests");
     place.done("g", "x");
     while clearer.step().unwrap() {}
