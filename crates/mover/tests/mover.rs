@@ -218,6 +218,21 @@ fn a_mover_that_was_stopped_is_finished_by_the_next_one() {
 }
 
 #[test]
+fn after_its_journal_was_damaged_a_mover_still_knows_which_files_are_its_own() {
+    let ground = Ground::new();
+    for name in ["d/same", "d/changed"] {
+        ground.put(name, b"one");
+    }
+    drop(Ground::drained(ground.options()));
+    write(&ground.options().state.join("journal.sqlite"), &[0xa5; 50_000]);
+    ground.put("d/changed", b"second");
+    let status = Ground::drained(ground.options()).status();
+    assert_eq!((status.failed.files, status.done.files), (0, 3), "{status:?}");
+    assert!(status.notes.iter().any(|note| note.contains("it is damaged")), "{:?}", status.notes);
+    assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
+}
+
+#[test]
 fn a_paused_mover_moves_nothing_and_goes_on_at_once() {
     let ground = Ground::new();
     ground.put("file", &noise(10_000));

@@ -83,6 +83,10 @@ impl Mover {
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
         let journal = Arc::new(journal);
         let manifest = Arc::new(Manifest::open(&to, journal.id())?);
+        if opened != Opened::Again {
+            // What an earlier journal of this mover had placed is still its own to replace.
+            manifest.adopt(&to, &journal)?;
+        }
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
