@@ -224,7 +224,7 @@ fn after_its_journal_was_damaged_a_mover_still_knows_which_files_are_its_own() {
         ground.put(name, b"one");
     }
     drop(Ground::drained(ground.options()));
-    write(&ground.options().state.join("journal.sqlite"), &[0xa5; 50_000]);
+    write(&ground.options().state.join("journal.sqlite"), &vec![0xa5; 50_000]);
     ground.put("d/changed", b"second");
     let status = Ground::drained(ground.options()).status();
     assert_eq!((status.failed.files, status.done.files), (0, 3), "{status:?}");
