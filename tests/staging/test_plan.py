@@ -67,6 +67,14 @@ def test_the_program_keeps_its_words_whatever_they_are() -> None:
     assert parse(["stage", "run", "--from", "/local", "--", *words]).program == words
 
 
+def test_a_program_without_the_dashes_before_it_is_told_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(["stage", "run", "--from", "/local", "./app", "--fast"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.count("\n") == 1
+    assert "'./app' is no option of tonnage stage run; hint: write the program and its words after --" in said
+
+
 def test_the_trees_come_from_the_environment_and_then_the_log_is_where_spectral_has_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -89,6 +97,8 @@ def test_the_trees_come_from_the_environment_and_then_the_log_is_where_spectral_
         (("--high", "50%", "--low", "50%"), "--low 50% is not below --high 50%; hint: "),
         (("--name", "a/b"), "cannot be a mover's name; hint: "),
         (("--to", os.fsdecode(b"/gpfs/\xff")), "is not UTF-8; hint: "),
+        (("--log", os.fsdecode(b"\xff")), "is not UTF-8; hint: "),
+        (("--first", "a", "--first", os.fsdecode(b"\xff")), "is not UTF-8; hint: "),
     ],
 )
 def test_what_contradicts_itself_is_one_line(words: tuple[str, ...], complaint: str) -> None:

@@ -45,12 +45,14 @@ def parse(argv: Sequence[str]) -> Namespace:
     """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
     if argv and any(command.verbatim and command.name == argv[0] for command in COMMANDS):
         return Namespace(command=argv[0], words=list(argv[1:]))
-    ours, program = list(argv), None
-    if "--" in ours and " ".join(ours[:2]) in (command.name for command in spelled_out(COMMANDS) if command.program):
-        at = ours.index("--")
-        ours, program = ours[:at], ours[at + 1 :]
-    arguments = build_parser().parse_args(ours)
-    arguments.program = program
+    name, parser = " ".join(argv[:2]), build_parser()
+    if name not in (command.name for command in spelled_out(COMMANDS) if command.program):
+        return parser.parse_args(argv)
+    at = argv.index("--") if "--" in argv else len(argv)
+    arguments, strange = parser.parse_known_args(argv[:at])
+    if strange:
+        parser.error(f"{strange[0]!r} is no option of tonnage {name}; hint: write the program and its words after --")
+    arguments.program = list(argv[at + 1 :])
     return arguments
 
 

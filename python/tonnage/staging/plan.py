@@ -101,10 +101,11 @@ def make_plan(source: Path, to: Path, *, state: Path | None, name: str, **polici
     """The plan for two trees; ``None`` among the policies means the default. RequestError where they contradict."""
     given = {key: value for key, value in policies.items() if value is not None}
     local = to if given.get("direction") == "in" else source
-    for path in (source, to, *([state] if state else []), *([given["log"]] if "log" in given else [])):
-        if not _is_text(path):
+    globs = (glob for key in ("include", "exclude", "first", "markers") for glob in given.get(key, ()))
+    for word in (source, to, state, given.get("log"), *globs):
+        if word is not None and not _is_text(str(word)):
             raise RequestError(
-                f"{os.fsencode(path)!r} is not UTF-8; hint: names of files may be any, those of the trees must be text"
+                f"{os.fsencode(word)!r} is not UTF-8; hint: names of files may be any, trees and globs must be text"
             )
     plan = StagePlan(source=source, to=to, state=state or local / STATE_DIRECTORY, name=name, **given)
     if plan.marks and plan.marks.low_permille >= plan.marks.high_permille:
@@ -113,9 +114,9 @@ def make_plan(source: Path, to: Path, *, state: Path | None, name: str, **polici
     return plan
 
 
-def _is_text(path: Path) -> bool:
+def _is_text(word: str) -> bool:
     try:
-        str(path).encode("utf-8")
+        word.encode("utf-8")
     except UnicodeEncodeError:
         return False
     return True
