@@ -95,6 +95,11 @@ impl<'a> Clearer<'a> {
         Ok(())
     }
 
+    /// The next step begins a new pass, also over what got done behind the present one.
+    pub fn begin_anew(&mut self) {
+        (self.after, self.rested) = (None, None);
+    }
+
     /// Clears for a short while. `true` as long as there may be more.
     pub fn step(&mut self) -> Result<bool> {
         let begin = Instant::now();
@@ -174,9 +179,12 @@ impl<'a> Clearer<'a> {
             return Ok(false);
         }
         let parent = self.from.directory(&entry.path.parent())?;
-        if !entry.version.unchanged(&Version::at(&parent, entry.path.name())?)
-            || !self.is_left_alone(parent.as_fd(), entry.path.name(), entry)?
-        {
+        let now = Version::at(&parent, entry.path.name())?;
+        // A further name of it that is still to come becomes a link at the destination too, if this one is still there to tell.
+        if now.links > 1 && self.journal.totals().pending().files > 0 {
+            return Ok(false);
+        }
+        if !entry.version.unchanged(&now) || !self.is_left_alone(parent.as_fd(), entry.path.name(), entry)? {
             return Ok(false);
         }
         let aside = self.aside.open()?;

@@ -273,3 +273,28 @@ fn a_cleared_source_keeps_what_is_no_file_and_the_destination_has_everything() {
     let [one, two] = ["d0/one", "d0/two"].map(|name| fs::metadata(ground.to.path().join(name)).unwrap().ino());
     assert_eq!(one, two, "the two names are one file there too");
 }
+
+#[test]
+fn in_the_log_a_file_is_found_taken_and_safe_as_often_as_it_went_over() {
+    let ground = Ground::new();
+    let logs = TempDir::new().unwrap();
+    let log = logs.path().join("spectral.log");
+    ground.put("a/file", b"one");
+    ground.put("a/large", &noise(20 << 20));
+    ground.put("set/COMPLETE", b"");
+    let mut options = ground.options();
+    (options.log, options.markers) = (Some(log.clone()), vec!["COMPLETE".to_owned()]);
+    options.limit_bytes_per_s = Some(40_000_000);
+    let mover = started(options);
+    until("a beginning", || mover.status().copied_bytes > 0);
+    ground.put("a/large", &noise(21 << 20));
+    mover.drain();
+    assert!(mover.wait(PATIENCE).unwrap());
+    let text = fs::read_to_string(log).unwrap();
+    assert!(text.lines().all(|line| !line.ends_with("/a") && !line.ends_with("/set")), "directories are no files: {text}");
+    for name in ["a/file", "a/large", "set/COMPLETE"] {
+        let lines: Vec<&str> = text.lines().filter(|line| line.ends_with(name)).collect();
+        let words: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').nth(2)).collect();
+        assert!(!words.is_empty() && words.chunks(3).all(|turn| turn == ["ENQUEUE", "DEQUEUE", "DONE"]), "{text}");
+    }
+}

@@ -30,7 +30,7 @@ pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
         }
     }
     core.journal.gone(&gone)?;
-    core.queue(core.journal.entries(&again)?.into_iter().filter(is_pending).collect());
+    core.queue(core.journal.entries(&again)?.into_iter().filter(is_pending).collect(), false);
     for (id, outcome) in landed {
         match outcome {
             Outcome::Changed => core.keep(id, AGAIN_NS, "changed while it was copied")?,
@@ -75,7 +75,7 @@ fn give_up(core: &Core, id: i64, reason: &str) -> Result<()> {
     core.journal.failed(id, reason)?;
     // Seen changed meanwhile: then the journal has it queued again, and it goes again.
     if core.lock().queue.land(id) {
-        core.queue(core.journal.entries(&[id])?.into_iter().filter(is_pending).collect());
+        core.queue(core.journal.entries(&[id])?.into_iter().filter(is_pending).collect(), false);
     }
     Ok(())
 }

@@ -70,8 +70,8 @@ impl<'a> Planner<'a> {
             let page = self.core.journal.queued(after, PAGE)?;
             let Some(last) = page.last() else { break };
             after = last.id;
-            // Its lines in the log are the earlier mover's.
-            self.core.queue(page);
+            // Its line in the log is the earlier mover's.
+            self.core.queue(page, false);
         }
         self.scan(&TreePath::root())?;
         let mut desk = self.core.lock();
@@ -122,10 +122,7 @@ impl<'a> Planner<'a> {
         let core = self.core;
         let scanner =
             Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
-        look(&scanner, &mut |entries| {
-            let found = core.queue(entries);
-            core.log.enqueue(found.iter().filter(|entry| entry.version.kind != Kind::Directory).map(|entry| &entry.path));
-        })
+        look(&scanner, &mut |entries| core.queue(entries, true))
     }
 
     /// What happens by the clock.
@@ -214,6 +211,7 @@ impl<'a> Planner<'a> {
         if self.scan_counting(&TreePath::root())? > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
             return Ok(false);
         }
+        self.clearer.begin_anew();
         while self.clearer.step()? && !self.core.halted() {}
         self.note_clearing();
         self.core.carrier.finish_directories()?;
@@ -223,32 +221,34 @@ impl<'a> Planner<'a> {
 }
 
 impl Core {
-    /// Puts what was found where it can go from; gives back what was not there yet.
-    pub(super) fn queue(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+    /// Puts what was found where it can go from; `say`: with a line in the log for each that was not there yet.
+    pub(super) fn queue(&self, entries: Vec<Entry>, say: bool) {
         let now_ns = self.now_ns();
         let mut desk = self.lock();
-        entries.retain(|entry| {
-            let key = self.rules.key(entry);
+        if say {
+            // Before anybody can take it.
+            let found = entries.iter().filter(|entry| entry.version.kind != Kind::Directory && !desk.queue.holds(entry.id));
+            self.log.enqueue(found.map(|entry| &entry.path));
+        }
+        for entry in entries {
+            let key = self.rules.key(&entry);
             if entry.version.kind == Kind::File
                 && let Some(directory) = self.rules.marker(&entry.path)
             {
-                let is_new = desk.queue.kept_since_ns(entry.id).is_none();
                 desk.sets.wait(directory, entry.id, key);
                 desk.queue.keep(entry.id, key, now_ns, u64::MAX, "waits for its set".to_owned());
-                is_new
             } else {
-                desk.queue.push(entry.id, key)
+                desk.queue.push(entry.id, key);
             }
-        });
+        }
         drop(desk);
         self.bell.notify_all();
-        entries
     }
 
     fn release(&self, directory: &TreePath) {
         let mut desk = self.lock();
         for (id, key) in desk.sets.release(directory) {
-            desk.queue.push(id, key);
+            desk.queue.release(id, key);
         }
         drop(desk);
         self.bell.notify_all();

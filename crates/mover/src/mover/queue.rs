@@ -37,9 +37,8 @@ pub struct Wait {
 }
 
 impl Queue {
-    /// Puts an entry among the ready ones. One in flight goes again after it has landed. Whether it is new here.
-    pub fn push(&mut self, id: i64, key: Key) -> bool {
-        let is_new = !self.places.contains_key(&id) && !self.kept.contains_key(&id);
+    /// Puts an entry among the ready ones. One in flight goes again after it has landed.
+    pub fn push(&mut self, id: i64, key: Key) {
         match self.places.get_mut(&id) {
             Some(Place::Flying { again }) => *again = true,
             Some(Place::Ready(known)) if *known == key => {}
@@ -48,18 +47,23 @@ impl Queue {
                 self.ready.push(Reverse((key, id)));
             }
         }
-        is_new
     }
 
-    /// Takes the next ones off, at most `count`. Each is in flight until it has landed or is kept.
-    pub fn take(&mut self, count: usize) -> Vec<i64> {
+    /// Whether it is here already, ready, kept or in flight.
+    pub fn holds(&self, id: i64) -> bool {
+        self.places.contains_key(&id) || self.kept.contains_key(&id)
+    }
+
+    /// Takes the next ones off, at most `count`, with whether it is for the first time. Each is in flight until it has landed or is
+    /// kept.
+    pub fn take(&mut self, count: usize) -> Vec<(i64, bool)> {
         let mut taken = Vec::new();
         while taken.len() < count {
             let Some(Reverse((key, id))) = self.ready.pop() else { break };
             if self.places.get(&id) == Some(&Place::Ready(key)) {
                 self.places.insert(id, Place::Flying { again: false });
                 self.flying += 1;
-                taken.push(id);
+                taken.push((id, !self.kept.contains_key(&id)));
             }
         }
         taken
@@ -90,6 +94,12 @@ impl Queue {
         }
         let since_ns = self.kept_since_ns(id).unwrap_or(now_ns);
         self.kept.insert(id, Wait { due_ns, since_ns, reason, key });
+    }
+
+    /// What was kept before it was ever taken may go.
+    pub fn release(&mut self, id: i64, key: Key) {
+        self.kept.remove(&id);
+        self.push(id, key);
     }
 
     /// Since when an entry has been kept, tried in between or not.

@@ -1,5 +1,6 @@
 //! Carries what lies on the desk: large files together with others, the rest in batches of its own.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,8 @@ const BATCH_BYTES: u64 = 64 << 20;
 
 enum Job {
     Help(Arc<Large>),
-    Carry(Vec<i64>),
+    /// Numbers, and whether each is taken for the first time.
+    Carry(Vec<(i64, bool)>),
 }
 
 /// The life of the worker `number`.
@@ -27,7 +29,7 @@ pub(super) fn run(core: &Core, number: u32) -> Result<()> {
     while let Some(job) = core.next_job(number) {
         match job {
             Job::Help(large) => core.help(&large, number)?,
-            Job::Carry(ids) => core.carry(&ids)?,
+            Job::Carry(taken) => core.carry(&taken)?,
         }
     }
     Ok(())
@@ -48,9 +50,9 @@ impl Core {
                 }
                 // A share for each, so that a few files do not all wait for one worker.
                 let share = desk.queue.ready().div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
-                let ids = desk.queue.take(share);
-                if !ids.is_empty() {
-                    return Some(Job::Carry(ids));
+                let taken = desk.queue.take(share);
+                if !taken.is_empty() {
+                    return Some(Job::Carry(taken));
                 }
             }
             desk = self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
@@ -68,8 +70,10 @@ impl Core {
         Ok(())
     }
 
-    fn carry(&self, ids: &[i64]) -> Result<()> {
-        let entries = self.journal.entries(ids)?;
+    fn carry(&self, taken: &[(i64, bool)]) -> Result<()> {
+        let ids: Vec<i64> = taken.iter().map(|(id, _)| *id).collect();
+        let first: HashSet<i64> = taken.iter().filter(|(_, first)| *first).map(|(id, _)| *id).collect();
+        let entries = self.journal.entries(&ids)?;
         let (mut batch, mut bytes, mut rest) = (Vec::new(), 0_u64, Vec::new());
         for entry in entries {
             let size = size_of(&entry);
@@ -85,12 +89,14 @@ impl Core {
             }
         }
         // One large file at a time is begun; workers that have nothing to do help with it.
-        let mut large = rest.into_iter();
-        let first = large.next();
-        for entry in large {
+        let mut rest = rest.into_iter();
+        let large = rest.next();
+        for entry in rest {
             self.lock().queue.give_back(entry.id, self.rules.key(&entry));
         }
-        if let Some(entry) = first {
+        let begun = batch.iter().chain(&large).filter(|entry| first.contains(&entry.id) && entry.version.kind != Kind::Directory);
+        self.log.dequeue(begun.map(|entry| &entry.path));
+        if let Some(entry) = large {
             self.begin_large(entry)?;
         }
         if !batch.is_empty() {
