@@ -103,13 +103,14 @@ impl<'a> Clearer<'a> {
     /// Clears for a short while. `true` as long as there may be more.
     pub fn step(&mut self) -> Result<bool> {
         let begin = Instant::now();
-        let mut taken = Vec::new();
+        let (mut taken, mut passed) = (Vec::new(), false);
         let more = loop {
             if !self.wanted() {
                 break false;
             }
             let page = self.page()?;
             if page.is_empty() {
+                passed = true;
                 break false;
             }
             for entry in page {
@@ -126,7 +127,8 @@ impl<'a> Clearer<'a> {
         if !taken.is_empty() {
             self.journal.cleared(&taken)?;
         }
-        Ok(more)
+        // What got done behind a pass, with an older time than those it had come to, waits for the next one.
+        Ok(more || (passed && self.journal.totals().of(State::Done).files != self.expected))
     }
 
     /// The next ones of this pass, or of a new one where something got done meanwhile; none while it rests.
