@@ -2,6 +2,7 @@
 
 mod faults;
 mod large;
+mod model;
 mod races;
 mod small;
 mod speed;
