@@ -74,10 +74,10 @@ class Mover:
 
 
 def plan(source: Path, to: Path, state: Path, **options: Any) -> str:
-    """Options of a mover as JSON, with the command line's defaults."""
+    """Options of a mover as JSON: the command line's defaults, but nobody to give way to."""
     from tonnage.staging.plan import make_plan
 
-    return make_plan(source, to, state=state, name="bench", **options).options()
+    return make_plan(source, to, state=state, name="bench", **{"gentle": "off", **options}).options()
 
 
 def drive(what: str, options: str) -> dict[str, Any]:

@@ -109,9 +109,10 @@ def block(who: str, application: Application, source: Place, to: Place) -> dict[
                 copied = 0
             else:
                 gentle = "auto" if who == GENTLE else "off"
-                options = plan(source.path / "tree", Path(out), Path(state), gentle=gentle, application_pid=process.pid)
+                options = plan(source.path / "tree", Path(out), Path(state), gentle=gentle)
                 mover = _native.Mover(options)
                 mover.start()
+                mover.give_way_to(process.pid)
                 told, _ = process.communicate()
                 copied = mover.status()["copied_bytes"]
                 mover.stop(0)
