@@ -73,6 +73,12 @@ fn failed(core: &Core, id: i64, reason: &str, again: bool) -> Result<()> {
 
 fn give_up(core: &Core, id: i64, reason: &str) -> Result<()> {
     core.journal.failed(id, reason)?;
+    // What is kept of a large file for the next attempt takes space that nobody else would give back.
+    core.journal
+        .entries(&[id])?
+        .iter()
+        .filter(|entry| entry.state == State::Failed)
+        .try_for_each(|entry| core.carrier.abandon(entry))?;
     // Seen changed meanwhile: then the journal has it queued again, and it goes again.
     if core.lock().queue.land(id) {
         core.queue(core.journal.entries(&[id])?.into_iter().filter(is_pending).collect(), false);

@@ -228,3 +228,13 @@ fn a_worker_that_is_one_too_many_leaves_and_the_file_stays_open_for_others() {
     assert_eq!(work(&large, 1), Outcome::Done);
     stage.assert_same();
 }
+
+#[test]
+fn a_file_that_is_given_up_leaves_neither_a_temporary_nor_chunks() {
+    let stage = Stage::new();
+    stage.put("file", &bytes(1));
+    assert!(half(&stage).exists());
+    let entry = stage.entry("file");
+    stage.carrier.abandon(&entry).unwrap();
+    assert!(stage.names().is_empty() && stage.journal.chunks(entry.id, &entry.version).unwrap().is_empty());
+}
