@@ -22,6 +22,13 @@ pub fn temporary(mover: &str, entry: i64) -> Vec<u8> {
     format!(".tonnage-{}-{entry}.part", mover.get(..8).unwrap_or(mover)).into_bytes()
 }
 
+/// Whether `name` is one that [`temporary`] gives to an entry of `mover`.
+#[must_use]
+pub fn is_temporary_of(mover: &str, name: &[u8]) -> bool {
+    let number = std::str::from_utf8(name).ok().and_then(|name| name.strip_suffix(".part")?.rsplit_once('-')?.1.parse().ok());
+    number.is_some_and(|entry| temporary(mover, entry) == name)
+}
+
 /// Removes `name`, which this mover made. Nothing is wrong where it is gone already.
 pub fn remove(dir: BorrowedFd, name: &[u8]) -> Result<()> {
     match fs::unlinkat(dir, name, AtFlags::empty()) {

@@ -224,6 +224,8 @@ fn after_its_journal_was_damaged_a_mover_still_knows_which_files_are_its_own() {
         ground.put(name, b"one");
     }
     drop(Ground::drained(ground.options()));
+    let id = fs::read_to_string(ground.options().state.join("id")).unwrap();
+    write(&ground.to.path().join(format!("d/.tonnage-{}-77.part", &id[..8])), b"half a file of the lost journal");
     write(&ground.options().state.join("journal.sqlite"), &vec![0xa5; 50_000]);
     ground.put("d/changed", b"second");
     let status = Ground::drained(ground.options()).status();

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::{self, FileType, OFlags, RawDir};
 
 use super::ended::{self, Attempt, split};
 use super::stream::Sync;
@@ -10,6 +10,7 @@ use super::{Carrier, Shared, attributes};
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::names;
+use crate::path::TreePath;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 
@@ -24,6 +25,36 @@ impl Carrier {
         for given_up in [State::Failed, State::Gone] {
             let abandon = |page: Vec<Entry>| page.iter().try_for_each(|entry| self.abandon(entry));
             self.pages(|journal, after| journal.in_state(given_up, after, PAGE), abandon)?;
+        }
+        Ok(())
+    }
+
+    /// Removes every temporary of this mover in the destination. For a journal that begins anew: nothing it knows has one yet, and
+    /// those that the former one knew would stay for ever. What cannot be read is passed over.
+    pub fn sweep(&self) -> Result<()> {
+        let parts = &self.shared.parts;
+        let mut directories = vec![TreePath::root()];
+        while let Some(at) = directories.pop() {
+            if self.shared.halted() {
+                break;
+            }
+            let Ok(directory) = parts.to.directory(&at) else { continue };
+            let mut buffer = Box::new_uninit_slice(32 << 10);
+            let mut listed = RawDir::new(&directory, &mut buffer);
+            let mut left = Vec::new();
+            while let Some(Ok(entry)) = listed.next() {
+                let name = entry.file_name().to_bytes();
+                match entry.file_type() {
+                    _ if matches!(name, b"." | b"..") => {}
+                    FileType::Directory => directories.push(at.join(name)),
+                    _ if names::is_temporary_of(parts.journal.id(), name) => left.push(name.to_vec()),
+                    FileType::Unknown => directories.push(at.join(name)),
+                    _ => {}
+                }
+            }
+            for name in left {
+                let _ = names::remove(directory.as_fd(), &name);
+            }
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
         }
     }
     core.journal.gone(&gone)?;
+    core.journal.entries(&gone)?.iter().try_for_each(|entry| core.carrier.abandon(entry))?;
     core.queue(core.journal.entries(&again)?.into_iter().filter(is_pending).collect(), false);
     for (id, outcome) in landed {
         match outcome {

@@ -72,6 +72,8 @@ struct Core {
     /// Bytes of the entries in flight.
     flying_bytes: AtomicU64,
     began: Instant,
+    /// The former journal is lost, and with it what it knew of temporaries.
+    rebuilt: bool,
 }
 
 impl Mover {
@@ -107,6 +109,7 @@ impl Mover {
         };
         let mut desk = Desk::default();
         desk.notes.extend(ground.notes().iter().cloned());
+        let rebuilt = matches!(opened, Opened::Rebuilt { .. });
         if let Opened::Rebuilt { backup, why } = opened {
             desk.notes.push(format!(
                 "the journal could not be used ({why}); it lies at {} and a scan fills a new one",
@@ -122,6 +125,7 @@ impl Mover {
             bell: Condvar::new(),
             flying_bytes: AtomicU64::new(0),
             began: Instant::now(),
+            rebuilt,
             options,
             from,
             to,

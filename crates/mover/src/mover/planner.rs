@@ -62,6 +62,9 @@ impl<'a> Planner<'a> {
 
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
+        if self.core.rebuilt {
+            self.core.carrier.sweep()?;
+        }
         self.core.carrier.recover()?;
         self.clearer.recover()?;
         self.note_clearing();
@@ -214,7 +217,9 @@ impl<'a> Planner<'a> {
         self.clearer.begin_anew();
         while self.clearer.step()? && !self.core.halted() {}
         self.note_clearing();
-        self.core.carrier.finish_directories()?;
+        for (_, reason) in self.core.carrier.finish_directories()? {
+            self.core.lock().note(reason);
+        }
         self.core.lock().progress = Progress::Finished;
         Ok(true)
     }
