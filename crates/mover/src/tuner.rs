@@ -8,6 +8,10 @@ use crate::limit::FILE_COST_BYTES;
 
 /// Work at one number of workers before it is judged.
 const WINDOW_NS: u64 = 200_000_000;
+/// Work comes in lumps where small files become safe by the hundred. So a window begins and ends with work that came, and holds it at
+/// least this often, or it is this long.
+const WINDOW_LUMPS: u32 = 4;
+const LONGEST_WINDOW_NS: u64 = 2_000_000_000;
 /// After a change the pieces begun under the old number are let go by.
 const SETTLE_NS: u64 = 50_000_000;
 /// Between two tries downwards, so that all of them together cost a few per cent at most.
@@ -32,7 +36,9 @@ pub struct Tuner {
     /// How much faster than at `here` the best rate was, at least 1; what is given up adds up here.
     lead: f64,
     stage: Stage,
-    window: Option<Mark>,
+    window: Option<Window>,
+    /// Work at the last call.
+    work: u64,
     /// From when on windows count after the last change.
     settled_ns: u64,
     /// When `here` was last changed or a try ended.
@@ -51,11 +57,12 @@ enum Stage {
     Down { to: u32, leg: u32, fewer: Stretch, present: Stretch },
 }
 
-/// Cumulative counters at one time.
+/// Where a window began, in time and in work, and how often work came since.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
-    at_ns: u64,
+struct Window {
+    from_ns: u64,
     work: u64,
+    lumps: u32,
 }
 
 /// Work done in some time, possibly in several pieces; a rate is total ÷ total.
@@ -88,6 +95,7 @@ impl Tuner {
             lead: 1.0,
             stage: Stage::Base,
             window: None,
+            work: 0,
             settled_ns: 0,
             held_since_ns: 0,
         }
@@ -97,23 +105,28 @@ impl Tuner {
     /// workers stood still for want of files or under a limit, so that the rate says nothing about their number. Call it every
     /// 50 to 100 ms.
     pub fn sample(&mut self, now_ns: u64, bytes: u64, files: u64, held: bool) -> u32 {
-        let mark = Mark { at_ns: now_ns, work: bytes.saturating_add(files.saturating_mul(FILE_COST_BYTES)) };
+        let work = bytes.saturating_add(files.saturating_mul(FILE_COST_BYTES));
+        let came = work != std::mem::replace(&mut self.work, work);
         if held {
             self.window = None;
             self.settled_ns = now_ns;
             return self.workers();
         }
-        match self.window {
-            None if now_ns >= self.settled_ns => self.window = Some(mark),
-            Some(from) if now_ns >= from.at_ns + WINDOW_NS => {
-                let before = self.workers();
-                let done = Stretch { ns: now_ns - from.at_ns, work: mark.work.saturating_sub(from.work) };
-                self.judge(now_ns, done);
-                let changed = self.workers() != before;
-                self.window = (!changed).then_some(mark);
-                self.settled_ns = now_ns + if changed { SETTLE_NS } else { 0 };
+        let Some(window) = &mut self.window else {
+            if now_ns >= self.settled_ns && (came || now_ns >= self.settled_ns + LONGEST_WINDOW_NS) {
+                self.window = Some(Window { from_ns: now_ns, work, lumps: 0 });
             }
-            _ => {}
+            return self.workers();
+        };
+        window.lumps += u32::from(came);
+        let took_ns = now_ns.saturating_sub(window.from_ns);
+        if took_ns >= LONGEST_WINDOW_NS || came && took_ns >= WINDOW_NS && window.lumps >= WINDOW_LUMPS {
+            let done = Stretch { ns: took_ns, work: work.saturating_sub(window.work) };
+            let before = self.workers();
+            self.judge(now_ns, done);
+            let changed = self.workers() != before;
+            self.window = (!changed).then_some(Window { from_ns: now_ns, work, lumps: 0 });
+            self.settled_ns = now_ns + if changed { SETTLE_NS } else { 0 };
         }
         self.workers()
     }
@@ -325,6 +338,17 @@ mod tests {
         for step in 1..600 {
             assert_eq!(tuner.sample(step * STEP_NS, step / 7 * 1_000_000, 0, true), 4);
         }
+    }
+
+    #[test]
+    fn work_in_lumps_is_no_reason_for_more_workers() {
+        let mut tuner = Tuner::new(16, 2);
+        let mut most = 0;
+        // A batch of 512 files becomes safe every 230 ms, whoever carries it.
+        for step in 1..1200 {
+            most = most.max(tuner.sample(step * STEP_NS, 0, step * STEP_NS / 230_000_000 * 512, false));
+        }
+        assert!(most <= 4 && tuner.workers() <= 2, "{most} at most, {} in the end", tuner.workers());
     }
 
     #[test]
