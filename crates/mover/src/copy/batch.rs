@@ -60,8 +60,10 @@ pub(super) struct Batch<'a> {
 impl Carrier {
     /// Carries a batch of anything but [large](super::SMALL_BYTES) files, and says of each what became of it. Hundreds at a time are
     /// best: what is waited for is waited for once a batch.
-    pub fn carry(&self, entries: Vec<Entry>) -> Result<Vec<(i64, Outcome)>> {
+    pub fn carry(&self, mut entries: Vec<Entry>) -> Result<Vec<(i64, Outcome)>> {
         let mut batch = Batch::new(&self.shared);
+        // Directory by directory, each after the one it lies in: few handles are needed, and none is opened twice.
+        entries.sort_by_cached_key(|entry| entry.path.parent());
         let (first, rest) = batch.part(entries);
         batch.round(first)?;
         // Further names of what has just become safe.

@@ -13,8 +13,8 @@ use super::ended::{self, Attempt};
 use crate::path::TreePath;
 use crate::version::Version;
 
-/// Handles kept a tree. A batch has few directories, or so many that opening them again costs little beside them.
-const KEPT: usize = 64;
+/// Handles kept a tree. A batch goes directory by directory, and each worker has a batch: a process may have 1024 files open.
+const KEPT: usize = 16;
 
 /// A directory of the destination.
 #[derive(Debug)]
