@@ -13,10 +13,12 @@ mod sets;
 mod standing;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
@@ -38,6 +40,8 @@ pub use offline::{Listed, list, status_of};
 
 /// Most workers the mover ever finds for itself.
 const MOST_WORKERS: u32 = 16;
+/// More than all workers together keep open.
+const MOST_OPEN_FILES: u64 = 65_536;
 
 /// A mover of one tree to another. Dropping it halts it; its journal stays.
 #[derive(Debug)]
@@ -67,8 +71,6 @@ struct Core {
     bell: Condvar,
     /// Set to end every thread between two pieces of work.
     halt: Arc<AtomicBool>,
-    /// Workers that may work; the rest stand by.
-    active: AtomicU32,
     /// Bytes of the entries in flight.
     flying_bytes: AtomicU64,
     began: Instant,
@@ -80,6 +82,7 @@ impl Mover {
     /// Looks whether it can work, opens the journal and takes the lock. What cannot work is refused before anything is touched.
     pub fn prepare(options: Options) -> Result<Self> {
         let rules = Rules::new(&options)?;
+        raise_open_files();
         let ground = Ground::check(&options)?;
         let (journal, opened) = Journal::open(&options.state, ground.identity())?;
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
@@ -92,6 +95,7 @@ impl Mover {
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
+        counters.workers.store(options.workers.unwrap_or_else(processors), Ordering::Relaxed);
         offline::remember(&journal, &options)?;
         let options = Arc::new(options);
         let settler = Arc::new(Settler::new(options.settle_ns));
@@ -117,7 +121,6 @@ impl Mover {
             ));
         }
         let core = Core {
-            active: AtomicU32::new(options.workers.unwrap_or_else(processors)),
             carrier: Carrier::new(parts),
             watch: Watch::start(),
             courtesy: Arc::default(),
@@ -300,6 +303,16 @@ impl Core {
         }
         drop(desk);
         self.bell.notify_all();
+    }
+}
+
+/// A batch keeps its files open until they are durable: as many as the system lets this process have without asking.
+fn raise_open_files() {
+    let now = getrlimit(Resource::Nofile);
+    let wanted = now.maximum.unwrap_or(MOST_OPEN_FILES).min(MOST_OPEN_FILES);
+    if now.current.is_some_and(|current| current < wanted) {
+        // Refused: the usual limit is enough for a few workers.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
     }
 }
 

@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
         drop(desk);
         if let Some(tuner) = &mut self.tuner {
             let workers = tuner.sample(now_ns, bytes, files, held);
-            if core.active.swap(workers, Ordering::Relaxed) < workers {
+            if core.counters.workers.swap(workers, Ordering::Relaxed) < workers {
                 core.bell.notify_all();
             }
         }

@@ -24,7 +24,7 @@ impl Core {
         status.rate_bytes_per_s = rate.map(|(bytes, _)| bytes);
         status.rate_files_per_s = rate.map(|(_, files)| files);
         status.left_ns = rate.and_then(|rate| left_ns(status.queued, rate));
-        status.workers = self.active.load(Ordering::Relaxed);
+        status.workers = self.counters.workers.load(Ordering::Relaxed);
         (status.limit_bytes_per_s, status.limit_files_per_s) = self.limiter.asked();
         status.gentle_bytes_per_s = self.limiter.gentle();
         status.source_used_permille = desk.source_used_permille;

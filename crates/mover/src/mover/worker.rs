@@ -43,7 +43,7 @@ impl Core {
             if self.halted() {
                 return None;
             }
-            let active = self.active.load(Ordering::Relaxed).max(1);
+            let active = self.counters.workers.load(Ordering::Relaxed).max(1);
             if number < active {
                 if let Some(large) = desk.large.first() {
                     return Some(Job::Help(Arc::clone(large)));
@@ -61,7 +61,8 @@ impl Core {
 
     fn help(&self, large: &Arc<Large>, number: u32) -> Result<()> {
         let last = large.help(number)?;
-        self.lock().large.retain(|other| !Arc::ptr_eq(other, large));
+        // One that left because there are too many of them leaves work for others.
+        self.lock().large.retain(|other| !Arc::ptr_eq(other, large) || large.has_work());
         if last {
             let landed = large.finish()?;
             self.flying_bytes.fetch_sub(large.bytes(), Ordering::Relaxed);
