@@ -12,6 +12,7 @@ use crate::clearing::remove_tree;
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_NAME, Marker};
 use crate::names::is_tree_name;
+use crate::staged::{STATE_DIRECTORY, is_temporary, remove_state};
 
 /// A held directory whose marker was read.
 #[derive(Debug)]
@@ -80,8 +81,8 @@ impl Directory {
             .map_err(|errno| failed("measure", &self.data_path(file), errno))
     }
 
-    /// Removes the data files, which are the regular files named like one, and the trees. Gives the first thing that
-    /// is neither one of them nor the marker; it stays.
+    /// Removes the data files, which are the regular files named like one, the trees, and what a mover left between two
+    /// scratch directories. Gives the first thing that is none of them nor the marker; it stays.
     pub(crate) fn remove_data(&self) -> Result<Option<PathBuf>> {
         let marker = Marker::read(&self.handle, &self.path)?;
         if marker.run_id != self.run_id {
@@ -98,6 +99,8 @@ impl Directory {
             }
             if is_tree_name(name.to_bytes()) {
                 foreign = foreign.or(remove_tree(&self.handle, name, &self.path, device)?);
+            } else if name == STATE_DIRECTORY {
+                foreign = foreign.or(remove_state(&self.handle, &self.path, device)?);
             } else if !self.remove_if_data(name)? {
                 foreign.get_or_insert_with(|| self.entry_path(name));
             }
@@ -108,7 +111,7 @@ impl Directory {
     /// Whether `name` was a data file (and is gone now).
     fn remove_if_data(&self, name: &CStr) -> Result<bool> {
         let path = || self.entry_path(name);
-        if !is_data_name(name.to_bytes()) {
+        if !is_data_name(name.to_bytes()) && !is_temporary(name.to_bytes()) {
             return Ok(false);
         }
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {

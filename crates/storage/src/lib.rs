@@ -32,6 +32,7 @@ mod range_locks;
 mod residency;
 mod scratch;
 mod serial;
+mod staged;
 mod target;
 mod throttled;
 mod tree;
