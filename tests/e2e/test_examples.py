@@ -11,7 +11,11 @@ from .shell import ROOT, Shell
 
 EXAMPLES = {
     "knox-epouta": ("0.001", "sob on NFS between Knox and ePouta", {"write", "read"}),
-    "summit-nvme": ("0.0005", "Summit: open, write, close", {"open-write-close"}),
+    "summit-nvme": (
+        "0.0001",
+        "Summit: from how many nodes on",
+        {"write", "read", "stage", "open-write-close"},
+    ),
     "iobsub": ("0.001", "iobsub: jobs over NFS and at the file server", {"command"}),
     "lcls-ffb": ("0.0002", "LCLS fast feedback", {"write", "tail"}),
 }

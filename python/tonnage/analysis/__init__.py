@@ -32,6 +32,7 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
+    from tonnage.analysis.tiers import tiers_of
 
     trials, events, tasks = run.trials(), run.events(), _tasks(run)
     measured = points_of(run, trials)
@@ -74,6 +75,7 @@ def analyse(run: Run) -> Analysis:
         stalls=tuple(stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
+        tiers=tiers_of(measured, trials),
     )
 
 
@@ -86,9 +88,9 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
 
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
-    ``tail`` are a writer and readers, of which there is no load line."""
+    ``tail`` are a writer and readers, and of a ``stage`` only the application's: there is no load line of these."""
     tried = len({point.tasks for point in curve})
-    return curve[0].kind != "tail" and tried > (1 if run.manifest.get("search") else 2)
+    return curve[0].kind not in ("tail", "stage") and tried > (1 if run.manifest.get("search") else 2)
 
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

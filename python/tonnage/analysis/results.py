@@ -144,6 +144,59 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A rate with the interval of its median, which is equal to it where there is none (``confidence`` 0)."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """From how many nodes on a tier that grows with them passes one that they share."""
+
+    op: str
+    nodes: float
+    low: float
+    high: float
+    confidence: float
+    """0: no interval."""
+    fast: Measured
+    """Of one node, in B/s, or operations/s for ``open-write-close``."""
+    slow: Measured
+    """Of all nodes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to have an application's bytes on the slow tier, at one number of tasks; of the median repetition."""
+
+    by: str
+    """``straight``, ``copy`` or ``mover``."""
+    tasks: int
+    application_ns: int
+    """What the application takes to write."""
+    drain_ns: int
+    """From its end until all is safe on the slow tier."""
+    point: Point
+    """The rate from the first write until all is safe."""
+
+    @property
+    def total_ns(self) -> int:
+        return self.application_ns + self.drain_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """A fast tier and a slow one compared."""
+
+    ways: tuple[Way, ...]
+    crossovers: tuple[Crossover, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -181,3 +234,5 @@ class Analysis:
     """Name of the published figures that the campaign wants to be shown beside these."""
     scale: float = 1.0
     """What the campaign's amounts of work were multiplied by."""
+    tiers: Tiers | None = None
+    """Where the run has a ``stage``."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from tonnage.campaign.fields import Count, ScalarOrList, Share, Size, Sweep, Time
+from tonnage.campaign.fields import Count, Device, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.section import Section, refuse, time_field
@@ -36,7 +36,6 @@ else:
 
 
 PathText = Annotated[str, Field(min_length=1, max_length=4096)]
-Device = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
 
 
 class Repeat(Section):

@@ -91,7 +91,7 @@ def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, 
     for number, path in enumerate(listed):
         if real[number] in real[:number] and not target.names:
             raise RequestError(f"{path} is given twice; hint: name each directory of the target once")
-    most = max((setting.devices or 0 for setting in settings), default=0)
+    most = max((setting.devices_needed for setting in settings), default=0)
     if target.scheme == "path" and most > len(target.paths):
         raise RequestError(
             f"{most} devices are asked for and the target has {len(target.paths)} "

@@ -23,6 +23,7 @@ class _Key:
     storage: str
     direct: str = ""
     devices: int | None = None
+    device: int | None = None
     cut: str = ""
     opening: str = ""
 
@@ -81,6 +82,7 @@ class Room:
                 self._directories,
                 self._seed,
                 devices=setting.devices,
+                device=setting.device,
                 run_id=self._run_id,
             )
             if setting.cut is not None and self._target.scheme != "sim":
@@ -89,6 +91,10 @@ class Room:
                 spec |= setting.opening
             self._open[key] = self._launcher.open(spec, self._series)
         return self._open[key]
+
+    def directory(self, device: int) -> Path:
+        """The scratch directory in the target's directory of that number."""
+        return self._directories[device]
 
     def clear(self) -> None:
         """Removes all data files, whichever storage made them; not those that are to be overwritten in place."""
@@ -142,7 +148,7 @@ def _key(setting: Setting, target: Target) -> _Key:
     if target.scheme != "path":
         return _Key(target.scheme, cut=cut)
     opening = json.dumps(setting.opening) if setting.opening else ""
-    return _Key(setting.storage, setting.direct, setting.devices, cut, opening)
+    return _Key(setting.storage, setting.direct, setting.devices, setting.device, cut, opening)
 
 
 def _payload(setting: StreamSetting) -> tuple[str, int]:

@@ -142,17 +142,29 @@ class Loop:
 
     def without(self, number: int, trial: Trial, phase: str, reason: str) -> str:
         """Records a phase that could not be measured: a requested phase without a record would be a blank."""
+        return self.outside(number, trial, phase, lambda: (None, reason))
+
+    def outside(
+        self,
+        number: int,
+        trial: Trial,
+        phase: str,
+        act: Callable[[], tuple[dict[str, Any] | None, str | None]],
+    ) -> str:
+        """Records what happens beside the engine: ``act`` gives a PhaseResult, or None, and why it failed, or None."""
+        started = _now()
+        result, reason = act()
         line = trial_line(
             trial=number,
             setting=trial.setting.as_dict(),
             phase=phase,
             repetition=trial.repetition,
             block=trial.block,
-            started=_now(),
-            result=None,
+            started=started,
+            result=result,
             reason=reason,
         )
-        return self._record(line, None, "")
+        return self._record(line, result, self.room.ensemble(self.clock).host if result else "")
 
     def phase(
         self,

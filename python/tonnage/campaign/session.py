@@ -193,12 +193,18 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch) -> None:
     tried: set[str] = set()
     for setting in campaign.settings()[: 1 if target.names else None]:
         spec = setting.first_phase() if target.names else setting.try_out()
-        key = f"{setting.storage} {setting.direct} {setting.devices} {json.dumps(spec)}"
+        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
         if spec is None or key in tried:
             continue
         tried.add(key)
         place = target.spec(
-            setting.storage, setting.direct, scratch.directories, 0, devices=setting.devices, run_id=scratch.run_id
+            setting.storage,
+            setting.direct,
+            scratch.directories,
+            0,
+            devices=setting.devices,
+            device=setting.device,
+            run_id=scratch.run_id,
         )
         try:
             ensemble = launcher(campaign.launcher).open(place, None)

@@ -65,10 +65,11 @@ class Target:
         seed: int,
         *,
         devices: int | None = None,
+        device: int | None = None,
         run_id: str = "",
     ) -> dict[str, Any]:
-        """What a launcher opens. ``directories`` are the scratch directories of a ``path``, of which the first
-        ``devices`` are used (None: all)."""
+        """What a launcher opens. ``directories`` are the scratch directories of a ``path``, of which only
+        ``device`` is used, or the first ``devices`` (None: all)."""
         if self.model is not None:
             return {"kind": "sim", "seed": seed, **self.model}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
@@ -81,6 +82,8 @@ class Target:
             # Striped ones, in which new files begin: one for each directory of names.
             nurseries = [str(directory) for directory in directories]
             return {**spec, "nurseries": nurseries} if nurseries else spec
+        if device is not None:
+            return {**spec, "directories": [str(directories[device])]}
         spec["directories"] = [str(directory) for directory in directories[:devices]]
         return {**spec, "assign": list(self.assign)} if self.assign else spec
 
@@ -114,7 +117,7 @@ def target_of(campaign: Campaign) -> Target:
             keep_damaged=campaign.keep_damaged,
         )
     if len(target.paths) == 1 and campaign.place is None:
-        target = replace(target, paths=target.paths * max(setting.devices or 1 for setting in campaign.settings()))
+        target = replace(target, paths=target.paths * max(setting.devices_needed for setting in campaign.settings()))
     return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
 
 

@@ -50,10 +50,8 @@ def recorded_text(line: Mapping[str, Any]) -> str:
     latency = line["latency"]
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
     cache += "  sustained" if line["purpose"] == "sustain" else ""
-    return (
-        f"{head}  {units.headline(line):>10}  p50 {units.duration(latency['p50_ns'])}"
-        f"  p99 {units.duration(latency['p99_ns'])}  {units.duration(line['elapsed_ns'])}{cache}"
-    )
+    told = f"  p50 {units.duration(latency['p50_ns'])}  p99 {units.duration(latency['p99_ns'])}" if latency else ""
+    return f"{head}  {units.headline(line):>10}{told}  {units.duration(line['elapsed_ns'])}{cache}"
 
 
 class PlainLines(Observer):

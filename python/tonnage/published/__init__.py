@@ -13,6 +13,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "knox-epouta-sob": ("knox-epouta-sob",),
     "lcls-ffb": ("lcls-ffb-read-while-write", "lcls-ffb-limits"),
     "summit-metadata": ("summit-metadata",),
+    "summit-nvme": ("summit-ior", "summit-limits", "summit-metadata"),
     "iobsub": ("iobsub-runs",),
 }
 """What ``published`` of a campaign may name, and the files that belong to it."""

@@ -94,6 +94,7 @@ def trial_line(
         "notes": list(result["notes"]) if result else [],
         "parts": list(result.get("parts", ())) if result else [],
         "follow": result.get("follow") if result else None,
+        "stage": result.get("stage") if result else None,
     }
 
 
@@ -134,6 +135,8 @@ def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> lis
 
 def _durability(setting: Mapping[str, Any], phase: str) -> str:
     """What makes the phase's work durable. A sync of the file system keeps names as well as bytes."""
+    if phase == "stage":
+        return "fsync" if setting["by"] == "mover" else "syncfs"
     if setting.get("syncfs") and phase not in _CHANGES_NOTHING:
         return "syncfs"
     return "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none")

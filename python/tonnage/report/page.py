@@ -16,7 +16,19 @@ from typing import Any
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.report import command, files, load_line, mixed, percentiles, published, sentences, tail, trials, units
+from tonnage.report import (
+    command,
+    files,
+    load_line,
+    mixed,
+    percentiles,
+    published,
+    sentences,
+    tail,
+    tiers,
+    trials,
+    units,
+)
 from tonnage.report.figure import Exhibit, Table
 from tonnage.report.source import Source
 
@@ -54,7 +66,7 @@ def render(analysis: Analysis, source: Source) -> str:
         lstrip_blocks=True,
     )
     lines = load_line.exhibits(analysis)
-    for section in (mixed, files, tail, command):
+    for section in (tiers, mixed, files, tail, command):
         lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken
@@ -129,7 +141,7 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
         units.speed(point.median, point.metric),
         sentences.bounds(point),
         str(point.repetitions),
-        *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
+        *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
         units.duration(point.cpu_ns_per_gib or None),
         sentences.cache(point) or units.NOT_MEASURED,
     )

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tonnage import published
-from tonnage.analysis.results import BANDWIDTH, Analysis, Point
-from tonnage.report import units
+from tonnage.analysis.results import BANDWIDTH, Analysis, Crossover, Point
+from tonnage.analysis.tiers import crossover, exact
+from tonnage.report import tiers, units
 from tonnage.report.figure import Table
 
 NOTHING = units.NOT_MEASURED
 MIB_PER_S = 1 << 20
 _KIB_THOUSAND = 1024 * 1000
 """Bytes per second of what was computed as KiB/s ÷ 1000 and printed as MB/s."""
+_FEW_NODES = 2
+"""So many do not reach the ceiling of what all share."""
 _WRITES, _READS = ("write", "create"), ("read",)
 
 
@@ -141,6 +144,9 @@ def _named(group: str, groups: list[str]) -> str:
     return "this run" if len(groups) < 2 else f"this run: {group}"
 
 
+_METADATA = ("open-write-close", "open-write-close-slow", "open-write-close-fast")
+
+
 def _summit(analysis: Analysis) -> list[Comparison]:
     """Elapsed time of opening, writing and closing one file again and again."""
     rows = []
@@ -148,14 +154,61 @@ def _summit(analysis: Analysis) -> list[Comparison]:
         tasks, each, elapsed = int(row["processes"]), int(row["files_per_process"]), float(row["elapsed_s"])
         rate = units.operations(tasks * each / elapsed)
         rows.append((row["tier"].upper(), str(tasks), f"{each:,}", f"{row['elapsed_s']} s", rate, "rank 0 alone"))
-    for point in _of(analysis, "open-write-close"):
+    for point in [point for name in _METADATA for point in _of(analysis, name)]:
         each = point.latency.get("count", 0) // (point.repetitions * point.tasks)
         rate = units.operations(point.median)
         seconds = _seconds(point.elapsed_ns)
-        rows.append(("this run", str(point.tasks), f"{each:,}", seconds, rate, "all tasks, first start to last end"))
+        whose = point.workload.replace("open-write-close", "this run").replace("-", ", ")
+        rows.append((whose, str(point.tasks), f"{each:,}", seconds, rate, "all tasks, first start to last end"))
     columns = ("tier", "processes", "operations each", "elapsed", "operations/s", "whose time")
     notes = ("The published rates are computed here, as if both processes had ended with rank 0.",)
     return [Comparison("Summit: open, write, close", Table(columns, tuple(rows)), notes)]
+
+
+def _summit_nvme(analysis: Analysis) -> list[Comparison]:
+    """Rates of both tiers, from how many nodes on the fast one wins, and the metadata part."""
+    return [_summit_tiers(analysis), _summit_crossover(analysis), *_summit(analysis)]
+
+
+def _summit_tiers(analysis: Analysis) -> Comparison:
+    rows = []
+    for row in published.figures("summit-nvme")["summit-ior"]:
+        total = float(row["MB_per_s"]) * 1e6
+        each = units.rate(total / int(row["nodes"]))
+        rows.append((row["tier"].upper(), row["nodes"], row["op"], units.rate(total), each))
+    for name in ("slow", "fast"):
+        for point in _of(analysis, name, ("write", "read")):
+            ours = units.rate(point.median)
+            rows.append((f"this run, {name}", "1", point.op, ours, ours))
+    return Comparison("Summit: IOR on both tiers", Table(("tier", "nodes", "op", "all", "a node"), tuple(rows)))
+
+
+def published_crossovers() -> dict[str, Crossover]:
+    """What the measured ceilings of 1,100 nodes say, by operation."""
+    rates = {
+        (row["tier"], row["op"]): (float(row["MiB_per_s"]) * MIB_PER_S, int(row["nodes"]))
+        for row in published.figures("summit-nvme")["summit-ior"]
+        if int(row["nodes"]) > _FEW_NODES
+    }
+    found = {}
+    for op in ("write", "read"):
+        (fast, nodes), (slow, _) = rates["nvme", op], rates["gpfs", op]
+        found[op] = crossover(op, exact(fast / nodes), exact(slow))
+    return found
+
+
+def _summit_crossover(analysis: Analysis) -> Comparison:
+    claimed = {row["what"]: row["value"] for row in published.figures("summit-nvme")["summit-limits"]}
+    low, high = claimed["crossover nodes, low"], claimed["crossover nodes, high"]
+    rows = [("published claim", "writes and reads", NOTHING, NOTHING, f"{low} to {high}", NOTHING)]
+    named = [("published ceilings", found) for found in published_crossovers().values()]
+    named += [("this run", found) for found in (analysis.tiers.crossovers if analysis.tiers else ())]
+    columns = ("whose", "what", "fast tier, a node", "slow tier, all nodes", "fast tier wins from", "interval")
+    notes = (
+        "Nodes at which as many fast tiers are as fast as the one that all share: its measured rate ÷ that of a node.",
+        "More nodes than one may get more out of the shared tier than this run did: then the fast tier wins later.",
+    )
+    return Comparison("Summit: from how many nodes on", Table(columns, (*rows, *tiers.crossover_rows(named))), notes)
 
 
 def _iobsub(analysis: Analysis) -> list[Comparison]:
@@ -179,5 +232,6 @@ _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
     "knox-epouta-sob": _sob,
     "lcls-ffb": _ffb,
     "summit-metadata": _summit,
+    "summit-nvme": _summit_nvme,
     "iobsub": _iobsub,
 }

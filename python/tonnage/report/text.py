@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import command, figure, files, mixed, published, sentences, tail, units
+from tonnage.report import command, figure, files, mixed, published, sentences, tail, tiers, units
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 _WIDEST = 1000
-_WORDS = ("phase", "operation", "hosts", "host", "tier", "job", "where", "whose time", "")
+_WORDS = ("phase", "operation", "hosts", "host", "tier", "job", "where", "whose time", "way", "whose", "what", "")
 
 
 def print_summary(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
@@ -31,6 +31,10 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         console.print("Nothing was measured.")
     for line in analysis.load_lines:
         _print_load_line(console, line)
+    for titled in tiers.tables(analysis.tiers):
+        _print_table(console, _plain(*titled))
+    for sentence in tiers.story(analysis.tiers) if analysis.tiers else ():
+        console.print(Text(sentence, style="bold"), soft_wrap=True)
     for comparison in published.comparisons(analysis):
         console.print()
         _print_table(console, _plain(comparison.title, comparison.table))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.fields import Count, Length, Sweep, Time
+from tonnage.campaign.fields import Count, Device, Length, Sweep, Time
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
@@ -68,6 +68,7 @@ class Files(WorkloadSection):
 
     kind: Literal["files"] = Field("files", description="tasks that make, look at and remove many small files")
     tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks at once")
+    device: Device | None = Field(None, description="the only directory of the target that is used, from 0; all")
     phases: tuple[Phase, ...] = Field(
         ("create", "stat", "read", "remove"), min_length=1, description="what a trial does to all names, in this order"
     )
@@ -176,7 +177,7 @@ class Files(WorkloadSection):
         factors["items_per_directory"] = scaled(factors["items_per_directory"] or _ITEMS, scale)
         same = (
             "leaves_only", "shift", "payload", "verify", "time_limit_ns", "wear_out", "keep", "syncfs", "mknod",
-            "shared_files", "collective", "check_written", "before_phase", "after_phase",
+            "shared_files", "collective", "check_written", "before_phase", "after_phase", "device",
         )  # fmt: skip
         return FilesSetting(
             workload=self.name,

@@ -29,6 +29,8 @@ class Setting:
     direct: str = "auto"
     devices: int | None = None
     """How many of the target's directories are used; None: all."""
+    device: int | None = None
+    """Number of the only one of the target's directories that is used; None: ``devices`` says."""
     time_limit_ns: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,8 +49,16 @@ class Setting:
 
     def space_in(self, target: Target) -> list[int]:
         """Bytes of files at once in each directory of the target, at most."""
+        here = range(len(target.paths))
+        if self.device is not None:
+            return [self.space_bytes if number == self.device else 0 for number in here]
         used = self.devices or len(target.paths)
-        return [-(-self.space_bytes // used) if number < used else 0 for number in range(len(target.paths))]
+        return [-(-self.space_bytes // used) if number < used else 0 for number in here]
+
+    @property
+    def devices_needed(self) -> int:
+        """How many directories the target needs at least."""
+        return self.devices or 1 if self.device is None else self.device + 1
 
     @property
     def smaller(self) -> str:

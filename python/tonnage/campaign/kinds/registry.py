@@ -8,10 +8,17 @@ from typing import Any
 from tonnage.campaign.kinds.command import Command, CommandSetting
 from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
+from tonnage.campaign.kinds.stage import Stage, StageSetting
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.kinds.tail import Tail, TailSetting
 
-WORKLOADS: dict[str, type[WorkloadSection]] = {"stream": Stream, "files": Files, "tail": Tail, "command": Command}
+WORKLOADS: dict[str, type[WorkloadSection]] = {
+    "stream": Stream,
+    "files": Files,
+    "tail": Tail,
+    "command": Command,
+    "stage": Stage,
+}
 """Kind → the table of the campaign file."""
 
 SETTINGS: dict[str, type[Setting]] = {
@@ -19,6 +26,7 @@ SETTINGS: dict[str, type[Setting]] = {
     "files": FilesSetting,
     "tail": TailSetting,
     "command": CommandSetting,
+    "stage": StageSetting,
 }
 """Kind → a setting of all its factors."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.fields import Count, Hog, Percent, Rate, Size, Sweep, Time
+from tonnage.campaign.fields import Count, Device, Hog, Percent, Rate, Size, Sweep, Time
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.section import refuse, time_field, unit_field
 from tonnage.campaign.units import format_size
@@ -61,6 +61,7 @@ class Stream(WorkloadSection):
     sync: Sweep[Sync] = Field(("fsync",), description="when a write phase makes its data durable, inside the clock")
     cache: Sweep[Cache] = Field(("drop",), description="the page cache before a read phase")
     devices: Sweep[Count] | None = Field(None, description="how many of the target's directories are used; all")
+    device: Device | None = Field(None, description="the only directory of the target that is used, from 0")
     read_percent: Sweep[Percent] | None = Field(None, description="share of reads where op is mixed; 50")
     rate_bytes_per_s: Sweep[Rate] | None = unit_field(
         "rate", "bytes_per_s", None, "open loop: bytes that all tasks together start in a second"
@@ -116,6 +117,8 @@ class Stream(WorkloadSection):
                         f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}",
                         f"use {format_size(max(block // transfer, 1) * transfer)}",
                     )
+        if self.device is not None and self.devices:
+            refuse("device", "device is one directory, and devices says how many", "keep one of them")
         if "mixed" not in self.op and self.read_percent is not None:
             refuse("read_percent", "read_percent is for op mixed", 'set op = "mixed", or leave read_percent out')
         if self.rate_bytes_per_s is not None and self.operations_rate is not None:
@@ -179,7 +182,7 @@ class Stream(WorkloadSection):
         factors["block_size"] = scaled(factors["block_size"], scale, factors["transfer_size"])
         same = ("verify", "time_limit_ns", "payload", "wrap", "think_ns", "preallocate", "check_written", "hog")
         more = ("wear_out", "min_time_ns", "operations", "barriers", "single_attempt", "order_seed", "source_seed")
-        last = ("spread", "prefill", "advice", "range_locks")
+        last = ("spread", "prefill", "advice", "range_locks", "device")
         return StreamSetting(
             kind="stream",
             workload=self.name,
@@ -260,6 +263,8 @@ class StreamSetting(Setting):
         return self.pass_bytes
 
     def space_in(self, target: Target) -> list[int]:
+        if self.device is not None:
+            return Setting.space_in(self, target)
         return [files * self.file_bytes for files in target.files_in(self.files, self.devices)]
 
     @property
@@ -278,6 +283,7 @@ class StreamSetting(Setting):
             + (f"  depth {self.queue_depth}" if self.queue_depth > 1 else "")
             + (f"  {self.read_percent} % reads" if self.read_percent else "")
             + (f"  {self.devices} devices" if self.devices else "")
+            + (f"  device {self.device}" if self.device is not None else "")
         )
 
     def try_out(self) -> dict[str, Any]:

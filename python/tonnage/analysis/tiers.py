@@ -1,0 +1,87 @@
+"""Two tiers compared: a fast one on every node, whose rate grows with the nodes, and a slow one that all nodes share.
+
+From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
+fast tier and S the rate that the shared tier does not exceed, however many nodes write. Nominal figures of S put the
+crossover where nobody would find it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tonnage.analysis.results import Crossover, Measured, Point, Tiers, Way
+
+_METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
+"""What is compared between tiers, and in which unit."""
+
+
+def crossover(op: str, fast: Measured, slow: Measured) -> Crossover:
+    """``fast``: rate of one node, ``slow``: of all nodes together.
+
+    The interval of a ratio from the intervals of its parts, by recovered variances on the logarithms (Zou and Donner
+    2008); none where one of the parts has none.
+    """
+    nodes = slow.median / fast.median
+    if not (fast.confidence and slow.confidence and fast.low > 0 and slow.low > 0):
+        return Crossover(op, nodes, nodes, nodes, 0.0, fast, slow)
+    down = math.hypot(math.log(slow.median / slow.low), math.log(fast.high / fast.median))
+    up = math.hypot(math.log(slow.high / slow.median), math.log(fast.median / fast.low))
+    confidence = min(fast.confidence, slow.confidence)
+    return Crossover(op, nodes, nodes * math.exp(-down), nodes * math.exp(up), confidence, fast, slow)
+
+
+def exact(rate: float) -> Measured:
+    """A rate without an interval, as published figures are."""
+    return Measured(rate, rate, rate, 0.0)
+
+
+def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]]) -> Tiers | None:
+    """What a run with a ``stage`` says of its two tiers; None without one."""
+    staged = [point for point in points if point.kind == "stage"]
+    if not staged:
+        return None
+    fast, slow = staged[0].setting["device"], staged[0].setting["to_device"]
+    found = []
+    for op in _METRICS:
+        one = _best([point for point in points if point.op == op and _on(point, fast)])
+        all_of_them = _best([point for point in points if point.op == op and _on(point, slow)])
+        if one and all_of_them:
+            found.append(crossover(op, one, all_of_them))
+    return Tiers(tuple(_ways(points, trials, slow)), tuple(found))
+
+
+def _on(point: Point, device: int) -> bool:
+    """Whether it was measured on that directory of the target, and beside nothing that slows it."""
+    # While the mover works, an application's rate is not what the fast tier can do.
+    alone = point.kind != "stage" or point.setting.get("by") == "copy"
+    return point.setting.get("device") == device and alone
+
+
+def _best(points: Sequence[Point]) -> Measured | None:
+    """The most that any number of tasks reached."""
+    best = max(points, key=lambda point: point.median, default=None)
+    return None if best is None else Measured(best.median, best.low, best.high, best.confidence)
+
+
+def _ways(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], slow: int) -> list[Way]:
+    """Each way to have the bytes on the slow tier: straight there, or over the fast tier, by number of tasks."""
+    lines = {line["record"]: line for line in trials}
+    found = []
+    for point in points:
+        straight = point.kind == "stream" and point.op == "write" and point.setting.get("device") == slow
+        if straight:
+            found.append(
+                Way("straight", point.tasks, *_median([(lines[r]["elapsed_ns"], 0) for r in point.records]), point)
+            )
+        elif point.kind == "stage" and point.op == "stage":
+            told = [lines[record]["stage"] for record in point.records]
+            pairs = [(stage["application_ns"], stage["drain_ns"]) for stage in told]
+            found.append(Way(point.setting["by"], point.tasks, *_median(pairs), point))
+    return sorted(found, key=lambda way: way.tasks)
+
+
+def _median(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The pair of the median total: one repetition's two parts belong together."""
+    return sorted(pairs, key=sum)[len(pairs) // 2]
