@@ -126,6 +126,9 @@ impl<'a> Batch<'a> {
         if entries.is_empty() {
             return Ok(());
         }
+        let directory =
+            |entry: &Entry| if entry.version.kind == Kind::Directory { entry.path.clone() } else { entry.path.parent() };
+        self.handles.intend(entries.iter().map(directory))?;
         let together = self.sync_handle(entries.len());
         let mut items = self.copy_all(entries, together.is_none())?;
         if let Some(handle) = together

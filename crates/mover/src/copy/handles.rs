@@ -1,6 +1,6 @@
 //! Directories of both trees, opened once a batch. At the destination they are made as they are needed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::PoisonError;
@@ -10,8 +10,10 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::Shared;
 use super::ended::{self, Attempt};
+use super::place;
+use crate::error::Result;
 use crate::path::TreePath;
-use crate::version::Version;
+use crate::version::{Kind, Version};
 
 /// Handles kept a tree. A batch goes directory by directory, and each worker has a batch: a process may have 1024 files open.
 const KEPT: usize = 16;
@@ -37,11 +39,36 @@ pub(super) struct Handles<'a> {
     targets: HashMap<TreePath, Rc<Target>>,
     /// Directories that were made since this was last emptied; the ones they lie in must be synced.
     pub(super) made: Vec<TreePath>,
+    /// Directories of which the journal says that this mover makes them.
+    intended: HashSet<TreePath>,
 }
 
 impl<'a> Handles<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, sources: HashMap::new(), targets: HashMap::new(), made: Vec::new() }
+        Self { shared, sources: HashMap::new(), targets: HashMap::new(), made: Vec::new(), intended: HashSet::new() }
+    }
+
+    /// Says in the journal, all at once, which of these directories and of those above them this mover makes: a crash between the
+    /// making and the next word about it would leave a directory that nobody knows to be this mover's.
+    pub(super) fn intend(&mut self, directories: impl Iterator<Item = TreePath>) -> Result<()> {
+        let (to, journal) = (&self.shared.parts.to, &self.shared.parts.journal);
+        let (mut missing, mut seen) = (Vec::new(), HashSet::new());
+        for mut directory in directories {
+            while !directory.is_root() && !self.intended.contains(&directory) && seen.insert(directory.clone()) {
+                if !matches!(to.directory(&directory), Err(Errno::NOENT)) {
+                    break;
+                }
+                if let Some(entry) = journal.by_path(&directory)?
+                    && entry.version.kind == Kind::Directory
+                {
+                    missing.push((entry.id, entry.version, place::placed_directory(place::TO_BE_MADE)));
+                }
+                let parent = directory.parent();
+                self.intended.insert(directory);
+                directory = parent;
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { journal.placing(&missing).map(|_| ()) }
     }
 
     /// The directory `path` lies in, at the source.
@@ -84,6 +111,7 @@ impl<'a> Handles<'a> {
         let failed = |errno| ended::target("make directory", to, path, errno);
         // Gone from the source meanwhile: then its files are on their way all the same, and the usual mode will do.
         let mode = from.open_beneath(path, OFlags::PATH).and_then(Version::of).map_or(0o777, |version| version.mode & 0o777);
+        self.intend(std::iter::once(path.clone()))?;
         let parent = self.directory(&path.parent())?;
         match fs::mkdirat(&*parent, path.name(), Mode::from_raw_mode(mode | 0o700)) {
             Ok(()) => {

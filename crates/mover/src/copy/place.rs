@@ -50,6 +50,9 @@ pub(super) fn placed(there: &Version, checksum: Option<[u8; 32]>) -> Placed {
 /// Inode in the journal of a directory that somebody else made: its mode and times are not this mover's to set.
 pub(super) const OF_OTHERS: u64 = 0;
 
+/// Inode in the journal of a directory that this mover is about to make: found there after a crash, it is this mover's.
+pub(super) const TO_BE_MADE: u64 = u64::MAX;
+
 /// What a directory will be known by: its inode, for its times move with every name in it.
 pub(super) fn placed_directory(ino: u64) -> Placed {
     Placed { ino, size: 0, mtime_ns: 0, checksum: None }

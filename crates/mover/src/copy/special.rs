@@ -33,7 +33,7 @@ impl Batch<'_> {
             }
         };
         let ours = shared.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(&entry.path) == Some(&there.ino)
-            || entry.placed.is_some_and(|placed| placed.ino == there.ino);
+            || entry.placed.is_some_and(|placed| [there.ino, place::TO_BE_MADE].contains(&placed.ino));
         let placed = place::placed_directory(if ours { there.ino } else { place::OF_OTHERS });
         Ok(Item { version, placed, shape: Shape::There, entry })
     }

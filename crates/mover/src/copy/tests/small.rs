@@ -7,9 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
+use super::super::handles::Handles;
 use super::{Stage, make};
 use crate::entry::{Outcome, State};
 use crate::options::Check;
+use crate::path::TreePath;
 
 fn all_done(outcomes: &[(String, Outcome)]) {
     let others: Vec<_> = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Done).collect();
@@ -182,6 +184,25 @@ fn directories_get_their_modes_and_times_in_the_end() {
         let (source, copy) = (fs::metadata(stage.from.join(name)).unwrap(), fs::metadata(stage.to.join(name)).unwrap());
         assert_eq!((source.mode(), source.modified().unwrap()), (copy.mode(), copy.modified().unwrap()), "{name}");
     }
+}
+
+#[test]
+fn a_directory_made_just_before_a_kill_still_gets_its_mode_and_time() {
+    let mut stage = Stage::new();
+    stage.put("a/file", b"bytes");
+    let directory = fs::File::open(stage.from.join("a")).unwrap();
+    directory.set_permissions(fs::Permissions::from_mode(0o775)).unwrap();
+    directory.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+    stage.scan();
+    // As far as a batch that is killed when it has made the directory and nothing else.
+    Handles::new(&stage.carrier.shared).directory(&TreePath::new(b"a").unwrap()).unwrap();
+    assert!(stage.to.join("a").is_dir());
+    stage.again();
+    stage.carrier.recover().unwrap();
+    stage.carry_these(stage.journal.queued(0, 10).unwrap());
+    stage.carrier.finish_directories().unwrap();
+    let copy = fs::metadata(stage.to.join("a")).unwrap();
+    assert_eq!((copy.mode() & 0o7777, copy.modified().unwrap()), (0o775, directory.metadata().unwrap().modified().unwrap()));
 }
 
 #[test]
