@@ -10,8 +10,8 @@ PYTEST := $(PYTHON) -m pytest -rs
 heading = @printf '\n== %s ==\n' '$(1)'
 
 # What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that
-# make a file system on a loop device of known speed.
-PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux
+# make a file system on a loop device of known speed, or one that fails as it is told.
+PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3
 
 # The extras of pyproject.toml, as the installed package states them: pip can install an extra only together with its
 # package, which would build the engine a second time.
@@ -24,7 +24,7 @@ LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests
 # A directory of tests that the list above does not name yet still runs, before the rest.
 OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 
-.PHONY: help build setup packages test test-fast lint rust pytest bench fmt docs clean
+.PHONY: help build setup packages test test-fast lint rust pytest nightly bench fmt docs clean
 .NOTPARALLEL:
 
 help:  ## List the targets
@@ -68,6 +68,10 @@ rust:  # Unit tests beside the code, and the storages' conformance suite.
 pytest:  # One pytest run, so that its last line counts every layer.
 	$(call heading,pytest: parts · calibration · command line · end to end · lab · tidy)
 	$(PYTEST) $(OTHERS) $(LAYERS)
+
+nightly:  ## A thousand seeded kills of the mover, of the application and of both (about 20 minutes)
+	$(call heading,pytest: seeded kills)
+	TONNAGE_KILL_SEEDS=1000 $(PYTEST) tests/lab/test_stage_kills.py
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py
