@@ -21,6 +21,7 @@ NUMBERS = count()
 def line(trial: Trial, bandwidth: int = 1000, status: str = "ok") -> dict[str, Any]:
     return {
         "trial": next(NUMBERS),
+        "phase": trial.setting.phases[-1],
         "purpose": "measure",
         "status": status,
         "setting": trial.setting.as_dict(),

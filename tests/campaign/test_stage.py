@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tonnage.campaign.expand import Sweep
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.kinds.ways import MOVER, Copy
 from tonnage.campaign.load import build_campaign, parse_campaign
@@ -136,3 +137,13 @@ def test_streams_and_files_work_on_one_directory_of_the_target(tiers: Path) -> N
     spec = target.spec("posix", "auto", [Path("a"), Path("b")], 0, device=files.device)
     assert spec["directories"] == ["b"]
     assert {line["status"] for line in measured(campaign, tiers)} == {"ok"}
+
+
+def test_a_trial_that_was_killed_before_its_last_phase_is_measured_again(tiers: Path) -> None:
+    campaign = stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1")
+    write, staged = measured(campaign, tiers)
+    schedule = Sweep(campaign, 1)
+    assert schedule.next([write, staged], 0) is None
+    again = Sweep(campaign, 1).next([write], 0)
+    assert again is not None
+    assert again.repetition == 0

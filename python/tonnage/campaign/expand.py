@@ -82,10 +82,17 @@ def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]
     done: dict[Setting, dict[int, float]] = {}
     # A trial of several phases is interrupted as a whole.
     interrupted = {line["trial"] for line in lines if line["status"] == "interrupted"}
+    recorded: dict[int, set[str]] = {}
+    for line in lines:
+        recorded.setdefault(line["trial"], set()).add(line["phase"])
     for line in lines:
         if line["purpose"] == "measure" and line["trial"] not in interrupted:
+            setting = setting_of(line["setting"])
+            # A run that was killed between two phases has no line that says so.
+            if not recorded[line["trial"]] >= set(setting.phases):
+                continue
             rate = headline(line)[0] or 0 if line["status"] == "ok" else 0
-            repetitions = done.setdefault(setting_of(line["setting"]), {})
+            repetitions = done.setdefault(setting, {})
             # The slowest phase of a trial decides; 0, where one failed.
             repetitions[line["repetition"]] = min(rate, repetitions.get(line["repetition"], rate))
     return done
