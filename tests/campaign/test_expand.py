@@ -1,5 +1,6 @@
 """Which trials a sweep measures, in which order, and what a resumed one still does."""
 
+import json
 from __future__ import annotations
 
 from itertools import count
@@ -97,3 +98,10 @@ def test_a_trial_whose_later_phase_was_interrupted_is_measured_again() -> None:
     lines = [first, {**line(trial, status="interrupted"), "trial": first["trial"]}]
     assert Sweep(one, seed=1).next(lines, 0) == trial
     assert Sweep(one, seed=1).next([*lines, line(trial)], 0) is None
+
+
+def test_a_stream_that_was_read_back_from_its_records_is_not_measured_again() -> None:
+    one = campaign('[workload]\nop = "write"\ntasks = 1\n[repeat]\ncount = 1\n')
+    trial = Sweep(one, seed=1).next([], 0)
+    assert trial is not None
+    assert Sweep(one, seed=1).next([json.loads(json.dumps(line(trial)))], 0) is None

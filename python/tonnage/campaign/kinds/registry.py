@@ -34,5 +34,8 @@ SETTINGS: dict[str, type[Setting]] = {
 def setting_of(setting: Mapping[str, Any]) -> Setting:
     """The setting in a line of ``trials.jsonl``; a line without a kind is of a stream."""
     known: type[Any] = SETTINGS[setting.get("kind", "stream")]
-    found: Setting = known(**setting)
+    # A line that was read back has lists where a setting, which must be hashable, has tuples.
+    found: Setting = known(
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in setting.items()}
+    )
     return found
