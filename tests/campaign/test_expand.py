@@ -1,8 +1,8 @@
 """Which trials a sweep measures, in which order, and what a resumed one still does."""
 
-import json
 from __future__ import annotations
 
+import json
 from itertools import count
 from typing import Any
 
