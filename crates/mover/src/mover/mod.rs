@@ -78,25 +78,46 @@ struct Core {
     rebuilt: bool,
 }
 
+/// What is kept on disk.
+struct Books {
+    journal: Arc<Journal>,
+    manifest: Arc<Manifest>,
+    /// What the user must know.
+    notes: Vec<String>,
+    rebuilt: bool,
+}
+
+impl Books {
+    fn open(options: &Options, ground: &Ground) -> Result<Self> {
+        let (journal, opened) = Journal::open(&options.state, ground.identity())?;
+        let manifest = Manifest::open(&ground.to, journal.id())?;
+        if opened != Opened::Again {
+            // What an earlier journal of this mover had placed is still its own to replace.
+            manifest.adopt(&ground.to, &journal)?;
+        }
+        offline::remember(&journal, options)?;
+        let mut notes = ground.notes().to_vec();
+        let rebuilt = matches!(opened, Opened::Rebuilt { .. });
+        if let Opened::Rebuilt { backup, why } = opened {
+            let backup = backup.display();
+            notes.push(format!("the journal could not be used ({why}); it lies at {backup} and a scan fills a new one"));
+        }
+        Ok(Self { journal: Arc::new(journal), manifest: Arc::new(manifest), notes, rebuilt })
+    }
+}
+
 impl Mover {
     /// Looks whether it can work, opens the journal and takes the lock. What cannot work is refused before anything is touched.
     pub fn prepare(options: Options) -> Result<Self> {
         let rules = Rules::new(&options)?;
         raise_open_files();
         let ground = Ground::check(&options)?;
-        let (journal, opened) = Journal::open(&options.state, ground.identity())?;
+        let Books { journal, manifest, notes, rebuilt } = Books::open(&options, &ground)?;
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
-        let journal = Arc::new(journal);
-        let manifest = Arc::new(Manifest::open(&to, journal.id())?);
-        if opened != Opened::Again {
-            // What an earlier journal of this mover had placed is still its own to replace.
-            manifest.adopt(&to, &journal)?;
-        }
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
         counters.workers.store(options.workers.unwrap_or_else(processors), Ordering::Relaxed);
-        offline::remember(&journal, &options)?;
         let options = Arc::new(options);
         let settler = Arc::new(Settler::new(options.settle_ns));
         let parts = Parts {
@@ -111,20 +132,11 @@ impl Mover {
             counters: Arc::clone(&counters),
             halt: Arc::clone(&halt),
         };
-        let mut desk = Desk::default();
-        desk.notes.extend(ground.notes().iter().cloned());
-        let rebuilt = matches!(opened, Opened::Rebuilt { .. });
-        if let Opened::Rebuilt { backup, why } = opened {
-            desk.notes.push(format!(
-                "the journal could not be used ({why}); it lies at {} and a scan fills a new one",
-                backup.display()
-            ));
-        }
         let core = Core {
             carrier: Carrier::new(parts),
             watch: Watch::start(),
             courtesy: Arc::default(),
-            desk: Mutex::new(desk),
+            desk: Mutex::new(Desk { notes, ..Desk::default() }),
             bell: Condvar::new(),
             flying_bytes: AtomicU64::new(0),
             began: Instant::now(),
