@@ -32,6 +32,8 @@ const PROCESSOR_WINDOW_NS: u64 = 100_000_000;
 /// Thousandths of its time that the application may wait beyond its own doing before the mover halves, and below which it comes back.
 const DELAY_HIGH_PERMILLE: f64 = 30.0;
 const DELAY_LOW_PERMILLE: f64 = 10.0;
+/// What comes and goes at the floor is not the mover's doing either, up to so many mean deviations.
+const SPREADS: f64 = 2.0;
 /// Windows in a row that must be fine before the bound rises.
 const FINE_WINDOWS: u32 = 5;
 
@@ -182,8 +184,9 @@ fn share_ns(bytes: u64, bytes_per_s: u64) -> u64 {
 #[derive(Debug, Default)]
 struct Processor {
     bound: Option<u64>,
-    /// Thousandths of its time that the application waits by its own doing.
+    /// Thousandths of its time that the application waits by its own doing or that of others: mean and mean deviation.
     own_permille: f64,
+    spread_permille: f64,
     window: Seen,
     at_floor: bool,
     fine: u32,
@@ -210,9 +213,10 @@ impl Processor {
         let delay =
             if wanted_ns < self.window.elapsed_ns / 1000 { 0.0 } else { self.window.delay_ns as f64 * 1000.0 / wanted_ns as f64 };
         if self.at_floor {
-            self.own_permille += (delay - self.own_permille) / 4.0;
+            self.spread_permille += ((delay - self.own_permille).abs() - self.spread_permille) / 8.0;
+            self.own_permille += (delay - self.own_permille) / 8.0;
         }
-        let beyond = delay - self.own_permille;
+        let beyond = delay - self.own_permille - SPREADS * self.spread_permille;
         self.fine = if beyond < DELAY_LOW_PERMILLE { self.fine + 1 } else { 0 };
         if beyond > DELAY_HIGH_PERMILLE {
             self.bound = Some((self.bound.unwrap_or(free).min(free) / 2).max(floor));

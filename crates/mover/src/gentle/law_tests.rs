@@ -150,12 +150,16 @@ fn the_floor_rises_with_urgency_and_with_what_the_deadline_needs() {
 
 /// Waits for processors: `by_mover` at full speed in proportion to the mover's rate, `by_itself` always. Returns bounds.
 fn delayed(by_itself: f64, by_mover: f64, seconds: u64) -> Vec<Option<u64>> {
+    delayed_by(|_| by_itself, by_mover, seconds)
+}
+
+fn delayed_by(by_itself: impl Fn(u64) -> f64, by_mover: f64, seconds: u64) -> Vec<Option<u64>> {
     let (mut law, mut own, mut bound) = (Law::default(), Own::default(), None);
     let mut bounds = Vec::new();
-    for _ in 0..seconds * 1000 / LOOK_MS {
+    for look in 0..seconds * 1000 / LOOK_MS {
         let rate = bound.map_or(GIB, |bound: u64| bound.min(GIB));
         own.bytes += rate * LOOK_MS / 1000;
-        let delay = by_itself + by_mover * rate as f64 / GIB as f64;
+        let delay = by_itself(look * LOOK_MS) + by_mover * rate as f64 / GIB as f64;
         let look_ns = LOOK_MS * MS;
         let delay_ns = (delay * look_ns as f64) as u64;
         bound = law.decide(&Seen { elapsed_ns: look_ns, run_ns: look_ns - delay_ns, delay_ns, ..Seen::default() }, &own);
@@ -178,4 +182,14 @@ fn waiting_for_processors_because_of_the_mover_is_kept_low_without_stopping_it()
 fn waiting_for_processors_by_its_own_doing_ends_in_full_speed() {
     let bounds = delayed(0.3, 0.0, 60);
     assert!(bounds[bounds.len() / 2..].iter().filter(|bound| bound.is_some()).count() * 10 < bounds.len() / 2, "still held back");
+}
+
+#[test]
+fn waiting_that_comes_and_goes_by_the_doing_of_others_ends_in_full_speed_too() {
+    // Other programs come and go: a share of 0 to 60 %, another every 100 ms (a multiplicative hash draws it).
+    let others = |now_ms: u64| ((now_ms / 100).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as f64 / 2_f64.powi(32) * 0.6;
+    let bounds = delayed_by(others, 0.0, 120);
+    let late = &bounds[bounds.len() / 2..];
+    let bound = late.iter().filter(|bound| bound.is_some_and(|bound| bound < GIB / 2)).count();
+    assert!(bound * 4 < late.len(), "below half of its rate in {bound} of {} looks", late.len());
 }
