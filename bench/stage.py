@@ -251,6 +251,13 @@ CELLS: dict[str, Callable[[Bench], list[dict[str, Any]]]] = {
 }
 
 
+def keep(results: dict[str, Any], parent: Path) -> None:
+    out = parent / f"{results['date']}-{results['machine']}"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "stage.json").write_text(json.dumps(results, indent=1) + "\n")
+    (out / "stage.md").write_text(markdown(results))
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -267,13 +274,10 @@ def main() -> int:
         bench = Bench(given)
         for kind in given.only:
             results["cells"] += CELLS[kind](bench)
-    text = markdown(results)
-    if not given.quick:
-        out = given.out / f"{results['date']}-{results['machine']}"
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "stage.json").write_text(json.dumps(results, indent=1) + "\n")
-        (out / "stage.md").write_text(text)
-    print(text)
+            if not given.quick:
+                # After each kind: what was measured in an hour is kept if the rest fails.
+                keep(results, given.out)
+    print(markdown(results))
     return 0
 
 
