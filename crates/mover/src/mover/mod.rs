@@ -76,6 +76,8 @@ struct Core {
     began: Instant,
     /// The former journal is lost, and with it what it knew of temporaries.
     rebuilt: bool,
+    /// Most entries in flight at once.
+    most_open: usize,
 }
 
 /// What is kept on disk.
@@ -110,7 +112,6 @@ impl Mover {
     /// Looks whether it can work, opens the journal and takes the lock. What cannot work is refused before anything is touched.
     pub fn prepare(options: Options) -> Result<Self> {
         let rules = Rules::new(&options)?;
-        raise_open_files();
         let ground = Ground::check(&options)?;
         let Books { journal, manifest, notes, rebuilt } = Books::open(&options, &ground)?;
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
@@ -141,6 +142,7 @@ impl Mover {
             flying_bytes: AtomicU64::new(0),
             began: Instant::now(),
             rebuilt,
+            most_open: raise_open_files(),
             options,
             from,
             to,
@@ -318,14 +320,15 @@ impl Core {
     }
 }
 
-/// A batch keeps its files open until they are durable: as many as the system lets this process have without asking.
-fn raise_open_files() {
+/// Asks for as many open files as the system allows, and says how many of them entries in flight may have: half of it is left to
+/// handles of directories, the journal, and whatever else this process does.
+fn raise_open_files() -> usize {
     let now = getrlimit(Resource::Nofile);
     let wanted = now.maximum.unwrap_or(MOST_OPEN_FILES).min(MOST_OPEN_FILES);
-    if now.current.is_some_and(|current| current < wanted) {
-        // Refused: the usual limit is enough for a few workers.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
-    }
+    let has = now.current.unwrap_or(MOST_OPEN_FILES);
+    let raised = has < wanted && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum }).is_ok();
+    let open = if raised { wanted } else { has };
+    usize::try_from(open / 2).unwrap_or(usize::MAX).max(1)
 }
 
 /// Processors this process may use: where the search for the number of workers begins.

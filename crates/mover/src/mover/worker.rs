@@ -14,7 +14,7 @@ use crate::version::Kind;
 use super::Core;
 
 /// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.
-const BATCH_ENTRIES: usize = 512;
+const BATCH_ENTRIES: usize = 2048;
 const BATCH_BYTES: u64 = 64 << 20;
 
 enum Job {
@@ -50,7 +50,9 @@ impl Core {
                 }
                 // A share for each, so that a few files do not all wait for one worker.
                 let share = desk.queue.ready().div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
-                let taken = desk.queue.take(share);
+                // Each stays open until its batch is durable.
+                let room = self.most_open.saturating_sub(desk.queue.flying());
+                let taken = desk.queue.take(share.min(room));
                 if !taken.is_empty() {
                     return Some(Job::Carry(taken));
                 }
