@@ -80,6 +80,8 @@ pub enum Outcome {
     Gone,
     /// It cannot be taken now, and it is nobody's fault: somebody has it open for writing.
     Busy(String),
+    /// It waits for something else that this mover does, however long that takes: for what.
+    Later(&'static str),
     /// The attempt failed.
     Failed {
         /// What happened, where, and what to do.

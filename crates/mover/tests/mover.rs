@@ -133,6 +133,24 @@ fn what_is_written_while_the_mover_watches_arrives_by_itself() {
 }
 
 #[test]
+fn a_second_name_waits_for_the_first_as_long_as_that_takes() {
+    let ground = Ground::new();
+    ground.put("file", b"one file");
+    fs::hard_link(ground.from.path().join("file"), ground.from.path().join("latest")).unwrap();
+    let options = Options { limit_bytes_per_s: Some(0), open_grace_ns: 0, workers: Some(2), ..ground.options() };
+    let mover = started(options);
+    mover.drain();
+    until("one waits", || mover.status().waiting.iter().any(|waits| waits.reason.contains("another name")));
+    std::thread::sleep(Duration::from_millis(250));
+    mover.set_limit(None, None);
+    assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+    let status = mover.status();
+    assert_eq!((status.done.files, status.failed.files), (2, 0), "{status:?}");
+    let inode = |name: &str| fs::metadata(ground.to.path().join(name)).unwrap().ino();
+    assert_eq!(inode("file"), inode("latest"));
+}
+
+#[test]
 fn a_file_that_changes_after_it_was_done_goes_again() {
     let ground = Ground::new();
     ground.put("file", b"one");

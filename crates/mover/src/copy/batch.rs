@@ -90,7 +90,8 @@ impl<'a> Batch<'a> {
         let mut linking = self.shared.linking.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in entries {
             let version = &entry.version;
-            if version.kind != Kind::File || version.links < 2 {
+            // Also what had one name when it was found: it may have got another since.
+            if version.kind != Kind::File {
                 first.push(entry);
             } else if self.linking.contains(&version.ino) {
                 rest.push(entry);
@@ -178,16 +179,16 @@ impl<'a> Batch<'a> {
     }
 
     fn file(&mut self, entry: Entry, each: bool) -> Attempt<Item> {
-        if entry.version.links > 1
-            && let Some(item) = self.link(&entry)?
-        {
-            return Ok(item);
-        }
         let shared = self.shared;
         let path = &entry.path;
         let source_dir = self.handles.source(path)?;
         let target = self.handles.target(path)?;
         let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+        if source.version.links > 1
+            && let Some(item) = self.link(&entry)?
+        {
+            return Ok(item);
+        }
         let there =
             handles::at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
         if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
@@ -413,7 +414,7 @@ impl<'a> Batch<'a> {
 
 /// A further name of a file that another batch carries.
 pub(super) fn linked_elsewhere() -> Outcome {
-    Outcome::Busy("another name of it is on its way".to_owned())
+    Outcome::Later("another name of it is on its way")
 }
 
 impl Shared {

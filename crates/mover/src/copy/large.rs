@@ -87,12 +87,9 @@ impl Carrier {
 
     fn begin(&self, batch: &mut Batch, entry: Entry) -> Attempt<Begun> {
         let shared = &self.shared;
-        let known = match entry.state {
-            State::Placing => batch.resume(&entry)?,
-            _ if entry.version.links > 1 => batch.link(&entry)?,
-            _ => None,
-        };
-        if let Some(item) = known {
+        if entry.state == State::Placing
+            && let Some(item) = batch.resume(&entry)?
+        {
             return Ok(Begun::Whole(Box::new(item)));
         }
         let path = &entry.path;
@@ -102,6 +99,11 @@ impl Carrier {
         if source.version.size <= super::SMALL_BYTES {
             // It shrank: it is carried in a batch, once it has been found so.
             return Err(Outcome::Changed.into());
+        }
+        if source.version.links > 1
+            && let Some(item) = batch.link(&entry)?
+        {
+            return Ok(Begun::Whole(Box::new(item)));
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;

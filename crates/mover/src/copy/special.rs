@@ -7,11 +7,12 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::attributes;
 use super::batch::{Batch, Item, Shape};
-use super::ended::{self, Attempt};
+use super::ended::{self, Attempt, split};
 use super::place::{self, Claim};
 use crate::entry::{Entry, Outcome};
 use crate::names;
 use crate::options::Check;
+use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
 impl Batch<'_> {
@@ -83,13 +84,28 @@ impl Batch<'_> {
         Ok(Item { version, placed: place::placed(&made, checksum), shape: Shape::Temporary, entry })
     }
 
+    /// Another name of the file that `path` is now, which is safe.
+    fn other_name(&mut self, path: &TreePath, version: &Version) -> Attempt<Option<Entry>> {
+        for other in self.shared.parts.journal.linked(version)? {
+            if other.path == *path {
+                continue;
+            }
+            // What the journal knows may be of a file that is gone, and whose inode this one has been given.
+            let Ok(Ok(source)) = split(self.handles.source(&other.path)) else { continue };
+            if Version::at(&*source, other.path.name()).is_ok_and(|now| now == *version) {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+
     /// A further name of a file of which another name is safe: a link to that one. `None` where it must be copied after all.
     pub(super) fn link(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
         let shared = self.shared;
         let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path);
         let source = self.handles.source(path)?;
         let version = Version::at(&*source, path.name()).map_err(|errno| ended::source("look at", from, path, errno))?;
-        let Some(other) = shared.parts.journal.linked(&version)?.filter(|other| other.path != *path) else { return Ok(None) };
+        let Some(other) = self.other_name(path, &version)? else { return Ok(None) };
         let Some(known) = other.placed else { return Ok(None) };
         let other_dir = self.handles.target(&other.path)?;
         let target = self.handles.target(path)?;

@@ -65,15 +65,14 @@ impl Journal {
         self.list(which, params![path.parent().bytes(), path.name()]).map(|mut found| found.pop())
     }
 
-    /// Another name of the same file that is safe: a regular file that is done with exactly this version, its last change of
-    /// state included, so that an inode which was given up and used again is not taken for it.
-    pub fn linked(&self, version: &Version) -> Result<Option<Entry>> {
-        self.list(
-            "WHERE e.ino = ?1 AND e.state = 2 AND e.present = 1 AND e.kind = 0 AND e.links > 1 \
-             AND e.size = ?2 AND e.mtime_ns = ?3 AND e.ctime_ns = ?4 LIMIT 1",
-            params![version.ino as i64, version.size as i64, version.mtime_ns, version.ctime_ns],
-        )
-        .map(|mut found| found.pop())
+    /// Names that may be further ones of the same file, and are safe: regular files that are done, and were of these bytes and
+    /// this inode when last looked at. The inode may have been given up and used again since: the source itself must be asked.
+    pub fn linked(&self, version: &Version) -> Result<Vec<Entry>> {
+        let found = self.list(
+            "WHERE e.ino = ?1 AND e.state = 2 AND e.present = 1 AND e.kind = 0 AND e.size = ?2 AND e.mtime_ns = ?3 LIMIT 8",
+            params![version.ino as i64, version.size as i64, version.mtime_ns],
+        )?;
+        Ok(found.into_iter().filter(|entry| entry.version.unchanged(version)).collect())
     }
 
     /// What is still to be carried over below a directory.

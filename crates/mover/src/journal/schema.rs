@@ -30,7 +30,7 @@ CREATE TABLE entry (
     placed_ino INTEGER, placed_size INTEGER, placed_mtime_ns INTEGER, placed_checksum BLOB,
     UNIQUE (dir, name));
 CREATE INDEX entry_given_up ON entry (state) WHERE state >= 4;
-CREATE INDEX entry_linked ON entry (ino) WHERE state = 2 AND present = 1 AND kind = 0 AND links > 1;
+CREATE INDEX entry_linked ON entry (ino) WHERE state = 2 AND present = 1 AND kind = 0;
 CREATE INDEX entry_clearable ON entry (mtime_ns) WHERE state = 2 AND present = 1 AND kind = 0;
 CREATE TABLE before (
     number INTEGER PRIMARY KEY, entry INTEGER NOT NULL,

@@ -198,9 +198,11 @@ fn another_link_is_the_same_inode_in_the_same_state() {
     let (_state, journal) = begin();
     let two = |change| Version { links: 2, ..file(1, change) };
     let id = put(&journal, "a", two(1), 50);
-    assert_eq!(journal.linked(&two(1)).unwrap().map(|entry| entry.id), Some(id));
-    assert_eq!(journal.linked(&Version { ctime_ns: 2, ..two(1) }).unwrap(), None);
-    assert_eq!(journal.linked(&Version { ino: 2, ..two(1) }).unwrap(), None);
+    let linked = |version| journal.linked(&version).unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>();
+    assert_eq!(linked(two(1)), [id]);
+    assert_eq!(linked(Version { ctime_ns: 2, ..two(1) }).len(), 0);
+    assert_eq!(linked(Version { ctime_ns: 2, links: 3, ..two(1) }), [id], "a name that it got moves its time");
+    assert_eq!(linked(Version { ino: 2, ..two(1) }).len(), 0);
 }
 
 #[test]

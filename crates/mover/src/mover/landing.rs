@@ -25,7 +25,7 @@ pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
                         gone.push(*id);
                     }
                 }
-                Outcome::Changed | Outcome::Busy(_) | Outcome::Failed { .. } => {}
+                Outcome::Changed | Outcome::Busy(_) | Outcome::Later(_) | Outcome::Failed { .. } => {}
             }
         }
     }
@@ -35,6 +35,7 @@ pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
     for (id, outcome) in landed {
         match outcome {
             Outcome::Changed => core.keep(id, AGAIN_NS, "changed while it was copied")?,
+            Outcome::Later(why) => core.keep(id, AGAIN_NS, why)?,
             Outcome::Busy(who) => busy(core, id, &who)?,
             Outcome::Failed { reason, again } => failed(core, id, &reason, again)?,
             Outcome::Done | Outcome::Gone | Outcome::Halted => {}

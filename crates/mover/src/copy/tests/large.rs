@@ -210,7 +210,7 @@ fn another_name_of_a_large_file_waits_and_becomes_a_link() {
     let path = stage.put("file", &bytes(1));
     fs::hard_link(path, stage.from.join("other")).unwrap();
     let large = begin(&stage, "file");
-    assert!(matches!(carry(&stage, "other", 1), Outcome::Busy(_)));
+    assert!(matches!(carry(&stage, "other", 1), Outcome::Later(_)));
     assert_eq!(work(&large, 1), Outcome::Done);
     drop(large);
     assert_eq!(carry(&stage, "other", 1), Outcome::Done);

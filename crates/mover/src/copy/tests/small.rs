@@ -12,6 +12,7 @@ use super::{Stage, make};
 use crate::entry::{Outcome, State};
 use crate::options::Check;
 use crate::path::TreePath;
+use crate::version::Version;
 
 fn all_done(outcomes: &[(String, Outcome)]) {
     let others: Vec<_> = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Done).collect();
@@ -112,6 +113,38 @@ fn names_of_one_file_are_names_of_one_file_there() {
     stage.assert_same();
     let inode = |name: &str| fs::metadata(stage.to.join(name)).unwrap().ino();
     assert!(inode("a/first") == inode("b/second") && inode("a/first") == inode("third"));
+}
+
+#[test]
+fn a_name_that_a_file_gets_after_it_was_done_is_a_name_of_it_there() {
+    let stage = Stage::new();
+    let first = stage.put("first", b"one file");
+    all_done(&stage.carry());
+    fs::hard_link(&first, stage.from.join("second")).unwrap();
+    all_done(&stage.carry());
+    stage.assert_same();
+    let inode = |name: &str| fs::metadata(stage.to.join(name)).unwrap().ino();
+    assert_eq!(inode("first"), inode("second"));
+}
+
+#[test]
+fn an_inode_that_was_given_up_and_used_again_is_another_file() {
+    let stage = Stage::new();
+    let first = stage.put("first", b"one file");
+    all_done(&stage.carry());
+    let changed = fs::metadata(&first).unwrap().modified().unwrap();
+    // Its name goes to another file, at which nobody looked yet; inode, size and time of the second name are as the first's were.
+    let moved = stage.from.join("moved");
+    rustix::fs::rename(&first, &moved).unwrap();
+    make(&first, b"another one");
+    make(&moved, b"new text");
+    fs::File::options().write(true).open(&moved).unwrap().set_modified(changed).unwrap();
+    fs::hard_link(&moved, stage.from.join("second")).unwrap();
+    let second = TreePath::new(b"second").unwrap();
+    let version = Version::at(fs::File::open(&stage.from).unwrap(), b"second").unwrap();
+    assert_eq!(stage.journal.linked(&version).unwrap().len(), 1, "the journal cannot tell");
+    all_done(&stage.carry_these(stage.journal.found(&[(second, version)]).unwrap()));
+    assert_eq!(fs::read(stage.to.join("second")).unwrap(), b"new text");
 }
 
 #[test]
