@@ -11,6 +11,9 @@ from .pool import Row, covers_knee, covers_plateau, rows_of, share
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
+# The simulations are made once, within the first test's time; on a shared machine they take a multiple of the usual two minutes.
+pytestmark = pytest.mark.timeout(850)
+
 CELLS = [
     *({"shape": shape, "noise": noise, "seeds": 384} for shape in ("hinge", "smooth") for noise in (0.05, 0.20)),
     *({"shape": "linear", "noise": noise, "seeds": 96} for noise in (0.05, 0.20)),

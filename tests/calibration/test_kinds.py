@@ -11,6 +11,9 @@ from .pool import Row, covers_knee, covers_plateau, rows_of, share
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
+# The simulations are made once, within the first test's time; on a shared machine they take a multiple of the usual two minutes.
+pytestmark = pytest.mark.timeout(850)
+
 CELLS = [
     {"kind": kind, "shape": shape, "noise": 0.05, "seeds": 12 if shape == "linear" else 48, "first_seed": first}
     for kind, first in (("files", 480), ("command", 960))
