@@ -11,7 +11,7 @@ from .pool import Row, covers_knee, covers_plateau, rows_of, share
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
-# The simulations are made once, within the first test's time; on a shared machine they take a multiple of the usual two minutes.
+# The simulations are made once, in the time of the first test; on a shared machine they take a multiple of two minutes.
 pytestmark = pytest.mark.timeout(850)
 
 CELLS = [
