@@ -97,7 +97,8 @@ impl Carrier {
         let target = batch.handles.target(path)?;
         let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
         if source.version.size <= super::SMALL_BYTES {
-            // It shrank: it is carried in a batch, once it has been found so.
+            // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
+            shared.parts.journal.requeue(entry.id, source.version)?;
             return Err(Outcome::Changed.into());
         }
         if source.version.links > 1
