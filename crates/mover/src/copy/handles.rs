@@ -113,16 +113,19 @@ impl<'a> Handles<'a> {
         let mode = from.open_beneath(path, OFlags::PATH).and_then(Version::of).map_or(0o777, |version| version.mode & 0o777);
         self.intend(std::iter::once(path.clone()))?;
         let parent = self.directory(&path.parent())?;
+        // Held from before the name is there until it is known whose it is: another worker that sees the name asks here.
+        let mut known = self.shared.made.lock().unwrap_or_else(PoisonError::into_inner);
         match fs::mkdirat(&*parent, path.name(), Mode::from_raw_mode(mode | 0o700)) {
             Ok(()) => {
                 let ino = Version::at(&*parent, path.name()).map_err(failed)?.ino;
-                self.shared.made.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), ino);
+                known.insert(path.clone(), ino);
                 self.made.push(path.clone());
             }
             // Another worker was faster, or somebody else's link came in between, which opening it refuses.
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed(errno)),
         }
+        drop(known);
         to.directory(path).map_err(failed)
     }
 
