@@ -1,5 +1,7 @@
 //! A whole mover between two real directories.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tonnage_mover::{Check, Clear, Gentle, Mover, Options, Order, Overwrite, Progress, STATE_DIRECTORY};
+use tonnage_mover::{Clear, Mover, Options, Progress, STATE_DIRECTORY};
 
 /// Longer than anything here takes, on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,30 +37,9 @@ impl Ground {
     }
 
     fn options(&self) -> Options {
-        Options {
-            from: self.from.path().to_owned(),
-            to: self.to.path().to_owned(),
-            state: self.from.path().join(STATE_DIRECTORY),
-            name: "test".to_owned(),
-            include: Vec::new(),
-            exclude: Vec::new(),
-            first: Vec::new(),
-            markers: Vec::new(),
-            order: Order::Oldest,
-            check: Check::Written,
-            overwrite: Overwrite::Never,
-            clear: Clear::Never,
-            marks: None,
-            workers: Some(3),
-            limit_bytes_per_s: None,
-            limit_files_per_s: None,
-            gentle: Gentle::Off,
-            settle_ns: 20_000_000,
-            rescan_ns: 60_000_000_000,
-            open_grace_ns: 1_000_000_000,
-            attempts: 3,
-            log: None,
-        }
+        let plain = common::options(self.from.path(), self.to.path());
+        let (settle_ns, rescan_ns, open_grace_ns) = (20_000_000, 60_000_000_000, 1_000_000_000);
+        Options { workers: Some(3), settle_ns, rescan_ns, open_grace_ns, ..plain }
     }
 
     fn put(&self, path: &str, bytes: &[u8]) {
