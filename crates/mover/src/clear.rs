@@ -251,7 +251,7 @@ impl<'a> Clearer<'a> {
 }
 
 /// Share of a file system in use, in thousandths of what its user can use, as `df` counts it.
-fn used_permille(blocks: u64, free: u64, available: u64) -> u32 {
+pub(crate) fn used_permille(blocks: u64, free: u64, available: u64) -> u32 {
     let used = blocks.saturating_sub(free);
     let usable = u128::from(used) + u128::from(available);
     (u128::from(used) * 1000).div_ceil(usable.max(1)) as u32

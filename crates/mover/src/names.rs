@@ -29,6 +29,16 @@ pub fn is_temporary_of(mover: &str, name: &[u8]) -> bool {
     number.is_some_and(|entry| temporary(mover, entry) == name)
 }
 
+/// Whether `name` is one that any mover gives to a file it has not finished: `.tonnage-<8 hex>-<decimal>.part`.
+#[must_use]
+pub fn is_temporary(name: &[u8]) -> bool {
+    let middle = name.strip_prefix(b".tonnage-").and_then(|rest| rest.strip_suffix(b".part"));
+    middle.and_then(|middle| middle.split_at_checked(8)).is_some_and(|(mover, rest)| {
+        let digits = rest.strip_prefix(b"-").unwrap_or_default();
+        mover.iter().all(u8::is_ascii_hexdigit) && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    })
+}
+
 /// Removes `name`, which this mover made. Nothing is wrong where it is gone already.
 pub fn remove(dir: BorrowedFd, name: &[u8]) -> Result<()> {
     match fs::unlinkat(dir, name, AtFlags::empty()) {

@@ -11,6 +11,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use crate::STATE_DIRECTORY;
 use crate::entry::Entry;
 use crate::error::{MoverError, Result};
+use crate::names;
 use crate::options::{Options, Order};
 use crate::path::TreePath;
 use crate::version::Kind;
@@ -91,17 +92,8 @@ impl Rules {
 
     /// What a mover writes: its state, its log, and temporaries of one whose destination this tree is.
     fn is_own(&self, path: &TreePath) -> bool {
-        self.own.iter().any(|own| path.is_below(own)) || is_temporary(path.name())
+        self.own.iter().any(|own| path.is_below(own)) || names::is_temporary(path.name())
     }
-}
-
-/// Whether `name` is one that a mover gives to a file it has not finished: `.tonnage-<8 hex>-<decimal>.part`.
-fn is_temporary(name: &[u8]) -> bool {
-    let middle = name.strip_prefix(b".tonnage-").and_then(|rest| rest.strip_suffix(b".part"));
-    middle.and_then(|middle| middle.split_at_checked(8)).is_some_and(|(mover, rest)| {
-        let digits = rest.strip_prefix(b"-").unwrap_or_default();
-        mover.iter().all(u8::is_ascii_hexdigit) && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
-    })
 }
 
 /// Globs of one option; each knows its number.

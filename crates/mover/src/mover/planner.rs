@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
-use crate::clear::Clearer;
+use crate::clear::{Clearer, used_permille};
 use crate::entry::{Entry, State};
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
@@ -304,9 +304,7 @@ impl Core {
 
     fn look_at_fill(&self) -> Result<()> {
         let found = fstatvfs(self.from.root()).map_err(|error| MoverError::path("look at", self.from.path(), error))?;
-        let used = found.f_blocks.saturating_sub(found.f_bfree);
-        let all = used + found.f_bavail;
-        self.lock().source_used_permille = u32::try_from((used * 1000).checked_div(all).unwrap_or(0)).unwrap_or(1000);
+        self.lock().source_used_permille = used_permille(found.f_blocks, found.f_bfree, found.f_bavail);
         Ok(())
     }
 }

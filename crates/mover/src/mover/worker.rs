@@ -6,12 +6,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::entry::{Entry, Outcome, State};
+use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::options::Gentle;
 use crate::version::Kind;
 
 use super::Core;
+use super::landing::land;
 
 /// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.
 const BATCH_ENTRIES: usize = 2048;
@@ -68,7 +69,7 @@ impl Core {
         if last {
             let landed = large.finish()?;
             self.flying_bytes.fetch_sub(large.bytes(), Ordering::Relaxed);
-            self.land(vec![landed])?;
+            land(self, vec![landed])?;
         }
         Ok(())
     }
@@ -106,7 +107,7 @@ impl Core {
             self.flying_bytes.fetch_add(bytes, Ordering::Relaxed);
             let landed = self.carrier.carry(batch)?;
             self.flying_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.land(landed)?;
+            land(self, landed)?;
         }
         Ok(())
     }
@@ -119,12 +120,8 @@ impl Core {
                 self.bell.notify_all();
                 Ok(())
             }
-            Started::Ended(id, outcome) => self.land(vec![(id, outcome)]),
+            Started::Ended(id, outcome) => land(self, vec![(id, outcome)]),
         }
-    }
-
-    fn land(&self, landed: Vec<(i64, Outcome)>) -> Result<()> {
-        super::landing::land(self, landed)
     }
 }
 
