@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInf
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tonnage.campaign import units
+from tonnage import units
 from tonnage.errors import RequestError
 
 T = TypeVar("T")

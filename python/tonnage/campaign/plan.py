@@ -12,8 +12,8 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
-from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
+from tonnage.units import format_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonnage.campaign import units
+from tonnage import units
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:

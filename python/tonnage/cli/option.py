@@ -64,13 +64,13 @@ def spelled_out(commands: Iterable[Command]) -> Iterator[Command]:
 
 
 def size(text: str) -> int:
-    from tonnage.campaign.units import parse_size
+    from tonnage.units import parse_size
 
     return parse_size(text)
 
 
 def time(text: str) -> int:
-    from tonnage.campaign.units import parse_time
+    from tonnage.units import parse_time
 
     return parse_time(text)
 

@@ -14,7 +14,7 @@ def _limit(text: str) -> Any:
 
 
 def _permille(text: str) -> int:
-    from tonnage.campaign.units import parse_share
+    from tonnage.units import parse_share
 
     return round(1000 * parse_share(text))
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.campaign.units import parse_size
 from tonnage.errors import RequestError
+from tonnage.units import parse_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.section import refuse, time_field
-from tonnage.campaign.units import format_size
+from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

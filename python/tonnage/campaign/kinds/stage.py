@@ -11,8 +11,8 @@ from tonnage.campaign.fields import Count, Device, Size, Sweep
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Direct, Stream, StreamSetting, Sync, phase_spec
 from tonnage.campaign.section import refuse, unit_field
-from tonnage.campaign.units import format_size
 from tonnage.errors import RequestError
+from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

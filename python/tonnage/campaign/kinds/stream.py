@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from tonnage.campaign.fields import Count, Device, Hog, Percent, Rate, Size, Sweep, Time
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.section import refuse, time_field, unit_field
-from tonnage.campaign.units import format_size
+from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

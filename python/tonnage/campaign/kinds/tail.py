@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from tonnage.campaign import units
+from tonnage import units
 from tonnage.campaign.fields import RATE_SCHEMA, Size, Sweep, Time
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.section import refuse, time_field, unit_field
-from tonnage.campaign.units import format_size, format_time
 from tonnage.errors import RequestError
+from tonnage.units import format_size, format_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.units import format_size, parse_size
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.shared import Finding, Voice, conclude, measure, refuse_ranks
 from tonnage.compat.sob.options import SOB
 from tonnage.errors import RequestError
 from tonnage.records.lines import COLD_SHARE
+from tonnage.units import format_size, parse_size
 
 MIB = 1 << 20
 _WORDS = {"write": "Wrote", "read": "Read", "random": "Random read"}

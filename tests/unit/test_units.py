@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.campaign.units import format_size, format_time, parse_rate, parse_share, parse_size, parse_time
 from tonnage.errors import RequestError
+from tonnage.units import format_size, format_time, parse_rate, parse_share, parse_size, parse_time
 
 
 @pytest.mark.parametrize(
