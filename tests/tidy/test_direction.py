@@ -36,7 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "staging": _MIDDLE | {"_native"},
     "dashboard": _MIDDLE,
     "report": {"analysis", "records", "published"},
-    "compat": _MIDDLE | {"campaign", "staging"},
+    "compat": _MIDDLE | {"campaign", "placement", "staging"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
     "__main__": {"cli"},
 }

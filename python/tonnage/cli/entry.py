@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
-from tonnage.cli.option import spelled_out
+from tonnage.cli.option import Command, spelled_out
 from tonnage.cli.options import COMMANDS
 from tonnage.cli.parser import build_parser
 from tonnage.errors import TonnageError
@@ -45,15 +45,38 @@ def parse(argv: Sequence[str]) -> Namespace:
     """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
     if argv and any(command.verbatim and command.name == argv[0] for command in COMMANDS):
         return Namespace(command=argv[0], words=list(argv[1:]))
-    name, parser = " ".join(argv[:2]), build_parser()
-    if name not in (command.name for command in spelled_out(COMMANDS) if command.program):
+    parser = build_parser()
+    command = _with_program(argv)
+    if command is None:
         return parser.parse_args(argv)
-    at = argv.index("--") if "--" in argv else len(argv)
-    arguments, strange = parser.parse_known_args(argv[:at])
+    after = len(command.name.split())
+    at, program = split_program(command, argv[after:])
+    arguments, strange = parser.parse_known_args(argv[: after + at])
     if strange:
-        parser.error(f"{strange[0]!r} is no option of tonnage {name}; hint: write the program and its words after --")
-    arguments.program = list(argv[at + 1 :])
+        dashed = command.program.startswith("--")
+        where = "write the program and its words after --" if dashed else "write options before the program"
+        parser.error(f"{strange[0]!r} is no option of tonnage {command.name}; hint: {where}")
+    arguments.program = program
     return arguments
+
+
+def _with_program(argv: Sequence[str]) -> Command | None:
+    named = (command for command in spelled_out(COMMANDS) if command.program)
+    return next((command for command in named if command.name.split() == list(argv[: len(command.name.split())])), None)
+
+
+def split_program(command: Command, words: Sequence[str]) -> tuple[int, list[str]]:
+    """How many of ``words`` are the command's own options, and the user's program after them, word for word."""
+    if command.program.startswith("--"):
+        at = words.index("--") if "--" in words else len(words)
+        return at, list(words[at + 1 :])
+    valued = {name for option in command.options if not option.is_flag for name in option.names}
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        if words[at] == "--":
+            return at, list(words[at + 1 :])
+        at += 2 if words[at] in valued else 1
+    return min(at, len(words)), list(words[at:])
 
 
 def complain(text: str, code: int) -> int:

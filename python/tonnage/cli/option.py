@@ -50,8 +50,9 @@ class Command:
     """All words after its name are its own affair: a front end with a table of its own (``tonnage.compat``)."""
     actions: tuple[Command, ...] = ()
     """Subcommands of its own, each with its options; then it has none itself."""
-    program: bool = False
-    """A user's program and its words follow after ``--``."""
+    program: str = ""
+    """How help calls a user's program and its words. They follow after ``--`` where it begins with that, else they
+    begin with the first word that is no option."""
 
 
 def spelled_out(commands: Iterable[Command]) -> Iterator[Command]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonnage.cli.option import Command, Option, count, factor, size, time
+from tonnage.cli.options_placement import PLACEMENT
 from tonnage.cli.options_stage import STAGE
 
 
@@ -239,6 +240,7 @@ COMMANDS = (
     COMPLETIONS,
     CLEAN,
     STAGE,
+    *PLACEMENT,
     IOR,
     MDTEST,
     SOB,

@@ -142,7 +142,7 @@ RUN = Command(
             "trees from PERSIST_DIR and PFS_DIR; the newest checkpoint first, ten minutes at the end",
         ),
     ),
-    program=True,
+    program="-- PROGRAM [WORD]...",
 )
 START = Command(
     "start",

@@ -99,7 +99,7 @@ def usage(command: Command) -> str:
     for option in command.options:
         if option.positional:
             parts.append(f"[{option.metavar}]" if option.optional else str(option.metavar))
-    return " ".join([*parts, "-- PROGRAM [WORD]..."] if command.program else parts)
+    return " ".join([*parts, command.program] if command.program else parts)
 
 
 def _page_name(command: Command) -> str:

@@ -74,7 +74,7 @@ def _add_command(commands: Any, command: Command) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     if command.program:
-        parser.usage = "%(prog)s [OPTION]... -- PROGRAM [WORD]..."
+        parser.usage = f"%(prog)s [OPTION]... {command.program}"
     for option in command.options:
         _add_option(parser, option)
     if command.actions:

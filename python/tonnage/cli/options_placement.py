@@ -1,0 +1,173 @@
+"""The options of placement's commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonnage.cli.option import Command, Option, count, time
+
+
+def _cap(text: str) -> int | str:
+    return "auto" if text == "auto" else count(text)
+
+
+def _key(text: str) -> str:
+    import re
+
+    from tonnage.errors import RequestError
+
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text):
+        raise RequestError(f"{text!r} cannot be a key; hint: up to 64 letters, digits, '.', '_' and '-'")
+    return text
+
+
+def _share(text: str) -> Any:
+    from tonnage.units import parse_share
+
+    return parse_share(text)
+
+
+JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
+SITE = Option(
+    ("--site",),
+    "read this site file and no other",
+    "FILE",
+    "tonnage.toml above here, of the user, of the system",
+    completes="file",
+)
+
+WHERE = Command(
+    "where",
+    "say which servers hold a path, and which hosts are beside them",
+    "Says on which mount PATH is, which servers hold it and how that is known, the scheduler's hosts beside them, "
+    "their load now and their load line if one was measured. Asks the file system's own tools, each with a time "
+    "limit: a mount that hangs does not hang this command.",
+    (
+        Option(("path",), "a file or directory; it need not exist yet", "PATH", ".", optional=True, completes="file"),
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage where", "of the working directory"),
+        ("tonnage where --json /scratch/me/input.dat", "for a script"),
+    ),
+)
+
+SUBMIT = Command(
+    "submit",
+    "run a job where its data lives, and no more at once than the storage carries",
+    "Submits COMMAND through the site's scheduler, on the hosts beside the file server of the working directory. Its "
+    "words reach the program exactly as typed: no shell reads them again. Options of tonnage come before COMMAND.",
+    (
+        Option(("-q", "--queue"), "queue or partition", "QUEUE", "the server's in the site file"),
+        Option(("-I", "--interactive"), "wait for it, with this terminal's input, output and signals", is_flag=True),
+        Option(("-o", "--output"), "file of its output; %J: job, %I: copy", "OUT", "the scheduler's", completes="file"),
+        Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
+        Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=count),
+        Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
+        Option(("--copies",), "run so many of it; TONNAGE_COPY counts them from 1", "N", parse=count),
+        Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
+        Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
+        Option(("--profile",), "run directory that measured the program, for how much it waits for storage", "RUN"),
+        Option(("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=_share),
+        Option(("--anywhere",), "go on where nobody knows the file server, or its hosts are not free", is_flag=True),
+        Option(
+            ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
+        ),
+        Option(("--dry-run",), "print the decision and the command; submit nothing", is_flag=True),
+        Option(
+            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+        ),
+        Option(("--local-wait",), "longest expected wait for a slot beside the data", "TIME", "60s", parse=time),
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage submit gzip -k big.dat", "at the file server of the working directory"),
+        ("tonnage submit -I uname -n", "and wait for it"),
+        ("tonnage submit --copies 50 --cap auto ./align.sh", "50 copies, as many at once as the storage carries"),
+        ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
+    ),
+    program="COMMAND [WORD]...",
+)
+
+LOAD = Command(
+    "load",
+    "show how busy each file server is, and its head-room to the load line",
+    "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
+    "wait beside it, and how many more tasks it carries. Each index has its age; a stale one is marked.",
+    (
+        Option(("server",), "only this one", "SERVER", optional=True),
+        Option(("--watch",), "go on, in place", is_flag=True),
+        Option(("--every",), "how often to look, with --watch or --metrics", "TIME", "2s", parse=time),
+        Option(("--metrics",), "serve the figures to Prometheus on this loopback port, 0 for any free one", "PORT"),
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage load", "once"),
+        ("tonnage load --watch", "live, until Ctrl-C"),
+        ("tonnage load --json rcss1", "one server, for a script"),
+    ),
+)
+
+JOBS = Command(
+    "jobs",
+    "list jobs, and where they run",
+    "Lists the jobs that wait or run, with the file server that Tonnage placed them by.",
+    (
+        Option(("-d", "--done"), "also those that ended lately", is_flag=True),
+        Option(("-u", "--user"), "of this user, or all", "USER", "you"),
+        Option(
+            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+        ),
+        SITE,
+        JSON,
+    ),
+    (("tonnage jobs -d", "also what ended lately"),),
+)
+
+QUEUES = Command(
+    "queues",
+    "list queues, their hosts and jobs",
+    "Lists the queues or partitions of the scheduler: open or closed, hosts, slots, jobs that wait and run.",
+    (
+        Option(
+            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+        ),
+        SITE,
+        JSON,
+    ),
+    (("tonnage queues", "of this site"),),
+)
+
+DOCTOR = Command(
+    "doctor",
+    "check the site file against the world",
+    "Reads tonnage.toml and asks the scheduler, the servers' indices and the mounts whether what it says is so. Each "
+    "thing that is wrong is one line with what to do.",
+    (SITE, JSON),
+    (("tonnage doctor", "exit 0 if all is well, 1 if not"),),
+)
+
+IOBSUB = Command(
+    "iobsub",
+    "iobsub's command lines: a job goes to the server that holds the working directory",
+    "Takes the options of iobsub, the script of the experiment of that name, and prints what it printed. "
+    "docs/iobsub.md has the options.",
+    (),
+    (("tonnage iobsub -o out.dat go.sh", "as it was published"),),
+    verbatim=True,
+)
+
+LSLOAD = Command(
+    "lsload",
+    "LSF's load table, of file servers",
+    "Prints what `tonnage load` knows in the columns of `lsload -l`. docs/lsload.md has the options.",
+    (),
+    (("tonnage lsload -l", "every index"),),
+    verbatim=True,
+)
+
+PLACEMENT: tuple[Command, ...] = ()
+"""Those that stand."""

@@ -1,0 +1,153 @@
+"""What a scheduler promises: it takes a job, tells what became of it, ends it, and says what the site has.
+
+One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Whoever calls knows only the
+types of this page. A back end passes a program's words on as an argument list, never through a shell, and asks the
+site's tools with a time limit (``tonnage.machine.tool``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tonnage.errors import TonnageError
+
+State = Literal["pending", "running", "suspended", "done", "failed", "cancelled", "unknown"]
+
+
+class SchedulerError(TonnageError):
+    """The scheduler refused or cannot be reached; the text has its own words. Nothing was submitted."""
+
+
+class SubmissionUnknown(SchedulerError):
+    """It did not answer in time: the job may be there. ``Scheduler.find`` with the key will tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequest:
+    """A job to submit."""
+
+    argv: tuple[str, ...]
+    """The program and its words, as typed."""
+    key: str
+    """The submission's own name, ``[A-Za-z0-9._-]{1,64}``; the scheduler keeps it with the job."""
+    directory: str
+    """Where it runs."""
+    name: str = "tonnage"
+    server: str | None = None
+    """The file server whose data it uses, as the site file calls it; kept with the job."""
+    queue: str | None = None
+    """Queue or partition; None: the scheduler's default."""
+    hosts: tuple[str, ...] = ()
+    """Where it may run, as the scheduler calls them, best first; empty: anywhere."""
+    prefer: bool = False
+    """``hosts`` are a wish, not a bound."""
+    slots: int = 1
+    copies: int | None = None
+    """So many of it, numbered from 1 (``TONNAGE_COPY``); None: one job that is no array."""
+    cap: int | None = None
+    """Copies that run at once; None: no limit."""
+    licences: tuple[tuple[str, int], ...] = ()
+    """(name, count) that each copy holds while it runs."""
+    output: str | None = None
+    """File of its standard output; ``%J`` becomes the job's number and ``%I`` the copy's. None: the scheduler's own."""
+    error: str | None = None
+    """File of its standard error, in the same way; None: with the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The scheduler's receipt."""
+
+    job: str
+    """Its number there."""
+    line: str
+    """What the scheduler prints for it, word for word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job, or one copy of an array, as the scheduler tells of it. Times are seconds since 1970."""
+
+    job: str
+    copy: int | None = None
+    name: str = ""
+    user: str = ""
+    state: State = "unknown"
+    queue: str = ""
+    from_host: str = ""
+    hosts: tuple[str, ...] = ()
+    """Where it runs or ran."""
+    slots: int = 1
+    key: str | None = None
+    """The submission's key and server, where Tonnage submitted it."""
+    server: str | None = None
+    submitted_at_s: float | None = None
+    started_at_s: float | None = None
+    ended_at_s: float | None = None
+    exit_status: int | None = None
+    reason: str = ""
+    """Why it waits or failed, in the scheduler's words."""
+    count: int = 1
+    """Copies that this line stands for: pending ones of an array are often told as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue or partition."""
+
+    name: str
+    open: bool = True
+    default: bool = False
+    hosts: tuple[str, ...] = ()
+    slots: int | None = None
+    pending: int = 0
+    running: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHost:
+    """A host as the scheduler knows it."""
+
+    name: str
+    up: bool
+    slots: int
+    slots_used: int = 0
+    reason: str = ""
+    """Why it takes no jobs."""
+
+
+class Scheduler(Protocol):
+    """A site's scheduler. Each call raises SchedulerError with the scheduler's own words, within its time limit."""
+
+    name: str
+
+    def present(self) -> bool:
+        """Whether its tools are installed here. Does not ask its servers."""
+
+    def command(self, request: JobRequest) -> list[str]:
+        """The command line that ``submit`` runs, for ``--dry-run``."""
+
+    def submit(self, request: JobRequest) -> Submitted:
+        """SubmissionUnknown where the scheduler may have taken the job without saying so."""
+
+    def find(self, key: str) -> Submitted | None:
+        """The job that has this key, waiting, running or ended for as long as the scheduler remembers."""
+
+    def interactive(self, request: JobRequest) -> int:
+        """Runs it with this terminal's input, output and signals; returns its exit status."""
+
+    def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
+        """All that wait or run, of one user or of all; with ``ended`` also those that ended lately."""
+
+    def queues(self) -> list[Queue]:
+        """Those that this user may see."""
+
+    def hosts(self) -> list[ClusterHost]:
+        """Those of all queues."""
+
+    def cancel(self, job: str) -> None:
+        """Ends it, waiting or running, with all its copies."""
+
+    def set_cap(self, job: str, cap: int) -> None:
+        """From now on at most ``cap`` copies of the array run at once."""

@@ -1,0 +1,37 @@
+"""The schedulers there are, by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tonnage.cluster.scheduler import Scheduler
+from tonnage.errors import RequestError
+
+_SCHEDULERS = {
+    "slurm": "tonnage.cluster.schedulers.slurm:Slurm",
+    "lsf": "tonnage.cluster.schedulers.lsf:Lsf",
+    "pbs": "tonnage.cluster.schedulers.psij:Pbs",
+    "flux": "tonnage.cluster.schedulers.psij:Flux",
+    "local": "tonnage.cluster.schedulers.local:Local",
+}
+"""In the order in which ``auto`` looks for one that is installed; the local one always is."""
+
+
+def schedulers() -> tuple[str, ...]:
+    """The names that ``scheduler`` knows, besides ``auto``."""
+    return tuple(_SCHEDULERS)
+
+
+def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
+    """The scheduler of that name; ``auto``: the first whose tools are installed. RequestError if there is none.
+
+    ``timeout_s``: how long one of its tools may take to answer.
+    """
+    if name == "auto":
+        every = (scheduler(known, timeout_s=timeout_s) for known in _SCHEDULERS)
+        return next(one for one in every if one.present())
+    if name not in _SCHEDULERS:
+        raise RequestError(f"there is no scheduler {name!r}; hint: they are auto, {', '.join(_SCHEDULERS)}")
+    module, _, kind = _SCHEDULERS[name].partition(":")
+    found: Scheduler = getattr(import_module(module), kind)(timeout_s=timeout_s)
+    return found

@@ -1,0 +1,103 @@
+"""A site's own tools (``lfs``, ``squeue``, ``ceph``…), asked with an argument list and a time limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tonnage.errors import TonnageError
+
+MOST_TEXT = 64 << 20
+"""Bytes kept of what a tool prints: the queue of a large site is some MB."""
+
+
+class ToolError(TonnageError):
+    """A tool that is missing, refuses or does not answer; the text has its own words."""
+
+    def __init__(self, text: str, *, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        """What it exited with; None where it never ran or did not end."""
+
+
+class ToolMissing(ToolError):
+    """It is not installed here: nothing was asked."""
+
+
+class ToolSilent(ToolError):
+    """It did not answer within its time and was ended: whether it did what it was asked is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool that ended with status 0 printed."""
+
+    out: str
+    err: str
+
+
+def ask(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+    directory: str | None = None,
+) -> Said:
+    """Runs a tool to its end, with ``text`` on its standard input and the C locale, and returns what it said.
+
+    It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
+    started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said.
+    """
+    given = dict(os.environ if environment is None else environment)
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**given, "LC_ALL": "C"},
+            cwd=directory,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ToolMissing(f"{argv[0]} is not installed here") from None
+    except OSError as error:
+        raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
+    with process:
+        try:
+            out, err = process.communicate(os.fsencode(text), timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise ToolSilent(f"{argv[0]} did not answer within {timeout_s:g} s") from None
+        except BaseException:
+            _end(process)
+            raise
+    said = Said(_text(out), _text(err))
+    if process.returncode:
+        line = next((line.strip() for line in (said.err + "\n" + said.out).splitlines() if line.strip()), "")
+        told = f": {line[:500]}" if line else ""
+        raise ToolError(f"{argv[0]} failed with status {process.returncode}{told}", status=process.returncode)
+    return said
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends it and all in its session; one that the kernel holds (a dead mount) is left behind, not waited for."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(0.2)
+    except subprocess.TimeoutExpired:
+        # Popen's own exit would wait for it forever.
+        process.returncode = -signal.SIGKILL
+
+
+def _text(raw: bytes) -> str:
+    return raw[:MOST_TEXT].decode("utf-8", errors="surrogateescape")

@@ -1,0 +1,88 @@
+"""What a choice is made of, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What is known of a job's use of storage."""
+
+    bytes: int
+    operations: int
+    io_share: float = 1.0
+    """Share of its time alone in which it waits for storage, 0…1; 1 where nothing is known."""
+    source: str = "taken from the site file"
+    """How that is known."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Candidate:
+    """A host on which the job could run, with the server it would read from there.
+
+    Mutable: a simulation keeps one a host and brings it up to date.
+    """
+
+    host: str
+    server: str | None
+    """None where nobody knows who serves the data."""
+    near: bool
+    """Beside the data."""
+    bandwidth_bytes_per_s: float
+    """Of one job alone from this host to the server's data."""
+    latency_s: float
+    slots: int | None
+    """Jobs that the host takes at once; None: not known, taken as unbounded."""
+    busy: int = 0
+    """Slots in use."""
+    waiting: int = 0
+    """Jobs that wait for this host."""
+    slot_s: float | None = None
+    """Mean time a job there keeps its slot; None: not known."""
+    line: float | None = None
+    """The server's load line in tasks; None: not known."""
+    on_server: float = 0.0
+    """Tasks that use the server now, by the scheduler's count."""
+    placed: float = 0.0
+    """What was placed on it since those were counted, decayed."""
+    pressure: float | None = None
+    """Share of the server's capacity in use by its indices, 0…1; None where they are stale or unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A candidate's score: the seconds until the job would have its data. ``score_s`` is the sum of the three."""
+
+    host: str
+    server: str | None
+    near: bool
+    access_s: float
+    """Moving its bytes and operations, alone."""
+    load_s: float
+    """What the load on the server adds to that."""
+    wait_s: float
+    """Expected wait for a slot."""
+    passed_over: str | None = None
+    """Why it was not considered further, though its score may be the best; None if it was."""
+
+    @property
+    def score_s(self) -> float:
+        return self.access_s + self.load_s + self.wait_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Where the job goes, and why."""
+
+    hosts: tuple[str, ...]
+    """Best first; empty: the scheduler decides."""
+    bind: Literal["pin", "prefer", "free"]
+    server: str | None
+    cap: int | None
+    """Copies at once; None: no limit."""
+    why: tuple[str, ...]
+    """Sentences for ``--dry-run`` and the record of the submission."""
+    considered: tuple[Scored, ...]
+    """Every candidate, best first."""

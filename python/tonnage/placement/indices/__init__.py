@@ -1,0 +1,5 @@
+"""How busy each file server is: read from node_exporter, ``/proc`` or over ssh, each with its age."""
+
+from tonnage.placement.indices.reading import Reading
+
+__all__ = ["Reading"]

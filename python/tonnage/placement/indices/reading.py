@@ -1,0 +1,37 @@
+"""One server's load indices at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read of one server. Rates are over the time between two looks at its counters; None is unknown."""
+
+    server: str
+    source: str
+    """``node_exporter``, ``proc`` or ``ssh``."""
+    at_s: float
+    """When, in seconds since 1970, by this host's clock."""
+    ut_permille: int | None = None
+    """CPU time in use, of all CPUs."""
+    bio_per_s: float | None = None
+    """Block device operations."""
+    bio_bytes_per_s: int | None = None
+    rpc_per_s: float | None = None
+    """NFS server calls."""
+    pressure_permille: int | None = None
+    """Time in which some task waited for I/O (PSI ``io some``, 10 s average)."""
+    cpus: int | None = None
+    problem: str | None = None
+    """Why there is nothing (new): one sentence; then the figures are those of ``at_s``, or None."""
+
+    def age_s(self, now_s: float) -> float:
+        """How old it is."""
+        return max(0.0, now_s - self.at_s)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it and the cache keeps it."""
+        return asdict(self)

@@ -1,0 +1,5 @@
+"""The site file ``tonnage.toml``: servers, hosts beside them, slots, indices, and how jobs are placed."""
+
+from tonnage.placement.site.model import Access, Line, Policy, Server, Site
+
+__all__ = ["Access", "Line", "Policy", "Server", "Site"]

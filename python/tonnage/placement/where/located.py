@@ -1,0 +1,57 @@
+"""What is known of where a path's data lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.machine import Mount
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One of the places that a file system spreads its data over: an OST, a brick, an OSD, a disk."""
+
+    name: str
+    """As its own tools call it, with the file system's name where numbers repeat: ``scratch-OST0003``."""
+    server: str | None
+    """The host that serves it, as its own tools call it; None where they do not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """Where a path's data lives, as the file system's own tools tell it. The site file gives servers their names."""
+
+    path: str
+    """As it was asked for, absolute."""
+    mount: Mount | None
+    target: str
+    """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
+    servers: tuple[str, ...] = ()
+    """Hosts that serve it, best first: addresses or names as the tools print them. Empty: nobody says."""
+    devices: tuple[Device, ...] = ()
+    striped: bool = False
+    """The data is spread over the servers: they are a set that carries load, not a place to pin a job to."""
+    local: bool = False
+    """It is on this host's own device or memory; ``servers`` is this host."""
+    how: tuple[str, ...] = ()
+    """How that is known: sentences that name the tool or file that said so, in the order of the questions."""
+    problem: str | None = None
+    """Why the servers are not known: one sentence with a hint; None where they are."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        mount = self.mount
+        return {
+            "path": self.path,
+            "mount": None
+            if mount is None
+            else {"mount_point": mount.mount_point, "file_system": mount.file_system, "device": mount.device},
+            "target": self.target,
+            "servers": list(self.servers),
+            "devices": [{"name": device.name, "server": device.server} for device in self.devices],
+            "striped": self.striped,
+            "local": self.local,
+            "how": list(self.how),
+            "problem": self.problem,
+        }
