@@ -79,6 +79,20 @@ def test_a_mistake_is_one_line_with_its_place(text: str, expected: str) -> None:
     assert message(HEAD + text).startswith(expected)
 
 
+def test_an_unknown_key_of_a_table_that_is_seldom_there_is_told_like_any_other() -> None:
+    assert (
+        message(HEAD + "[stripe]\ncunt = 2\n")
+        == "c.toml:3: unknown key 'cunt' in [stripe]; hint: did you mean 'count'?"
+    )
+
+
+def test_of_several_tables_the_line_is_that_of_the_wrong_one() -> None:
+    two = '[[workload]]\nname = "a"\ntasks = 1\n[[workload]]\nname = "b"\ntasks = 0\n'
+    assert message(HEAD + two).startswith("c.toml:7: workload.tasks: ")
+    missing = '[[workload]]\nname = "a"\nkind = "command"\nargv = ["true"]\n[[workload]]\nname = "b"\ncopies = 3\n'
+    assert message(HEAD + missing).startswith("c.toml:2: ")
+
+
 def test_a_missing_target_says_what_to_add() -> None:
     assert message("seed = 1\n") == "c.toml: target is missing; hint: add target = …"
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import typing
 from collections.abc import Iterator
 
 from pydantic import BaseModel, Field
 from tonnage.campaign.kinds import WORKLOADS
-from tonnage.campaign.load import valid_keys
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import MODEL_KEYS
 from tonnage.cli.option import Command, Option, spelled_out
 from tonnage.cli.options import COMMANDS
+from tonnage.documents import table_in, valid_keys
 
 from .tree import ROOT, read
 
@@ -25,7 +24,7 @@ def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """A model, and the models of the tables in it."""
     yield model
     for field in model.model_fields.values():
-        if table := _table(field.annotation):
+        if table := table_in(field.annotation):
             yield from tables(table)
 
 
@@ -35,17 +34,9 @@ def all_tables() -> Iterator[type[BaseModel]]:
     yield from WORKLOADS.values()
 
 
-def _table(annotation: object) -> type[BaseModel] | None:
-    """The model that a field holds, also where it may be left out."""
-    for choice in (annotation, *typing.get_args(annotation)):
-        if isinstance(choice, type) and issubclass(choice, BaseModel):
-            return choice
-    return None
-
-
 def undescribed(model: type[BaseModel]) -> list[str]:
     """Fields without a description; a table needs none, its keys have theirs."""
-    return [name for name, field in model.model_fields.items() if not (field.description or _table(field.annotation))]
+    return [name for name, field in model.model_fields.items() if not (field.description or table_in(field.annotation))]
 
 
 def missing_keys(model: type[BaseModel], page: str) -> list[str]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from tonnage.campaign.fields import Count, Device, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream
-from tonnage.campaign.section import Section, refuse, time_field
+from tonnage.fields import Count, Device, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.published import EXPERIMENTS
+from tonnage.section import Section, refuse, time_field
 
 
 def _as_list(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage import units
+from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
@@ -161,9 +161,7 @@ def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(keys)}"
-            raise RequestError(f"{scheme}: has no {key!r}; hint: {hint}")
+            raise RequestError(f"{scheme}: has no {key!r}; hint: {near_or_all(key, keys)}")
         if not equals:
             raise RequestError(f"{scheme}: {key} has no value; hint: write {key}=…")
         name, parse = keys[key]

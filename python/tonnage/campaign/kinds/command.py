@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from tonnage.campaign.fields import Count, Sweep, Time
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.section import time_field
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
+from tonnage.fields import Count, Sweep, Time
+from tonnage.section import time_field
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

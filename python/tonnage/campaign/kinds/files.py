@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.fields import Count, Device, Length, Sweep, Time
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.section import refuse, time_field
+from tonnage.fields import Count, Device, Length, Sweep, Time
+from tonnage.section import refuse, time_field
 from tonnage.units import format_size
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from tonnage.campaign.section import Section
+from tonnage.section import Section
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop

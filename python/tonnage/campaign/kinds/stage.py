@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.fields import Count, Device, Size, Sweep
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Direct, Stream, StreamSetting, Sync, phase_spec
-from tonnage.campaign.section import refuse, unit_field
 from tonnage.errors import RequestError
+from tonnage.fields import Count, Device, Size, Sweep
+from tonnage.section import refuse, unit_field
 from tonnage.units import format_size
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.fields import Count, Device, Hog, Percent, Rate, Size, Sweep, Time
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.section import refuse, time_field, unit_field
+from tonnage.fields import Count, Device, Hog, Percent, Rate, Size, Sweep, Time
+from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tonnage import units
-from tonnage.campaign.fields import RATE_SCHEMA, Size, Sweep, Time
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.section import refuse, time_field, unit_field
 from tonnage.errors import RequestError
+from tonnage.fields import RATE_SCHEMA, Size, Sweep, Time
+from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size, format_time
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What all tables of the campaign file share."""
+"""What all tables of the files that users write share."""
 
 from __future__ import annotations
 

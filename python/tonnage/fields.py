@@ -1,4 +1,4 @@
-"""Types of the campaign's fields: what may be written in a file, and the integers that become of it."""
+"""Types of the fields of files that users write: what may be written, and the integers that become of it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,167 @@
+"""TOML files that users write: read within bounds; a mistake in one is told in one line, with its place and a hint."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ValidationError
+
+from tonnage.errors import RequestError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_LARGEST_FILE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file a value stands."""
+
+    path: tuple[str, ...]
+    """Its key after those of the tables that hold it, as the file spells them."""
+    table: type[BaseModel] | None
+    """What may be written in the innermost of those tables; None where nothing may."""
+    number: int = 0
+    """Which of several ``[[table]]`` the outermost is, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A kind of file: what may be in it, and how messages speak of it."""
+
+    root: type[BaseModel]
+    called: str
+    page: str
+    """Of the documentation, that explains its keys."""
+    example: str
+    """A file to look at."""
+
+    def read(self, path: str | os.PathLike[str]) -> str:
+        """The text of a file; RequestError where it is none or too large."""
+        hint = f"hint: give the path of a {self.called}"
+        try:
+            with Path(path).open("rb") as file:
+                raw = file.read(_LARGEST_FILE + 1)
+        except OSError as error:
+            raise RequestError(f"cannot read {path}: {error.strerror}; {hint}") from None
+        if len(raw) > _LARGEST_FILE:
+            raise RequestError(f"{path} is larger than 1MiB; {hint}")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise RequestError(f"{path} is not UTF-8 text; {hint}") from None
+
+    def parse(self, text: str, name: str) -> dict[str, Any]:
+        """The plain values of a file's text; ``name`` is what messages call it."""
+        try:
+            data: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise RequestError(f"{name}: {_lower_first(str(error))}; hint: see {self.example}") from None
+        except RecursionError:
+            raise RequestError(f"{name}: nested too deeply; hint: see {self.example}") from None
+        return data
+
+    def explain(self, error: ValidationError, name: str, text: str) -> str:
+        """The first mistake in one line. ``name`` and ``text`` are empty where the values come from no file."""
+        first = error.errors(include_url=False)[0]
+        place = self.place(first["loc"])
+        named = place.path and first["type"] not in ("extra_forbidden", "missing", "request")
+        if first["type"] == "request":
+            place = Place((*place.path, *filter(None, first["ctx"]["key"].split("."))), place.table, place.number)
+            what = first["msg"]
+        elif first["type"] == "extra_forbidden":
+            what = _unknown_key(place)
+        elif first["type"] == "value_error":
+            what = first["msg"].removeprefix("Value error, ")
+        elif first["type"] == "missing":
+            what = f"{'.'.join(place.path)} is missing; hint: add {place.path[-1]} = …"
+        else:
+            what = f"{_lower_first(first['msg'])}; hint: see {self.page}"
+        line = line_of(text, place.path, place.number)
+        if line is None and len(place.path) > 1:
+            line = line_of(text, place.path[:-1], place.number)
+        where = f"{name}:{line}: " if line else f"{name}: " if name else ""
+        return f"{where}{_in_file(place.path)}: {what}" if named else f"{where}{what}"
+
+    def place(self, loc: tuple[int | str, ...]) -> Place:
+        """Where pydantic's location is in the file."""
+        path = tuple(part for part in loc if isinstance(part, str))
+        number = next((part for part in loc[1:2] if isinstance(part, int)), 0)
+        table: type[BaseModel] | None = self.root
+        for part in path[:-1]:
+            field = table.model_fields.get(part) if table else None
+            table = table_in(field.annotation) if field else None
+        return Place(path, table, number)
+
+
+def table_in(annotation: object) -> type[BaseModel] | None:
+    """The model of the table, or of the tables, that a field holds; None where it holds something else."""
+    for choice in (annotation, *typing.get_args(annotation)):
+        if isinstance(choice, type) and issubclass(choice, BaseModel):
+            return choice
+    return None
+
+
+def valid_keys(model: type[BaseModel]) -> list[str]:
+    """The keys as they are written in a file."""
+    keys = []
+    for field_name, field in model.model_fields.items():
+        alias = field.validation_alias
+        keys.append(str(alias.choices[0]) if isinstance(alias, AliasChoices) else field_name)
+    return keys
+
+
+def near_or_all(wrong: str, known: typing.Iterable[str], what: str = "keys") -> str:
+    """The hint for a word that nobody knows: the one that was probably meant, or all."""
+    every = list(known)
+    near = difflib.get_close_matches(wrong, every, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known {what} are {', '.join(every)}"
+
+
+def _unknown_key(place: Place) -> str:
+    *path, key = place.path
+    hint = near_or_all(key, valid_keys(place.table)) if place.table else "leave it out"
+    table = f" in [{'.'.join(path)}]" if path else ""
+    return f"unknown key {key!r}{table}; hint: {hint}"
+
+
+def _in_file(path: tuple[str, ...]) -> str:
+    """The dotted key, without the parts that pydantic adds for its own types."""
+    return ".".join(part for part in path if re.fullmatch(r"[a-z_0-9]+", part))
+
+
+def line_of(text: str, path: typing.Sequence[str], number: int = 0) -> int | None:
+    """The line (from 1) on which the key stands; None if it is not written as ``key = …`` below its ``[table]``.
+
+    ``number``: which of several ``[[table]]`` of the first name, from 0.
+    """
+    wanted, table, seen = list(path), "", 0
+    for at, line in enumerate(text.splitlines() if path else (), start=1):
+        if header := re.match(r"\s*\[{1,2}\s*([A-Za-z0-9_.-]+)\s*\]", line):
+            table = header[1]
+            seen += table == wanted[0]
+            written = table.split(".")
+            found = written == wanted
+        elif assignment := re.match(r"\s*[\"']?([A-Za-z0-9_.-]+)[\"']?\s*=", line):
+            written = [*filter(None, table.split(".")), *assignment[1].split(".")]
+            found = written == wanted[: len(written)]
+        else:
+            continue
+        elsewhere = table.partition(".")[0] == wanted[0] and max(seen - 1, 0) != number
+        if found and not elsewhere:
+            return at
+    return None
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
