@@ -47,7 +47,7 @@ def test_a_command_as_one_string_is_refused_with_the_list_it_may_mean(line: str,
 
 
 def test_what_is_missing_or_empty_is_named() -> None:
-    assert refusal("copies = 3\n").startswith("c.toml: workload.argv is missing; hint: add argv = …")
+    assert refusal("copies = 3\n").startswith("c.toml:2: workload.argv is missing; hint: add argv = …")
     assert "copies is missing; hint: add copies = …" in refusal('argv = ["true"]\n')
     assert "it names no program" in refusal("argv = []\ncopies = 1\n")
     assert "it names no program" in refusal('argv = [""]\ncopies = 1\n')

@@ -81,8 +81,8 @@ def test_a_mistake_is_one_line_with_its_place(text: str, expected: str) -> None:
 
 def test_an_unknown_key_of_a_table_that_is_seldom_there_is_told_like_any_other() -> None:
     assert (
-        message(HEAD + "[stripe]\ncunt = 2\n")
-        == "c.toml:3: unknown key 'cunt' in [stripe]; hint: did you mean 'count'?"
+        message(HEAD + "[stripe]\ncoumt = 2\n")
+        == "c.toml:3: unknown key 'coumt' in [stripe]; hint: did you mean 'count'?"
     )
 
 
