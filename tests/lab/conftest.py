@@ -1,11 +1,11 @@
-"""Devices of known speed for the tests of this directory; each test sets up and tears down its own."""
+"""Devices of known speed and a real Slurm for the tests of this directory; each sets up and tears down its own."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "lab"))
 
+import slurm as lab_slurm  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
 
 
@@ -85,5 +86,21 @@ def device() -> Iterator[Callable[..., Throttled]]:
                 return stack.enter_context(throttled(**options))
             except Impossible as error:
                 pytest.skip(str(error))
+
+        yield make
+
+
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., lab_slurm.Slurm]]:
+    """Starts a cluster that Slurm's commands, and Tonnage, speak to during this test; skips it where none can run."""
+    with ExitStack() as stack:
+
+        def make(hosts: Sequence[lab_slurm.Host], *rest: Any, **options: Any) -> lab_slurm.Slurm:
+            try:
+                cluster = stack.enter_context(lab_slurm.slurm(hosts, *rest, **options))
+            except lab_slurm.Impossible as error:
+                pytest.skip(str(error))
+            monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
+            return cluster
 
         yield make
