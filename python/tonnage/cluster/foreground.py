@@ -1,0 +1,63 @@
+"""A program that has this terminal until it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from types import FrameType
+
+from tonnage.machine.tool import ToolError, ToolMissing
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Sent to us alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+
+
+def run_in_foreground(argv: Sequence[str]) -> int:
+    """Its exit status, 128 + n where signal n ended it. Input, output and signals are this process's own.
+
+    ToolMissing or ToolError where it cannot be started.
+    """
+    kept = {number: signal.getsignal(number) for number in (*_PASSED_ON, *_FROM_TERMINAL)}
+    child: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        if not child:
+            early.append(number)
+        elif number not in _FROM_TERMINAL or not _has_terminal():
+            child[0].send_signal(number)
+
+    try:
+        # A handler, unlike an ignored signal, is not inherited.
+        for number in kept:
+            signal.signal(number, pass_on)
+        try:
+            child.append(subprocess.Popen(list(argv)))
+        except FileNotFoundError:
+            raise ToolMissing(f"{argv[0]} is not installed here") from None
+        except OSError as error:
+            raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
+        for number in early:
+            child[0].send_signal(number)
+        status = child[0].wait()
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    return 128 - status if status < 0 else status
+
+
+def _has_terminal() -> bool:
+    """Whether we are in the foreground of a terminal, which sends the signals of its keys to all there."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
