@@ -40,8 +40,8 @@ def run_in_foreground(argv: Sequence[str]) -> int:
             raise ToolMissing(f"{argv[0]} is not installed here") from None
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
-        for number in early:
-            child[0].send_signal(number)
+        for missed in early:
+            child[0].send_signal(missed)
         status = child[0].wait()
     finally:
         for number, handler in kept.items():
