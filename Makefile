@@ -10,8 +10,10 @@ PYTEST := $(PYTHON) -m pytest -rs
 heading = @printf '\n== %s ==\n' '$(1)'
 
 # What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that
-# make a file system on a loop device of known speed, or one that fails as it is told, and the scheduler of the lab.
-PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client
+# make a file system on a loop device of known speed, or one that fails as it is told, and the
+# scheduler, network and file services of the lab.
+PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
+	iproute2 glusterfs-server glusterfs-client attr
 
 # Tests start their own daemons: installing one must not. Debian asks this file before it starts any.
 POLICY := /usr/sbin/policy-rc.d

@@ -1,0 +1,338 @@
+"""Hosts on one machine: each a set of namespaces with its name, its address and its processes, on a link of known rate.
+
+All hosts hang on one switch, a set of namespaces like them, and in its process numbers: whatever ends the program that
+started them ends the switch, and with it every process, mount, loop device and interface below. Nothing of it has a
+name outside. ``/run`` is a file system in memory that ends with the switch as well: ``/run`` of a host is its own,
+``/run/site`` is shared by all. ``/etc`` is a copy that the hosts share, with their names in ``/etc/hosts``. Needs root.
+
+As a program: ``python lab/hosts.py --clean`` takes back what a killed lab cannot: limits of loop devices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from throttled import Impossible, terminated_as_exit
+
+SITE = Path("/run/site")
+NETWORK = "10.77.0"
+PATIENCE_S = 60.0
+"""Longer than anything here takes to start or to end, on a machine that does other things as well."""
+TOOLS = ("setpriv", "unshare", "nsenter", "ip", "tc", "mount")
+_LOOK_S = 0.005
+
+# A shell as the first process takes the orphans in; its arguments are the host's name.
+_SWITCH = """set -e
+mount -t tmpfs -o mode=755 site /run
+mkdir /run/site /run/of
+cp -a /etc /run/etc
+mount --bind /run/etc /etc
+echo ready
+sleep infinity; :
+"""
+_HOST = """set -e
+hostname "$1"
+mkdir -p "/run/of/$1/site"
+mount --bind /run/site "/run/of/$1/site"
+mount --rbind "/run/of/$1" /run
+mkdir /run/lock
+echo ready
+sleep infinity; :
+"""
+
+
+def wait_for(condition: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:
+    """Looks until it holds; Impossible with ``what`` if it does not in time."""
+    until = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > until:
+            raise Impossible(f"not within {patience_s:g} s: {what}")
+        time.sleep(_LOOK_S)
+
+
+def children(pid: int) -> list[int]:
+    """Processes that it started and that still run or are not waited for."""
+    with contextlib.suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def ended(pid: int) -> bool:
+    """It is gone, or nobody has waited for it yet."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+class Daemon:
+    """A program that runs on a host until it is stopped."""
+
+    def __init__(self, outside: subprocess.Popen[bytes], log: Path) -> None:
+        self._outside, self.log = outside, log
+        wait_for(lambda: bool(children(outside.pid)) or outside.poll() is not None, f"{outside.args} starts")
+        found = children(outside.pid)
+        self.pid = found[0] if found else -1
+        """Its number outside the hosts."""
+
+    def running(self) -> bool:
+        return self.pid > 0 and not ended(self.pid)
+
+    def said(self) -> str:
+        """The end of what it printed."""
+        return self.log.read_text(errors="replace")[-2000:]
+
+    def send(self, number: signal.Signals) -> None:
+        """The signal reaches it, if it still runs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def end(self) -> None:
+        """Ends it at once, and waits until it is gone."""
+        self.send(signal.SIGKILL)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it is gone. Whoever waits for it stops when it is stopped, and would not hear of its end."""
+        with contextlib.suppress(ProcessLookupError):
+            self._outside.send_signal(signal.SIGCONT)
+        self._outside.wait(PATIENCE_S)
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host. Its programs see the files of this machine, but for ``/run`` and ``/etc``."""
+
+    name: str
+    address: str
+    pid: int
+    """Of its first process, outside."""
+    port: str
+    """Its interface at the switch."""
+    daemons: list[Daemon] = field(default_factory=list)
+
+    def path(self, inside: str | Path) -> Path:
+        """A path of this host as it is reached from outside."""
+        return Path(f"/proc/{self.pid}/root{Path('/') / inside}")
+
+    def words(self, argv: Sequence[str | Path], directory: str | Path = "/") -> list[str]:
+        """The command line that runs a program on this host."""
+        enter = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid"]
+        return [*enter, "env", f"--chdir={directory}", *map(str, argv)]
+
+    def run(
+        self,
+        *argv: str | Path,
+        directory: str | Path = "/",
+        environment: Mapping[str, str] | None = None,
+        timeout_s: float = PATIENCE_S,
+        check: bool = True,
+        text: str = "",
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program to its end; Impossible with what it said if it fails and ``check``."""
+        with subprocess.Popen(
+            self.words(argv, directory),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=None if environment is None else {**os.environ, **environment},
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(text, timeout_s)
+            except BaseException:
+                for child in children(process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
+                process.kill()
+                raise
+        if check and process.returncode:
+            raise Impossible(f"{argv[0]} failed on {self.name}: {(err or out).strip()[-2000:]}")
+        return subprocess.CompletedProcess(list(map(str, argv)), process.returncode, out, err)
+
+    def daemon(self, *argv: str | Path, environment: Mapping[str, str] | None = None) -> Daemon:
+        """Starts a program that stays in the foreground; what it prints goes to a file of its own."""
+        name = Path(argv[0]).name
+        log = self.path(f"/run/{name}.{len(self.daemons)}.log")
+        with log.open("xb") as stream:
+            process = subprocess.Popen(
+                self.words(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                env=None if environment is None else {**os.environ, **environment},
+                start_new_session=True,
+            )
+        self.daemons.append(Daemon(process, log))
+        return self.daemons[-1]
+
+    def mounted(self, path: str | Path) -> bool:
+        """Whether a file system is mounted there. Does not touch it."""
+        lines = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
+        return any(line.split()[4] == str(path) for line in lines)
+
+
+@dataclass
+class Hosts(Mapping[str, Host]):
+    """All of them, by name, in the order in which they were named."""
+
+    switch: int
+    """The switch's first process."""
+    every: dict[str, Host] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Host:
+        return self.every[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.every)
+
+    def __len__(self) -> int:
+        return len(self.every)
+
+    @property
+    def site(self) -> Path:
+        """The directory that all hosts share as ``/run/site``, as it is reached from outside."""
+        return Path(f"/proc/{self.switch}/root{SITE}")
+
+    def limit(self, name: str, bytes_per_s: int) -> None:
+        """What a host sends, and what it is sent, from now on; each direction by itself."""
+        # 100 ms of it, and never less than a few frames: larger messages do not ride free.
+        burst = max(70_000, bytes_per_s // 10)
+        rate = ["root", "tbf", "rate", f"{8 * bytes_per_s}bit", "burst", str(burst), "latency", "50ms"]
+        _net(self[name].pid, "tc", "qdisc", "replace", "dev", "eth0", *rate)
+        _net(self.switch, "tc", "qdisc", "replace", "dev", self[name].port, *rate)
+
+
+def _net(pid: int, *argv: str, text: str = "") -> None:
+    """Runs a program in the network of a host, and in nothing else of it."""
+    done = subprocess.run(
+        ["nsenter", f"--target={pid}", "--net", *argv],
+        input=text, capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+    )  # fmt: skip
+    if done.returncode:
+        raise Impossible(f"{' '.join(argv)} failed: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def hosts(names: Sequence[str], *, link_bytes_per_s: int | None = None) -> Iterator[Hosts]:
+    """Hosts of these names for as long as the context lasts, each on a link of this rate. Impossible where none can be.
+
+    They end with the thread that started them: start them in the main thread.
+    """
+    if os.geteuid():
+        raise Impossible("hosts of namespaces need root")
+    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+        raise Impossible(f"{missing[0]} is not installed")
+    clean()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(terminated_as_exit())
+        switch = _started(stack, ["setpriv", "--pdeathsig=KILL"], _SWITCH, "switch")
+        _ready([switch])
+        first = _first(switch, 1)
+        site = Hosts(first)
+        stack.callback(_end, site)
+        enter = ["nsenter", f"--target={first}", "--mount", "--pid"]
+        holders = [_started(stack, enter, _HOST, name) for name in names]
+        _ready(holders)
+        for number, (name, holder) in enumerate(zip(names, holders, strict=True), 1):
+            site.every[name] = Host(name, f"{NETWORK}.{number}", _first(holder, 2), f"port{number}")
+        _connect(site)
+        if link_bytes_per_s is not None:
+            for name in names:
+                site.limit(name, link_bytes_per_s)
+        yield site
+
+
+def _started(stack: contextlib.ExitStack, before: list[str], script: str, name: str) -> subprocess.Popen[str]:
+    spaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    process = subprocess.Popen(
+        [*before, "unshare", *spaces, "--propagation=private", "sh", "-c", script, "sh", name],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    stack.enter_context(process)
+    stack.callback(process.kill)
+    return process
+
+
+def _ready(holders: list[subprocess.Popen[str]]) -> None:
+    for process in holders:
+        assert process.stdout and process.stderr
+        if process.stdout.readline() != "ready\n":
+            raise Impossible(f"no namespaces here: {process.stderr.read().strip()}")
+
+
+def _first(holder: subprocess.Popen[str], depth: int) -> int:
+    """The first process of a host: so many forks below the one that was started."""
+    pid = holder.pid
+    for _ in range(depth):
+        (pid,) = children(pid)
+    return pid
+
+
+def _connect(site: Hosts) -> None:
+    """One bridge, a cable to each host, and everybody's names."""
+    names = "".join(f"{host.address} {host.name}\n" for host in site.values())
+    etc = Path(f"/proc/{site.switch}/root/etc")
+    (etc / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+    # Nobody is asked for a name that is not there: the answer would be long in coming.
+    switch = (etc / "nsswitch.conf").read_text() if (etc / "nsswitch.conf").exists() else "hosts: files\n"
+    (etc / "nsswitch.conf").write_text(re.sub(r"(?m)^hosts:.*$", "hosts: files", switch))
+    lines = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
+    for host in site.values():
+        lines.append(f"link add {host.port} type veth peer name eth0 netns {host.pid}")
+        lines.append(f"link set {host.port} master br0 up")
+    _net(site.switch, "ip", "-batch", "-", text="\n".join(lines) + "\n")
+    for host in site.values():
+        own = ["link set lo up", f"addr add {host.address}/24 dev eth0", "link set eth0 up"]
+        _net(host.pid, "ip", "-batch", "-", text="\n".join(own) + "\n")
+
+
+def _end(site: Hosts) -> None:
+    """Ends the switch, and waits until the kernel has ended all that was in it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(site.switch, signal.SIGKILL)
+    wait_for(lambda: ended(site.switch), "the hosts end")
+    for daemon in (daemon for host in site.values() for daemon in host.daemons):
+        daemon.wait()
+
+
+def clean() -> list[str]:
+    """Takes the limits off loop devices that nobody uses any more; returns the devices. A killed lab leaves them."""
+    found = []
+    for group in blkio_root_groups():
+        for file in group.glob("blkio.throttle.*_device"):
+            for number in re.findall(r"(?m)^(7:\d+) ", file.read_text()):
+                if not Path(f"/sys/dev/block/{number}/loop").exists():
+                    file.write_text(f"{number} 0")
+                    found.append(f"/dev/loop{number.partition(':')[2]}")
+    return sorted(set(found))
+
+
+def blkio_root_groups() -> list[Path]:
+    """Where the root group of the blkio controller, version 1, is mounted, if it is."""
+    fields = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    return [Path(path) for _, path, kind, options, *_ in fields if kind == "cgroup" and "blkio" in options.split(",")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Takes back what a killed lab left.")
+    parser.add_argument("--clean", action="store_true", required=True, help="limits of loop devices that nobody uses")
+    parser.parse_args()
+    for device in clean():
+        print(f"no limits any more: {device}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
