@@ -72,8 +72,12 @@ class Document:
         return data
 
     def explain(self, error: ValidationError, name: str, text: str) -> str:
-        """The first mistake in one line. ``name`` and ``text`` are empty where the values come from no file."""
-        first = error.errors(include_url=False)[0]
+        """One mistake in one line. ``name`` and ``text`` are empty where the values come from no file."""
+        every = error.errors(include_url=False)
+        first = every[0]
+        if first["type"] == "missing":
+            # A key that is missing was often only misspelled.
+            first = next((one for one in every if one["type"] == "extra_forbidden"), first)
         place = self.place(first["loc"])
         named = place.path and first["type"] not in ("extra_forbidden", "missing", "request")
         if first["type"] == "request":

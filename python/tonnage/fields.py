@@ -30,8 +30,8 @@ def _size(value: Any) -> Any:
 def _time(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
         return _checked(units.parse_time, value)
-    stored = bool(info.context and info.context.get("stored"))
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and not stored:
+    written = bool(info.context and info.context.get("written"))
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and written:
         raise ValueError(f'{value} has no unit; hint: write it like "{value}s" or "500ms"')
     return value
 
@@ -55,9 +55,13 @@ Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=T
 Length = Annotated[int, BeforeValidator(_size), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_LENGTH)]
 """Bytes, or none."""
 Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
-"""Nanoseconds; ``"60s"`` in a file, the integer in a manifest."""
+"""Nanoseconds; ``"60s"`` in a file (which is read with the context ``written``), the integer in a manifest."""
+Delay = Annotated[int, BeforeValidator(_time), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
+"""Nanoseconds, or none."""
 Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1), WithJsonSchema(_SHARE)]
 """A share of one; ``"5%"`` or ``0.05``."""
+Part = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSchema(_SHARE)]
+"""A share of one, or none."""
 Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_COUNT)]
 """A number of things."""
 

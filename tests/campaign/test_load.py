@@ -89,7 +89,7 @@ def test_an_unknown_key_of_a_table_that_is_seldom_there_is_told_like_any_other()
 def test_of_several_tables_the_line_is_that_of_the_wrong_one() -> None:
     two = '[[workload]]\nname = "a"\ntasks = 1\n[[workload]]\nname = "b"\ntasks = 0\n'
     assert message(HEAD + two).startswith("c.toml:7: workload.tasks: ")
-    missing = '[[workload]]\nname = "a"\nkind = "command"\nargv = ["true"]\n[[workload]]\nname = "b"\ncopies = 3\n'
+    missing = '[[workload]]\nname = "a"\nkind = "command"\nargv = ["true"]\n[[workload]]\nname = "b"\n'
     assert message(HEAD + missing).startswith("c.toml:2: ")
 
 

@@ -48,6 +48,6 @@ def parse_campaign(text: str, name: str) -> Campaign:
 def build_campaign(data: dict[str, Any], name: str = "", text: str = "", *, stored: bool = False) -> Campaign:
     """The campaign of plain values; ``stored``: they come from a manifest, where times are integers of nanoseconds."""
     try:
-        return Campaign.model_validate(data, context={"stored": stored})
+        return Campaign.model_validate(data, context={"written": not stored})
     except ValidationError as error:
         raise RequestError(_FILE.explain(error, name, text)) from None

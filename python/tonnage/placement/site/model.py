@@ -1,85 +1,100 @@
-"""The schema of ``tonnage.toml``. Every default of placement is here and nowhere else."""
+"""The schema of ``tonnage.toml``. Every default of placement is here and nowhere else.
+
+The file holds data only. What of it may reach a tool's command line is checked here, so that no value can pass for an
+option: a project's file may be another user's.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from tonnage.units import parse_rate, parse_share, parse_size, parse_time
+from tonnage.fields import Count, Delay, Length, Part, Rate, Time
+from tonnage.section import Section
 
-
-def _read_as(parse: Any) -> BeforeValidator:
-    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
-
-
-Size = Annotated[int, _read_as(parse_size), Field(ge=0)]
-Time = Annotated[int, _read_as(parse_time), Field(ge=0)]
-Rate = Annotated[int, _read_as(parse_rate), Field(gt=0)]
-Share = Annotated[float, _read_as(parse_share), Field(ge=0, le=1)]
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,254}")
+_INDICES = re.compile(
+    r"proc:|ssh:(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*"
+    r"|https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[!-~]*)?"
+)
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is no name; hint: use letters, digits, '_', '.', '-', ':', '@' and '/'")
+    return text
 
 
-class Line(_Section):
+def _indices(text: str) -> str:
+    if not _INDICES.fullmatch(text):
+        raise ValueError(f"{text!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST or proc:")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
+"""What a tool is given as a word of its own: it cannot begin with a dash, nor hold a blank or a comma."""
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class Line(Section):
     """A load line stated by hand, for a server that nobody probed."""
 
-    tasks: int = Field(ge=1, description="tasks beyond which more only wait")
+    tasks: Count = Field(description="tasks beyond which more only wait")
     plateau: Rate | None = Field(None, description="bytes per second there")
 
 
-class Server(_Section):
+class Server(Section):
     """A file server, or a set of them that one name stands for."""
 
-    name: str = Field(min_length=1, description="what users and messages call it")
-    aliases: tuple[str, ...] = Field((), description="other names and addresses of it, as mounts and tools print them")
-    holds: tuple[str, ...] = Field(
-        (), description="what it serves, where no tool says so: a mount source, a path, or FSNAME-OST0003; '*' matches"
+    name: Text = Field(description="what users and messages call it")
+    aliases: tuple[Text, ...] = Field((), description="other names and addresses of it, as mounts and tools print them")
+    holds: tuple[Text, ...] = Field(
+        (), description="what it serves, where no tool says so: a mount source, a path, or FSNAME-OST0003; `*` matches"
     )
-    hosts: tuple[str, ...] = Field((), description="hosts beside it, as the scheduler calls them, nearest first")
-    queue: str | None = Field(None, description="queue or partition of those hosts")
-    slots: int | None = Field(None, ge=1, description="jobs that may run beside it at once")
-    licence: str | None = Field(None, description="the scheduler's licence or resource of which each job holds one")
-    indices: str | None = Field(
-        None, description="where its load is read: http://HOST:9100/metrics, ssh:HOST, or proc: for this host"
+    hosts: tuple[Name, ...] = Field((), description="hosts beside it, as the scheduler calls them, nearest first")
+    queue: Name | None = Field(None, description="queue or partition of those hosts")
+    slots: Count | None = Field(None, description="jobs that may run beside it at once")
+    licence: Name | None = Field(None, description="the scheduler's licence or resource of which each job holds one")
+    indices: Annotated[str, AfterValidator(_indices)] | None = Field(
+        None, description="where its load is read: `http://HOST:9100/metrics`, `ssh:HOST`, or `proc:` for this host"
     )
     line: Line | None = Field(None, description="its load line, where none was measured")
 
 
-class Access(_Section):
+class Access(Section):
     """How fast a host reaches a server; the first entry that matches both counts."""
 
-    hosts: tuple[str, ...] = Field(("*",), description="hosts, '*' matches")
-    servers: tuple[str, ...] = Field(("*",), description="servers, '*' matches")
+    hosts: tuple[Text, ...] = Field(("*",), description="hosts, `*` matches")
+    servers: tuple[Text, ...] = Field(("*",), description="servers, `*` matches")
     bandwidth: Rate = Field(description="bytes per second of one host")
-    latency: Time = Field(0, description="of one operation")
+    latency: Delay = Field(0, description="of one operation")
 
 
-class Policy(_Section):
+class Policy(Section):
     """How jobs are placed."""
 
-    local_wait: Time = Field(60 * 10**9, description="longest expected wait for a slot beside the data")
-    index_age: Time = Field(30 * 10**9, description="age beyond which an index is stale, and said so")
-    index_refresh: Time = Field(10 * 10**9, description="age beyond which an index is read again")
-    index_timeout: Time = Field(30 * 10**6, description="how long a decision waits for indices")
+    local_wait: Delay = Field(60 * 10**9, description="longest expected wait for a slot beside the data")
+    index_age: Delay = Field(30 * 10**9, description="age beyond which an index is stale, and said so")
+    index_refresh: Delay = Field(10 * 10**9, description="age beyond which an index is read again")
+    index_timeout: Delay = Field(30 * 10**6, description="how long a decision waits for indices")
     decay: Time = Field(60 * 10**9, description="time in which the weight of a placed job falls to 1/e")
     scheduler_timeout: Time = Field(10 * 10**9, description="how long one of the scheduler's tools may take")
     file_timeout: Time = Field(2 * 10**9, description="how long a path, or a tool of its file system, may take")
-    reference_bytes: Size = Field(10**9, description="bytes that a job is taken to read where nothing is known of it")
+    reference_bytes: Length = Field(10**9, description="bytes that a job is taken to read where nothing is known of it")
     reference_operations: int = Field(1000, ge=0, description="operations that it is taken to do")
-    cpu_bound_below: Share = Field(0.1, description="a job that waits for storage less than this is not capped")
+    cpu_bound_below: Part = Field(0.1, description="a job that waits for storage less than this is not capped")
 
 
-class Site(_Section):
+class Site(Section):
     """The whole file; several files (system, user, project) make one, the nearest first."""
 
     scheduler: Literal["auto", "slurm", "lsf", "pbs", "flux", "local"] = Field("auto", description="who runs jobs")
-    lines: str | None = Field(None, description="directory of load lines that all users share")
-    server: tuple[Server, ...] = Field((), description="[[server]]: file servers")
-    access: tuple[Access, ...] = Field((), description="[[access]]: links that are not alike")
-    policy: Policy = Field(Policy(), description="[policy]")
+    lines: Text | None = Field(None, description="directory of load lines that all users share")
+    server: tuple[Server, ...] = Field((), description="file servers, a table `[[server]]` each")
+    access: tuple[Access, ...] = Field((), description="links that are not alike, a table `[[access]]` each")
+    policy: Policy = Field(Policy(), description="how jobs are placed: `[policy]`")
 
     def named(self, name: str) -> Server | None:
         """The server that has this name, alias or address: the whole name, or its first part before a dot."""
