@@ -273,14 +273,14 @@ def _count(text: str | None) -> int | None:
 
 
 def _when(text: str | None) -> float | None:
-    """``Nov 21 10:12``, with or without seconds and year, by this host's clock; a letter may follow, which says how sure
-    LSF is of a time to come."""
+    """``Nov 21 10:12``, with or without seconds and year, by this host's clock; a letter may follow, which says
+    how sure LSF is of a time to come."""
     match = re.match(
         r"([A-Z][a-z]{2}) +(\d{1,2}) +(\d{1,2}:\d{2})(?::\d{2})?(?: +(\d{4}))?(?: *[A-Z])?\s*$", text or ""
     )
     if match is None:
         return None
-    month, day, clock, year = match[1], match[2], match[3], match[4]
+    month, day, clock, year = match.groups()
     now = time.localtime()
     found = time.mktime(time.strptime(f"{year or now.tm_year} {month} {day} {clock}", "%Y %b %d %H:%M"))
     if year is None and found > time.time() + 86_400:
