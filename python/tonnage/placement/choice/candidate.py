@@ -49,6 +49,10 @@ class Candidate:
     """What was placed on it since those were counted, decayed."""
     pressure: float | None = None
     """Share of the server's capacity in use by its indices, 0…1; None where they are stale or unknown."""
+    used_at_s: float = 0.0
+    """When Tonnage last placed a job there; between equals the one longest unused wins."""
+    problem: str | None = None
+    """Why it takes no job of ours at all: down, unknown to the scheduler. It is passed over, and said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,10 @@ class Policy(Section):
     file_timeout: Time = Field(2 * 10**9, description="how long a path, or a tool of its file system, may take")
     reference_bytes: Length = Field(10**9, description="bytes that a job is taken to read where nothing is known of it")
     reference_operations: int = Field(1000, ge=0, description="operations that it is taken to do")
+    near_bandwidth: Rate = Field(10**9, description="bytes per second beside the data, where nothing else is known")
+    near_latency: Delay = Field(0, description="of one operation there")
+    far_bandwidth: Rate = Field(10**8, description="bytes per second from any other host")
+    far_latency: Delay = Field(10**6, description="of one operation from there")
     cpu_bound_below: Part = Field(0.1, description="a job that waits for storage less than this is not capped")
 
 

@@ -1,0 +1,71 @@
+"""Copies at once: the load line, shared and without jumps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from tonnage.placement.choice import Carried, Demand, line_in_use
+from tonnage.placement.choice.cap import choose_cap
+
+
+def carried(tasks: int = 8, low: int = 6, high: int = 10, **given: Any) -> Carried:
+    return Carried(tasks=tasks, low=low, high=high, source="measured", **given)
+
+
+def cap(line: Carried | None, io_share: float = 1.0, **given: Any) -> tuple[int | None, str]:
+    plain = {"asked": "auto", "copies": 50, "slots": None, "cpu_bound_below": 0.1}
+    return choose_cap(Demand(bytes=1, operations=1, io_share=io_share), line, **{**plain, **given})
+
+
+def test_the_cap_is_the_line_over_the_share_of_its_time_that_a_copy_waits_for_storage() -> None:
+    assert cap(carried())[0] == 8
+    assert cap(carried(), 0.5)[0] == 16
+    assert cap(carried(tasks=3, low=3, high=3), 0.1)[0] == 30
+
+
+def test_it_is_at_most_the_copies_and_the_slots_and_at_least_one() -> None:
+    assert cap(carried(), copies=5)[0] == 5
+    limit, why = cap(carried(), slots=3)
+    assert limit == 3 and "slots for 3" in why
+    assert cap(carried(promised=20))[0] == 1
+
+
+def test_what_other_capped_jobs_may_use_is_taken_off() -> None:
+    limit, why = cap(carried(promised=5))
+    assert limit == 3 and "other jobs may use 5" in why
+
+
+def test_a_job_that_computes_is_not_capped() -> None:
+    limit, why = cap(carried(), 0.03)
+    assert limit is None and "3%" in why
+    assert cap(carried(), 0.0, cpu_bound_below=0.0)[0] is None
+
+
+def test_without_a_line_there_is_no_cap_and_a_hint() -> None:
+    limit, why = cap(None)
+    assert limit is None and "tonnage probe" in why
+
+
+def test_a_number_is_taken_as_it_is() -> None:
+    assert cap(carried(), asked=3)[0] == 3
+    assert cap(None, asked=80)[0] == 50
+    assert cap(carried(), 0.01, asked=3)[0] == 3
+
+
+@pytest.mark.parametrize(("kept", "used"), [(None, 8), (6, 6), (10, 10), (5, 8), (11, 8)])
+def test_the_last_line_stays_while_the_newest_measurement_does_not_contradict_it(kept: int | None, used: int) -> None:
+    line = carried(kept=kept)
+    assert line_in_use(line) == used
+    limit, why = cap(line)
+    assert limit == used
+    assert ("does not contradict" in why) == (used != 8)
+
+
+@given(some.floats(0.1, 1), some.integers(1, 500), some.floats(0, 600), some.integers(1, 1000))
+def test_a_cap_is_always_a_number_of_copies(io_share: float, tasks: int, promised: float, copies: int) -> None:
+    limit, _ = cap(carried(tasks=tasks, low=tasks, high=tasks, promised=promised), io_share, copies=copies)
+    assert limit is not None and 1 <= limit <= copies
+    assert limit == 1 or limit * io_share <= tasks - promised + 1e-6
