@@ -204,7 +204,7 @@ def test_a_tool_that_refuses_makes_the_exit_status_1(
     monkeypatch.setenv("LFS_STATUS", "25")
     said = ior("-w", "-t", "4k", "-b", "8k", "-o", str(data / "f"), *STRIPES)
     assert said.code == 1 and lustre.exists()
-    assert "ior: failed: the files are not striped as asked: lfs setstripe failed with status 25" in said.err
+    assert "ior: failed: the files are not striped as asked: lfs failed with status 25" in said.err
 
 
 def test_striping_that_cannot_be_is_refused_before_anything_is_touched(

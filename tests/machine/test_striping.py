@@ -153,7 +153,7 @@ def test_what_cannot_be_done_is_one_sentence_and_never_an_exception(
     assert problem("lustre") == "lfs is not installed here"
     tools.add("lfs", {}, status=25, errors=LUSTRE_NOT)
     assert problem("lustre") == (
-        "lfs setstripe failed with status 25: lfs getstripe: cannot get lov name: Inappropriate ioctl for device (25)"
+        "lfs failed with status 25: lfs getstripe: cannot get lov name: Inappropriate ioctl for device (25)"
     )
     (tools.home / "lfs").write_text("#!/no/such/interpreter\n")
     assert problem("lustre") == "lfs is not installed here"
@@ -163,4 +163,4 @@ def test_what_cannot_be_done_is_one_sentence_and_never_an_exception(
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "_LIMIT_S", 0.2)
-    assert problem("lustre") == "lfs setstripe did not answer within 0.2 s"
+    assert problem("lustre") == "lfs did not answer within 0.2 s"

@@ -20,19 +20,38 @@ class Mount:
     device: str
     options: str
     """The mount's own options and the file system's, comma separated."""
+    root: str = "/"
+    """The directory of the file system that is mounted; another than ``/`` is a bind mount or a subvolume."""
+    device_number: str = ""
+    """``major:minor`` of its superblock: the same for all mounts of one file system."""
+    number: int = 0
+    """The kernel's own number of the mount."""
 
     @property
     def memory_backed(self) -> bool:
         return self.file_system in MEMORY_BACKED
 
+    def option(self, name: str) -> str | None:
+        """What follows ``name=`` among the options; None if it is not there."""
+        for option in self.options.split(","):
+            key, separator, value = option.partition("=")
+            if separator and key == name:
+                return value
+        return None
 
-def mount_of(path: str | os.PathLike[str]) -> Mount | None:
-    """The mount that holds ``path``; None where the system does not say."""
+
+def read_mounts() -> list[Mount]:
+    """All mounts that this process sees; empty where the system does not say. Touches none of them."""
     try:
         text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return None
-    return find_mount(parse_mountinfo(text), os.path.realpath(path))
+        return []
+    return parse_mountinfo(text)
+
+
+def mount_of(path: str | os.PathLike[str]) -> Mount | None:
+    """The mount that holds ``path``; None where the system does not say."""
+    return find_mount(read_mounts(), os.path.realpath(path))
 
 
 def parse_mountinfo(text: str) -> list[Mount]:
@@ -41,11 +60,21 @@ def parse_mountinfo(text: str) -> list[Mount]:
     for line in text.splitlines():
         left, separator, right = line.partition(" - ")
         fields, tail = left.split(" "), right.split(" ")
-        if not separator or len(fields) < 6 or len(tail) < 2:
+        if not separator or len(fields) < 6 or len(tail) < 2 or not fields[0].isdecimal():
             continue
         own, superblock = fields[5], tail[2] if len(tail) > 2 else ""
         options = list(dict.fromkeys([*own.split(","), *filter(None, superblock.split(","))]))
-        mounts.append(Mount(_unescape(fields[4]), tail[0], _unescape(tail[1]), _unescape(",".join(options))))
+        mounts.append(
+            Mount(
+                mount_point=_unescape(fields[4]),
+                file_system=tail[0],
+                device=_unescape(tail[1]),
+                options=_unescape(",".join(options)),
+                root=_unescape(fields[3]),
+                device_number=fields[2],
+                number=int(fields[0]),
+            )
+        )
     return mounts
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tonnage.machine.tool import ToolError, ask
 
 _LIMIT_S = 30
 """A tool that hangs (a server that is gone) does not hang the run."""
@@ -125,25 +126,9 @@ def _by_tool(directory: Path, tool: str, arguments: Sequence[str], ask: Sequence
 def _run(argv: list[str]) -> tuple[str | None, str]:
     """What went wrong in one sentence (None: nothing), and what it printed."""
     try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LIMIT_S,
-            check=False,
-            text=True,
-            errors="replace",
-        )
-    except FileNotFoundError:
-        return f"{argv[0]} is not installed here", ""
-    except subprocess.TimeoutExpired:
-        return f"{argv[0]} {argv[1]} did not answer within {_LIMIT_S} s", ""
-    except OSError as error:
-        return f"{argv[0]} cannot be run: {error.strerror}", ""
-    if done.returncode == 0:
-        return None, done.stdout[:_MOST_TEXT]
-    said = next((line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()), "")
-    return f"{argv[0]} {argv[1]} failed with status {done.returncode}" + (f": {said[:300]}" if said else ""), ""
+        return None, ask(argv, timeout_s=_LIMIT_S).out[:_MOST_TEXT]
+    except ToolError as error:
+        return str(error), ""
 
 
 def _lustre_facts(text: str) -> dict[str, Any]:

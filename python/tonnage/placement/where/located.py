@@ -24,6 +24,8 @@ class Located:
 
     path: str
     """As it was asked for, absolute."""
+    real_path: str = ""
+    """The same without symbolic links."""
     mount: Mount | None
     target: str
     """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
@@ -44,6 +46,7 @@ class Located:
         mount = self.mount
         return {
             "path": self.path,
+            "real_path": self.real_path,
             "mount": None
             if mount is None
             else {"mount_point": mount.mount_point, "file_system": mount.file_system, "device": mount.device},

@@ -1,0 +1,76 @@
+"""Block devices, from ``/sys``: what is under a file system, and whether it is in this host at all."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from tonnage.machine.mounts import Mount
+
+_SYS = Path("/sys/dev/block")
+_BY_UUID = Path("/dev/disk/by-uuid")
+
+
+def block_name(device_number: str) -> str | None:
+    """The kernel's name (``nvme0n1p2``) of the block device ``major:minor``; None if that is none."""
+    if not device_number or device_number.startswith("0:"):
+        return None
+    entry = _SYS / device_number
+    return entry.resolve().name if entry.exists() else None
+
+
+def backing_file(device_number: str) -> str | None:
+    """The file that a loop device shows as a disk; None if it is no loop device."""
+    if not device_number.startswith("7:"):
+        return None
+    text = _read(_SYS / device_number / "loop" / "backing_file")
+    return text.removesuffix(" (deleted)") if text else None
+
+
+def disks(device_number: str) -> list[str]:
+    """The whole disks under a block device: a partition's own, and all that a volume is made of."""
+    entry = _SYS / device_number
+    if block_name(device_number) is None:
+        return []
+    return sorted(_disks(entry.resolve()))
+
+
+def remote_server(disk: str) -> tuple[str, str] | None:
+    """The address of the host that has a disk which is reached over a network, and how; None for one in this host."""
+    at = Path("/sys/block") / disk
+    for address in (at / "device" / "address", at / "device" / "device" / "address"):
+        fields = dict(part.partition("=")[::2] for part in (_read(address) or "").split(","))
+        if host := fields.get("traddr"):
+            transport = _read(address.with_name("transport")) or "fabrics"
+            return (host, f"NVMe over {transport}") if transport not in ("pcie", "loop") else None
+    if disk.startswith("rbd"):
+        return "", "Ceph RBD"
+    if disk.startswith("nbd"):
+        return "", "NBD"
+    if disk.startswith("drbd"):
+        return "", "DRBD"
+    return None
+
+
+def file_system_uuid(mount: Mount) -> str | None:
+    """The UUID of the file system on a mount's block device, as udev keeps it; None where it does not."""
+    wanted = block_name(mount.device_number) or Path(mount.device).name
+    with suppress(OSError):
+        for link in sorted(_BY_UUID.iterdir()):
+            if link.resolve().name == wanted:
+                return link.name
+    return None
+
+
+def _disks(entry: Path) -> set[str]:
+    if (entry / "partition").exists():
+        return _disks(entry.parent)
+    under = [(link.resolve()) for link in (entry / "slaves").iterdir()] if (entry / "slaves").is_dir() else []
+    return {name for part in under for name in _disks(part)} or {entry.name}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return None

@@ -1,0 +1,106 @@
+"""From a path to the servers that hold it: looks at it, finds its mount, asks that file system's resolver."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+
+from tonnage.errors import RequestError
+from tonnage.machine.identity import identity
+from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.placement.site.model import Site
+from tonnage.placement.where.located import Located
+from tonnage.placement.where.look import Look, absolute, look
+from tonnage.placement.where.place import Answer, Place
+from tonnage.placement.where.registry import resolver
+
+_MOST_LAYERS = 4
+"""An overlay on an image on an overlay… ends somewhere."""
+
+
+def locate(path: str | os.PathLike[str], site: Site, *, timeout_s: float) -> Located:
+    """Where the data of ``path`` lives. Never blocks longer than a few times ``timeout_s``, whatever its mount does.
+
+    A path that does not exist yet lives where its nearest parent does. RequestError for one that leads nowhere (a
+    broken link); where nobody knows the servers, ``Located.problem`` says why.
+    """
+    asked = os.fspath(path)
+    if not asked or "\0" in asked:
+        raise RequestError("an empty path names nothing; hint: give a file or directory, or leave it out")
+    return _locate(asked, site, timeout_s, _MOST_LAYERS)
+
+
+def _locate(asked: str, site: Site, timeout_s: float, layers: int) -> Located:
+    whole = absolute(asked)
+    seen, notes = _seen(asked, whole, timeout_s)
+    mounts = read_mounts()
+    real = os.path.join(seen.path, seen.rest).rstrip("/") or "/" if seen else os.path.normpath(whole)  # noqa: PTH118
+    mount = _mount(mounts, seen, real)
+    located = Located(path=whole, real_path=real, mount=mount, target="", how=notes)
+    if mount is None:
+        return replace(
+            located, problem="the mount table does not say on which file system this is; hint: is /proc mounted?"
+        )
+
+    def below(lower: str) -> Answer:
+        if not layers:
+            return Answer(problem="too many file systems lie on one another; hint: name the server in tonnage.toml")
+        found = _locate(lower, site, timeout_s, layers - 1)
+        return Answer(
+            servers=found.servers,
+            devices=found.devices,
+            striped=found.striped,
+            local=found.local,
+            how=found.how,
+            problem=found.problem,
+        )
+
+    place = Place(
+        path=seen.path if seen else real,
+        mount=mount,
+        mounts=tuple(mounts),
+        site=site,
+        timeout_s=timeout_s,
+        answers=seen is not None and not seen.denied and not seen.deleted,
+        is_directory=seen.is_directory if seen else True,
+        size_bytes=seen.size_bytes if seen else 0,
+        inode=seen.inode if seen else 0,
+        below=below,
+    )
+    answer = resolver(mount)(place)
+    return replace(
+        located,
+        target=identity(mount, place.path),
+        servers=answer.servers,
+        devices=answer.devices,
+        striped=answer.striped,
+        local=answer.local,
+        how=(*notes, *answer.how),
+        problem=answer.problem,
+    )
+
+
+def _seen(asked: str, whole: str, timeout_s: float) -> tuple[Look | None, tuple[str, ...]]:
+    """What a look says (None: it hangs), and what of it a user has to know."""
+    try:
+        seen = look(asked, timeout_s=timeout_s)
+    except TimeoutError:
+        return None, (f"{whole} did not answer within {timeout_s:g} s: the mount table alone says where it is",)
+    except OSError as error:
+        return None, (f"{whole} cannot be looked at ({error.strerror}): the mount table alone says where it is",)
+    if seen.denied:
+        return seen, (f"no permission to look below {seen.path}: the mount table alone says where {whole} is",)
+    if seen.deleted:
+        return seen, (f"{seen.path} was deleted: it was here",)
+    if seen.rest:
+        return seen, (f"{seen.rest} does not exist yet: {seen.path} says where it will be",)
+    return seen, ()
+
+
+def _mount(mounts: list[Mount], seen: Look | None, real: str) -> Mount | None:
+    """The kernel's own word for what could be opened; what could not is found by its name."""
+    if seen is not None and not seen.denied:
+        with suppress(StopIteration):
+            return next(mount for mount in mounts if mount.number == seen.mount_number)
+    return find_mount(mounts, real)

@@ -1,0 +1,49 @@
+"""overlayfs: the data is in one of its layers, and those are somewhere in turn."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from tonnage.machine.bounded import in_time
+from tonnage.placement.where.place import Answer, Place
+
+
+def resolve(place: Place) -> Answer:
+    """The highest layer that has the path, the upper one for what is new; whoever holds that holds this."""
+    upper = place.mount.option("upperdir")
+    layers = [layer for layer in (upper, *_lower(place)) if layer and layer.startswith("/")]
+    if not layers:
+        return Answer(problem=f"{place.mount.mount_point} does not say its layers; {_hint(place)}")
+    rest = os.path.relpath(place.path, place.mount.mount_point)
+    try:
+        # Whoever is inside a container sees the names of its layers, and none of them.
+        there = in_time(
+            lambda: [[os.path.lexists(at), os.path.lexists(f"{at}/{rest}")] for at in layers],
+            timeout_s=place.timeout_s,
+        )
+    except OSError:
+        there = [[False, False]] * len(layers)
+    seen = [layer for layer, (is_there, _) in zip(layers, there, strict=True) if is_there]
+    has = [layer for layer, (_, has_it) in zip(layers, there, strict=True) if has_it]
+    if not seen:
+        return Answer(problem=f"the layers of {place.mount.mount_point} are not to be seen from here; {_hint(place)}")
+    layer = (has or seen)[0]
+    below = place.below(f"{layer}/{rest}" if has else layer)
+    return replace(below, how=(f"mountinfo: overlay, its layer {layer}", *below.how))
+
+
+def _lower(place: Place) -> list[str]:
+    """Newer kernels print one ``lowerdir+=`` a layer, older ones all of them between colons."""
+    found = []
+    for option in place.mount.options.split(","):
+        key, _, value = option.partition("=")
+        if key == "lowerdir":
+            found += value.replace("\\:", "\0").split(":")
+        elif key in ("lowerdir+", "datadir+"):
+            found.append(value)
+    return [layer.replace("\0", ":") for layer in found if layer]
+
+
+def _hint(place: Place) -> str:
+    return f'hint: ask outside the container, or give the server holds = ["{place.mount.mount_point}"] in tonnage.toml'

@@ -1,0 +1,32 @@
+"""Any other file system: a host that its source or its options name, or nobody."""
+
+from __future__ import annotations
+
+import re
+
+from tonnage.placement.where.located import Device
+from tonnage.placement.where.place import Answer, Place
+
+_SOURCES = (
+    re.compile(r"//(?P<host>[^/]+)/"),  # cifs: //server/share
+    re.compile(r"\w+://(?:[^@/]*@)?(?P<host>\[[^]]+\]|[^/:]+)"),  # pvfs2: tcp://host:3334/fs
+    re.compile(
+        r"(?:[^@/:]+[@#])?(?P<host>\[[^]]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(?::[0-9]+)?:?/"
+    ),  # host:/path, mfs#host:9421/
+)
+
+
+def resolve(place: Place) -> Answer:
+    """The host that ``addr=`` or the source names."""
+    source = place.mount.device
+    match = next((found for pattern in _SOURCES if (found := pattern.match(source))), None)
+    host = match["host"].strip("[]") if match else None
+    address = place.mount.option("addr") or place.mount.option("ip")
+    server = place.spelled(host, address)
+    if server is None:
+        return Answer(
+            problem=f"{place.mount.file_system} at {place.mount.mount_point} does not say its servers; "
+            f'hint: give its server holds = ["{source}"] or ["{place.mount.mount_point}"] in tonnage.toml'
+        )
+    told = f" at {address}" if address and address != host else ""
+    return Answer(servers=(server,), devices=(Device(source, server),), how=(f"mountinfo: {source}{told}",))

@@ -1,0 +1,41 @@
+"""A call in a process of its own: its value, its error, or the end of its time."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tonnage.machine.bounded import in_time
+
+
+def test_the_value_comes_back_whatever_bytes_are_in_it() -> None:
+    text = os.fsdecode(b"a\xff\n")
+    assert in_time(lambda: {"a": [1, text, None]}, timeout_s=10) == {"a": [1, text, None]}
+    assert len(in_time(lambda: "x" * 300_000, timeout_s=10)) == 300_000
+
+
+def test_the_error_comes_back_with_its_kind_and_its_path() -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        in_time(lambda: Path("/no/such").stat(), timeout_s=10)
+    assert caught.value.filename == "/no/such"
+    with pytest.raises(OSError, match="without an answer"):
+        in_time(lambda: 1 // 0, timeout_s=10)
+
+
+def test_one_that_does_not_return_is_ended_and_collected() -> None:
+    started_s = time.monotonic()
+    with pytest.raises(TimeoutError):
+        in_time(lambda: time.sleep(600), timeout_s=0.2)
+    assert time.monotonic() - started_s < 5
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_it_holds_nothing_open_that_somebody_waits_for() -> None:
+    readable, writable = os.pipe()
+    held = in_time(lambda: [os.path.exists(f"/proc/self/fd/{writable}"), os.readlink("/proc/self/fd/1")], timeout_s=10)  # noqa: PTH110, PTH115
+    os.close(readable)
+    os.close(writable)
+    assert held == [False, "/dev/null"]

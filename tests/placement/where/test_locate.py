@@ -1,0 +1,141 @@
+"""Paths of this machine as they come: there or not, through links, hanging, deleted, forbidden."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tonnage.errors import RequestError
+from tonnage.machine import mount_of
+from tonnage.placement.site.model import Server, Site
+from tonnage.placement.where import Located, locate, servers_of
+from tonnage.placement.where import look as module
+from tonnage.placement.where.registry import resolver
+
+
+def where(path: object, *, timeout_s: float = 10.0) -> Located:
+    return locate(str(path), Site(), timeout_s=timeout_s)
+
+
+def test_what_is_on_this_hosts_disk_is_held_by_this_host(tmp_path: Path) -> None:
+    found = where(tmp_path)
+    assert (found.path, found.real_path) == (str(tmp_path), str(tmp_path.resolve()))
+    assert found.mount == mount_of(tmp_path)
+    assert found.problem is None
+    assert found.local
+    assert found.servers == (platform.node(),)
+    assert found.how
+
+
+def test_memory_is_said_to_be_memory() -> None:
+    mount = mount_of("/dev/shm")
+    if mount is None or mount.file_system != "tmpfs":
+        pytest.skip("/dev/shm is no tmpfs here")
+    found = where("/dev/shm")
+    assert found.local
+    assert "memory" in found.how[-1]
+    assert found.devices == ()
+
+
+def test_what_does_not_exist_yet_lives_where_its_nearest_parent_does(tmp_path: Path) -> None:
+    found = where(tmp_path / "run 1" / "out.dat")
+    assert found.mount == mount_of(tmp_path)
+    assert found.real_path == str(tmp_path.resolve() / "run 1" / "out.dat")
+    assert found.how[0] == f"run 1/out.dat does not exist yet: {tmp_path.resolve()} says where it will be"
+    assert found.target == where(tmp_path).target
+
+
+def test_links_are_followed_and_broken_ones_told(tmp_path: Path) -> None:
+    (tmp_path / "shm").symlink_to("/dev/shm")
+    found = where(tmp_path / "shm")
+    assert (found.path, found.real_path) == (str(tmp_path / "shm"), str(Path("/dev/shm").resolve()))
+    (tmp_path / "lost").symlink_to("nowhere")
+    for path in ("lost", "lost/below"):
+        with pytest.raises(RequestError, match=r"lost is a broken symbolic link to nowhere; hint: "):
+            where(tmp_path / path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RequestError, match="below a file that is no directory"):
+        where(tmp_path / "file" / "x")
+    with pytest.raises(RequestError, match="names nothing"):
+        where("")
+
+
+def test_a_loop_of_links_is_told_and_does_not_end_in_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert (
+        where(tmp_path / "a")
+        .how[0]
+        .endswith("cannot be looked at (Too many levels of symbolic links): the mount table alone says where it is")
+    )
+
+
+def test_a_working_directory_that_was_deleted_is_still_somewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    found = where(".")
+    assert found.mount == mount_of(tmp_path)
+    assert found.path == str(gone.parent.resolve() / "gone")
+    assert f"{tmp_path.resolve()}/gone was deleted: it was here" in found.how
+
+
+def test_relative_paths_are_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    assert where("x/y").path == str(tmp_path.resolve() / "a/x/y")
+    assert where("..").real_path == str(tmp_path.resolve())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give up its rights")
+def test_without_permission_the_mount_table_answers(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / "in").mkdir(parents=True)
+    closed.chmod(0o700)
+    os.chown(closed, 65534, 65534)
+    script = (
+        "import sys; from tonnage.placement.where import locate; from tonnage.placement.site.model import Site\n"
+        "found = locate(sys.argv[1], Site(), timeout_s=10); print(found.how[0]); print(*found.servers)\n"
+    )
+    # Root that may not pass over permissions: somebody else could not read this interpreter everywhere.
+    rights = "-dac_override,-dac_read_search"
+    argv = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}", sys.executable, "-c", script]
+    said = subprocess.run([*argv, str(closed / "in" / "x")], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.splitlines() == [
+        f"no permission to look below {tmp_path.resolve()}/closed: the mount table alone says where {closed}/in/x is",
+        platform.node(),
+    ]
+
+
+def test_a_path_that_hangs_is_given_up_and_the_mount_table_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_look", lambda _path: time.sleep(600))
+    started_s = time.monotonic()
+    found = where(tmp_path, timeout_s=0.2)
+    assert time.monotonic() - started_s < 5
+    assert found.how[0] == f"{tmp_path} did not answer within 0.2 s: the mount table alone says where it is"
+    assert found.mount == mount_of(tmp_path)
+
+
+def test_a_host_may_be_a_server_of_the_site(tmp_path: Path) -> None:
+    site = Site(server=(Server(name="rcss1", aliases=(platform.node(),), hosts=("rcss1-a", "rcss1-b")),))
+    assert [server.name for server in servers_of(where(tmp_path), site)] == ["rcss1"]
+    plain = servers_of(where(tmp_path), Site())
+    assert [(server.name, server.hosts) for server in plain] == [(platform.node(), (platform.node(),))]
+
+
+def test_every_registered_resolver_can_be_imported() -> None:
+    from tonnage.machine.mounts import Mount
+    from tonnage.placement.where.registry import _RESOLVERS
+
+    for kind in (*_RESOLVERS, "ext9", "tmpfs"):
+        assert callable(resolver(Mount("/", kind, "x", "")))
