@@ -17,7 +17,7 @@ MOUNTS = """\
 30 21 0:25 / /dev/shm rw - tmpfs tmpfs rw,size=1g
 31 21 0:25 /part /mnt/part rw - tmpfs tmpfs rw,size=1g
 40 21 0:50 / /scratch rw - lustre 10.0.0.1@tcp:10.0.0.2@tcp:/scratch rw,flock
-41 21 0:51 / /work rw - lustre 10.0.0.1@tcp:/work/dir/deep rw,flock
+41 21 0:51 / /proj rw - lustre 10.0.0.1@tcp:/proj/dir/deep rw,flock
 42 21 0:52 / /homes rw - nfs4 NAS1:/export/homes rw,vers=4.2,addr=10.0.0.9
 43 21 0:52 / /homes/me/data rw - nfs4 NAS1:/export/homes/me/data rw,vers=4.2,addr=10.0.0.9
 44 21 0:53 / /gpfs/fs1 rw - gpfs fs1 rw,dev=fs1
@@ -44,7 +44,7 @@ HOST = platform.node()
         ("/dev/shm", f"local:{HOST}:tmpfs:/dev/shm"),
         ("/mnt/part", f"local:{HOST}:tmpfs:/dev/shm"),
         ("/scratch", "lustre:scratch"),
-        ("/work", "lustre:work"),
+        ("/proj", "lustre:proj"),
         ("/homes", "nfs:nas1:/export/homes"),
         ("/homes/me/data", "nfs:nas1:/export/homes"),
         ("/gpfs/fs1", "gpfs:fs1"),
