@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import stat
 import sys
 import time
 from pathlib import Path
@@ -15,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
+
+from .stand_ins import ODD, TELL, StandIns
 
 # The shapes are those of the command reference of LSF 10.1 and of Openlava 2.2.
 BJOBS_JSON = """{
@@ -112,83 +111,73 @@ def test_a_list_of_jobs_that_is_cut_short_is_said() -> None:
 
 
 # bsub joins its words with blanks and has a shell read the line: so does the stand-in.
-BSUB = """#!{python}
-import json, os, subprocess, sys
-words = sys.argv[1:]
+BSUB = """
 if words == ["-V"]:
     sys.exit(print({version!r}, file=sys.stderr))
-valued = "-J -Jd -q -m -n -R -o -e".split()
+{behaviour}
 at = 0
 while words[at].startswith("-"):
-    at += 2 if words[at] in valued else 1
-with open({log!r}, "w") as log:
-    json.dump(words[:at], log)
-{behaviour}
+    at += 2
 subprocess.run(" ".join(words[at:]), shell=True, check=True, env=dict(os.environ, LSB_JOBINDEX="3"))
 print("Job <3734> is submitted to default queue <normal>.")
 """
 
 
-def stand_in(
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    version: str = "IBM Spectrum LSF 10.1.0.12",
-    behaviour: str = "",
-) -> Path:
-    """Puts a ``bsub`` first on PATH; returns the file with the options that it was given."""
-    log = directory / "options.json"
-    file = directory / "bsub"
-    file.write_text(BSUB.format(python=sys.executable, version=version, log=str(log), behaviour=behaviour))
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
-    return log
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIns:
+    return StandIns(tmp_path, monkeypatch)
+
+
+def bsub(commands: StandIns, *, version: str = "IBM Spectrum LSF 10.1.0.12", behaviour: str = "") -> None:
+    commands.add("bsub", BSUB.format(version=version, behaviour=behaviour))
+
+
+def options(commands: StandIns) -> list[str]:
+    """Those of the last call, without the line that is run."""
+    return commands.calls[-1][1:-1]
 
 
 def request(tmp_path: Path, *argv: str, **changes: object) -> JobRequest:
     return JobRequest(argv=argv or ("true",), key="k-1", directory=str(tmp_path), **changes)  # type: ignore[arg-type]
 
 
-ODD = ("a b", "", "$HOME", "`id`", "*", "'", '"', "\\", "new\nline", "-x", "%J", "!!", "#", ";", "~", "tab\t")
-
-
 @pytest.mark.parametrize("copies", [None, 5])
-def test_words_arrive_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: int | None) -> None:
-    stand_in(tmp_path, monkeypatch)
-    program = "import json, os, sys; json.dump([sys.argv[1:], os.environ.get('TONNAGE_COPY')], open('argv.json', 'w'))"
-    receipt = Lsf(timeout_s=20).submit(request(tmp_path, sys.executable, "-c", program, *ODD, copies=copies))
+def test_words_arrive_as_typed(tmp_path: Path, commands: StandIns, copies: int | None) -> None:
+    bsub(commands)
+    told = str(tmp_path / "told.json")
+    receipt = Lsf(timeout_s=20).submit(request(tmp_path, sys.executable, "-c", TELL.format(told), *ODD, copies=copies))
     assert receipt.line == "Job <3734> is submitted to default queue <normal>."
     assert receipt.job == "3734"
-    assert json.loads((tmp_path / "argv.json").read_text()) == [list(ODD), "3" if copies else None]
+    assert json.loads(Path(told).read_text()) == [list(ODD), str(tmp_path), "3" if copies else None]
 
 
-def test_options_say_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = stand_in(tmp_path, monkeypatch)
+def test_options_say_what_was_asked_for(tmp_path: Path, commands: StandIns) -> None:
+    bsub(commands)
     asked = request(
         tmp_path, name="many[1]", copies=50, cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
         licences=(("rcss1", 1),), server="rcss1", output="o.%J.%I",
     )  # fmt: skip
     Lsf(timeout_s=20).submit(asked)
-    assert shlex.join(json.loads(log.read_text())) == shlex.join(
-        ["-J", "many_1_[1-50]%8", "-Jd", "tonnage key=k-1 server=rcss1", "-q", "short", "-m", "rcss1 rcss2", "-n", "2",
-         "-R", "span[hosts=1]", "-R", "rusage[rcss1=1]", "-o", "o.%J.%I"]
-    )  # fmt: skip
+    assert options(commands) == [
+        "-J", "many_1_[1-50]%8", "-Jd", "tonnage key=k-1 server=rcss1", "-q", "short", "-m", "rcss1 rcss2", "-n", "2",
+         "-R", "span[hosts=1]", "-R", "rusage[rcss1=1]", "-o", "o.%J.%I",
+    ]  # fmt: skip
 
 
-def test_hosts_that_are_a_wish_come_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = stand_in(tmp_path, monkeypatch)
+def test_hosts_that_are_a_wish_come_with_others(tmp_path: Path, commands: StandIns) -> None:
+    bsub(commands)
     Lsf(timeout_s=20).submit(request(tmp_path, hosts=("rcss1", "rcss2"), prefer=True))
-    assert json.loads(log.read_text())[-1] == "rcss1+2 rcss2+1 others"
+    assert options(commands)[-1] == "rcss1+2 rcss2+1 others"
 
 
-def test_openlava_gets_the_key_in_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = stand_in(tmp_path, monkeypatch, version="Openlava project 2.2, Jul 29 2013")
+def test_openlava_gets_the_key_in_the_name(tmp_path: Path, commands: StandIns) -> None:
+    bsub(commands, version="Openlava project 2.2, Jul 29 2013")
     Lsf(timeout_s=20).submit(request(tmp_path, name="bwa"))
-    assert json.loads(log.read_text()) == ["-J", "bwa.tonnage-k-1"]
+    assert options(commands) == ["-J", "bwa.tonnage-k-1"]
 
 
-def test_a_refusal_has_the_schedulers_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(tmp_path, monkeypatch, behaviour="sys.exit('nosuch: No such queue. Job not submitted.')")
+def test_a_refusal_has_the_schedulers_words(tmp_path: Path, commands: StandIns) -> None:
+    bsub(commands, behaviour="sys.exit('nosuch: No such queue. Job not submitted.')")
     with pytest.raises(
         SchedulerError, match=r"refused: bsub failed .*: nosuch: No such queue\. Job not submitted\."
     ) as error:
@@ -196,25 +185,21 @@ def test_a_refusal_has_the_schedulers_words(tmp_path: Path, monkeypatch: pytest.
     assert not isinstance(error.value, SubmissionUnknown)
 
 
-def test_silence_leaves_it_open_whether_the_job_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(tmp_path, monkeypatch, behaviour="import time; time.sleep(60)")
+def test_silence_leaves_it_open_whether_the_job_is_there(tmp_path: Path, commands: StandIns) -> None:
+    bsub(commands, behaviour="import time; time.sleep(60)")
     with pytest.raises(SubmissionUnknown, match="did not answer within 1 s"):
         Lsf(timeout_s=1).submit(request(tmp_path))
 
 
-def test_no_jobs_are_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(tmp_path, monkeypatch)
-    file = tmp_path / "bjobs"
-    file.write_text("#!/bin/sh\necho 'No unfinished job found' >&2; exit 255\n")
-    file.chmod(0o755)
+def test_no_jobs_are_no_failure(commands: StandIns) -> None:
+    bsub(commands)
+    commands.add("bjobs", "print('No unfinished job found', file=sys.stderr); sys.exit(255)")
     assert Lsf(timeout_s=20).jobs() == []
 
 
-def test_a_job_is_found_by_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(tmp_path, monkeypatch)
-    file = tmp_path / "bjobs"
-    file.write_text(f"#!/bin/sh\ncat <<'END'\n{BJOBS_JSON}\nEND\n")
-    file.chmod(0o755)
+def test_a_job_is_found_by_its_key(commands: StandIns) -> None:
+    bsub(commands)
+    commands.prints("bjobs", BJOBS_JSON)
     found = Lsf(timeout_s=20).find("abc-1")
     assert found is not None and (found.job, found.line) == ("3734", "Job <3734> is submitted to queue <normal>.")
     assert Lsf(timeout_s=20).find("other") is None

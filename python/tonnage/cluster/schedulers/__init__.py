@@ -10,8 +10,8 @@ from tonnage.errors import RequestError
 _SCHEDULERS = {
     "slurm": "tonnage.cluster.schedulers.slurm:Slurm",
     "lsf": "tonnage.cluster.schedulers.lsf:Lsf",
-    "pbs": "tonnage.cluster.schedulers.psij:Pbs",
-    "flux": "tonnage.cluster.schedulers.psij:Flux",
+    "pbs": "tonnage.cluster.schedulers.pbs:Pbs",
+    "flux": "tonnage.cluster.schedulers.flux:Flux",
     "local": "tonnage.cluster.schedulers.local:Local",
 }
 """In the order in which ``auto`` looks for one that is installed; the local one always is."""

@@ -1,0 +1,198 @@
+"""Flux, by its own commands.
+
+PSI/J's executor for Flux passes on neither hosts nor queue, name, directory or environment, so it cannot place a job;
+``flux submit`` takes a list of words and all of these. Flux runs the copies of a bulk submission without a limit: a cap
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.scheduler import (
+    ClusterHost,
+    Job,
+    JobRequest,
+    Queue,
+    SchedulerError,
+    State,
+    SubmissionUnknown,
+    Submitted,
+)
+from tonnage.errors import RequestError
+from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+
+_IN_NAME = ".tonnage-"
+"""Before the key, in the job's name, and before the server after it."""
+_STATES: dict[str, State] = {
+    "DEPEND": "pending",
+    "PRIORITY": "pending",
+    "SCHED": "pending",
+    "RUN": "running",
+    "CLEANUP": "running",
+}
+_RESULTS: dict[str, State] = {"COMPLETED": "done", "FAILED": "failed", "CANCELED": "cancelled", "TIMEOUT": "failed"}
+_NO_CAP = "Flux has no limit for the copies of a job; hint: give --cap the number of copies, and bound them by a queue"
+
+
+class Flux:
+    """The Flux instance that this process is in, or the system's."""
+
+    name = "flux"
+
+    def __init__(self, *, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    def present(self) -> bool:
+        import os
+        import shutil
+
+        # The command alone may be on a host that runs no Flux.
+        return shutil.which("flux") is not None and "FLUX_URI" in os.environ
+
+    def command(self, request: JobRequest) -> list[str]:
+        return ["flux", "submit", *self._options(request), "--", *request.argv]
+
+    def submit(self, request: JobRequest) -> Submitted:
+        try:
+            said = ask(self.command(request), timeout_s=self._timeout_s)
+        except ToolSilent as error:
+            raise SubmissionUnknown(str(error)) from None
+        except ToolError as error:
+            raise SchedulerError(f"the scheduler refused: {error}") from None
+        numbers = said.out.split()
+        if not numbers:
+            raise SubmissionUnknown("flux submit printed no number of a job")
+        return Submitted(numbers[0], numbers[0])
+
+    def find(self, key: str) -> Submitted | None:
+        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        return None if job is None else Submitted(job.job, job.job)
+
+    def interactive(self, request: JobRequest) -> int:
+        return run_in_foreground(["flux", "run", *self._options(request), "--", *request.argv])
+
+    def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
+        whose = ["-u", user] if user is not None else ["-A"]
+        return parse_jobs(self._ask("flux", "jobs", "--json", *whose, *(["-a"] if ended else [])).out)
+
+    def queues(self) -> list[Queue]:
+        form = "{queue}|{submission.enabled}|{scheduling.enabled}"
+        return parse_queues(self._ask("flux", "queue", "list", "-n", "-o", form).out)
+
+    def hosts(self) -> list[ClusterHost]:
+        said = self._ask("flux", "resource", "list", "-n", "-s", "free,allocated,down", "-o", _RESOURCES)
+        return parse_hosts(said.out)
+
+    def cancel(self, job: str) -> None:
+        self._ask("flux", "cancel", job)
+
+    def set_cap(self, job: str, cap: int) -> None:  # noqa: ARG002
+        raise RequestError(_NO_CAP)
+
+    def _options(self, request: JobRequest) -> list[str]:
+        if request.cap is not None and request.cap < (request.copies or 1):
+            raise RequestError(_NO_CAP)
+        name = f"{request.name}{_IN_NAME}{request.key}" + (f"@{request.server}" if request.server else "")
+        options = [f"--job-name={name}", f"--cwd={request.directory}", "-n1", f"-c{request.slots}"]
+        if request.queue is not None:
+            options.append(f"--queue={request.queue}")
+        if request.hosts and not request.prefer:
+            options.append("--requires=" + " or ".join(f"host:{host}" for host in request.hosts))
+        if request.copies is not None:
+            if any("{cc}" in word for word in request.argv):
+                raise RequestError("Flux replaces {cc} in the words of copies; hint: leave {cc} out, or --copies")
+            options += [f"--cc=1-{request.copies}", "--env=TONNAGE_COPY={cc}"]
+        for option, file in (("--output", request.output), ("--error", request.error)):
+            if file is not None:
+                options.append(f"{option}={file.replace('%J', '{{id}}').replace('%I', '{cc}')}")
+        return options
+
+    def _ask(self, *argv: str) -> Said:
+        try:
+            return ask(argv, timeout_s=self._timeout_s)
+        except ToolError as error:
+            raise SchedulerError(str(error)) from None
+
+
+_RESOURCES = "{state}|{ncores}|{nodelist}"
+
+
+def parse_jobs(text: str) -> list[Job]:
+    """What ``flux jobs --json`` printed: a list, or one job."""
+    try:
+        document = json.loads(text or '{"jobs": []}')
+        return [_of_record(record) for record in document.get("jobs", [document])]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SchedulerError(f"flux jobs printed what is no list of jobs: {text.strip()[:100]!r}") from None
+
+
+def _of_record(record: Mapping[str, Any]) -> Job:
+    name, _, rest = str(record.get("name", "")).partition(_IN_NAME)
+    key, _, server = rest.partition("@")
+    state = _RESULTS.get(str(record.get("result")), _STATES.get(str(record["state"]), "unknown"))
+    return Job(
+        job=str(record["jobid"]),
+        name=name,
+        user=str(record.get("username", "")),
+        state=state,
+        queue=str(record.get("queue", "")),
+        hosts=tuple(expand(str(record.get("nodelist", "")))),
+        slots=int(record.get("ncores") or record.get("ntasks") or 1),
+        key=key or None,
+        server=server or None,
+        submitted_at_s=record.get("t_submit"),
+        started_at_s=record.get("t_run"),
+        ended_at_s=record.get("t_cleanup") if state in ("done", "failed", "cancelled") else None,
+        exit_status=record.get("returncode"),
+        reason=str(record.get("exception", {}).get("note", "") or ""),
+    )
+
+
+def parse_queues(text: str) -> list[Queue]:
+    """``name|enabled|started`` a line; without queues the one line has no name."""
+    found = []
+    for line in text.splitlines():
+        name, *rest = line.strip().split("|")
+        if len(rest) == 2:
+            found.append(Queue(name=name, open=all(word.lower() in ("true", "✔", "yes", "on") for word in rest)))
+    return found
+
+
+def parse_hosts(text: str) -> list[ClusterHost]:
+    """``state|cores|hosts`` a line; a line has the sum of its hosts' cores, which are taken to be alike."""
+    slots: dict[str, list[int]] = {}
+    down: set[str] = set()
+    for line in text.splitlines():
+        state, *rest = line.strip().split("|")
+        if len(rest) != 2 or not rest[0].isdigit():
+            continue
+        names = expand(rest[1])
+        for name in names:
+            free_and_used = slots.setdefault(name, [0, 0])
+            free_and_used[state == "allocated"] += int(rest[0]) // len(names)
+            down |= {name} if state == "down" else set()
+    return [
+        ClusterHost(name=name, up=name not in down, slots=sum(both), slots_used=both[1], reason="down" * (name in down))
+        for name, both in slots.items()
+    ]
+
+
+def expand(hosts: str) -> list[str]:
+    """``a[1-3,7],b`` as names, with the zeros that the numbers are written with."""
+    found = []
+    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", hosts):
+        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+        if match is None:
+            found.append(part)
+            continue
+        for numbers in match[2].split(","):
+            first, _, last = numbers.partition("-")
+            if first.isdigit() and (last or first).isdigit() and int(last or first) - int(first) < 1_000_000:
+                every = range(int(first), int(last or first) + 1)
+                found += [f"{match[1]}{number:0{len(first)}d}{match[3]}" for number in every]
+    return found

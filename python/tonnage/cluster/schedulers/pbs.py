@@ -1,0 +1,267 @@
+"""PBS Pro and OpenPBS, through PSI/J's executor.
+
+PSI/J submits and reads states. It quotes attributes inside quotes, so that a host or an array limit is refused, knows
+no time limit, and leaves its script behind. So ``qsub`` gets the command line of this page, whose program PBS runs from
+a list of words, with our time limit, and PSI/J's files are in a directory of their own that goes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.scheduler import (
+    ClusterHost,
+    Job,
+    JobRequest,
+    Queue,
+    SchedulerError,
+    State,
+    SubmissionUnknown,
+    Submitted,
+)
+from tonnage.errors import RequestError
+from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+
+_START = 'cd -- "$1" || exit; shift; exec "$@"'
+_START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" exec "$@"'
+_USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
+_SUSPENDED = {"S", "U", "H"}
+
+
+class Pbs:
+    """A site's PBS."""
+
+    name = "pbs"
+
+    def __init__(self, *, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    def present(self) -> bool:
+        import shutil
+
+        # Other schedulers bring a qsub of their own, but no pbsnodes that speaks JSON.
+        return shutil.which("qsub") is not None and shutil.which("pbsnodes") is not None
+
+    def command(self, request: JobRequest) -> list[str]:
+        chunk = f"select=1:ncpus={request.slots}" + (f":host={request.hosts[0]}" if _pinned(request) else "")
+        about = [f"TONNAGE_KEY={request.key}", *([f"TONNAGE_SERVER={request.server}"] if request.server else [])]
+        options = ["-N", _name(request.name), "-V", "-v", ",".join(about), "-l", chunk]
+        for licence, count in request.licences:
+            options += ["-l", f"{licence}={count}"]
+        if request.queue is not None:
+            options += ["-q", request.queue]
+        if request.copies is not None:
+            # PBS knows no array of one.
+            last = max(2, request.copies)
+            if request.copies < last:
+                raise RequestError("PBS has no array of one job; hint: leave --copies out")
+            options += ["-J", f"1-{last}" + (f"%{request.cap}" if request.cap is not None else "")]
+        options += _files(request)
+        start = _START if request.copies is None else _START_COPY
+        return ["qsub", *options, "--", "/bin/sh", "-c", start, "tonnage", request.directory, *request.argv]
+
+    def submit(self, request: JobRequest) -> Submitted:
+        from psij import Job as PsijJob
+        from psij import JobSpec, SubmitException
+
+        command = self.command(request)
+        job = PsijJob(JobSpec(executable=request.argv[0], arguments=list(request.argv[1:])))
+        try:
+            with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
+                _executor(command, self._run, Path(place)).submit(job)
+        except ToolSilent as error:
+            raise SubmissionUnknown(str(error)) from None
+        except (ToolError, SubmitException) as error:
+            raise SchedulerError(f"the scheduler refused: {error}") from None
+        if not job.native_id:
+            raise SubmissionUnknown("qsub printed no number of a job")
+        return Submitted(job.native_id, job.native_id)
+
+    def find(self, key: str) -> Submitted | None:
+        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        return None if job is None else Submitted(job.job, job.job)
+
+    def interactive(self, request: JobRequest) -> int:
+        first, *rest = self.command(request)
+        return run_in_foreground([first, "-I", *rest])
+
+    def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
+        options = ["-f", "-t", "-F", "json", *(["-x"] if ended else [])]
+        found = parse_jobs(self._ask("qstat", *options).out)
+        return [job for job in found if user in (None, job.user)]
+
+    def queues(self) -> list[Queue]:
+        return parse_queues(self._ask("qstat", "-Q", "-f", "-F", "json").out)
+
+    def hosts(self) -> list[ClusterHost]:
+        return parse_hosts(self._ask("pbsnodes", "-a", "-F", "json").out)
+
+    def cancel(self, job: str) -> None:
+        self._ask("qdel", job)
+
+    def set_cap(self, job: str, cap: int) -> None:
+        self._ask("qalter", f"-Wmax_run_subjobs={cap}", job)
+
+    def _run(self, argv: list[str]) -> str:
+        return ask(argv, timeout_s=self._timeout_s).out
+
+    def _ask(self, *argv: str) -> Said:
+        try:
+            return ask(argv, timeout_s=self._timeout_s)
+        except ToolError as error:
+            raise SchedulerError(str(error)) from None
+
+
+def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) -> Any:
+    """PSI/J's own, with our command line and our time limit."""
+    from psij.executors.batch.pbs import PBSJobExecutor
+    from psij.executors.batch.pbs_base import PBSExecutorConfig
+
+    class Executor(PBSJobExecutor):
+        # PSI/J gives these to the classes that it finds as plug-ins.
+        _NAME_ = "pbs"
+        _VERSION_ = "0.9"
+
+        def generate_submit_script(self, job: Any, context: Any, submit_file: Any) -> None:
+            """PBS gets the program as words, not in a script."""
+
+        def get_submit_command(self, job: Any, submit_file_path: Path) -> list[str]:  # noqa: ARG002
+            return command
+
+        def _run_command(self, cmd: list[str]) -> str:
+            return run(cmd)
+
+    # It looks at its jobs in a thread of its own: later than this process lives.
+    return Executor(config=PBSExecutorConfig(work_directory=place, initial_queue_polling_delay=3600))
+
+
+def _states(text: str) -> Mapping[str, State]:
+    """By PSI/J's table: PBS says F of whatever ended, and what that means is in its exit status."""
+    from psij import JobState
+
+    kept: dict[Any, State] = {
+        JobState.QUEUED: "pending",
+        JobState.ACTIVE: "running",
+        JobState.COMPLETED: "done",
+        JobState.FAILED: "failed",
+        JobState.CANCELED: "cancelled",
+    }
+    with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
+        read = _executor([], lambda _: "", Path(place)).parse_status_output(0, text)
+    return {number: kept.get(status.state, "unknown") for number, status in read.items()}
+
+
+def parse_jobs(text: str) -> list[Job]:
+    """What ``qstat -f -t -F json`` printed; SchedulerError where that is no list of jobs."""
+    jobs = _document(text, "qstat").get("Jobs")
+    if not jobs:
+        return []
+    try:
+        states = _states(text)
+    except Exception as error:
+        raise SchedulerError(f"qstat printed a job that PSI/J cannot read: {error!r}") from None
+    return [_of_record(number, record, states[number]) for number, record in jobs.items()]
+
+
+def _of_record(number: str, record: Mapping[str, Any], state: State) -> Job:
+    variables = record.get("Variable_List")
+    about = variables if isinstance(variables, dict) else {}
+    copy = re.search(r"\[(\d+)\]", number)
+    waits = state == "pending"
+    return Job(
+        job=re.sub(r"\[\d+\]", "[]", number),
+        copy=int(copy[1]) if copy else None,
+        name=str(record.get("Job_Name", "")),
+        user=str(record.get("Job_Owner", "")).partition("@")[0],
+        state="suspended" if waits and record.get("job_state") in _SUSPENDED else state,
+        queue=str(record.get("queue", "")),
+        from_host=str(about.get("PBS_O_HOST", "")),
+        hosts=tuple(dict.fromkeys(re.findall(r"([^+/]+)/[^+]*", str(record.get("exec_host", ""))))),
+        slots=_count(record.get("Resource_List", {}).get("ncpus")) or 1,
+        key=about.get("TONNAGE_KEY"),
+        server=about.get("TONNAGE_SERVER"),
+        submitted_at_s=_when(record.get("qtime")),
+        started_at_s=_when(record.get("stime")),
+        # What changed last of a job that ended is that it ended.
+        ended_at_s=_when(record.get("mtime")) if state in ("done", "failed", "cancelled") else None,
+        exit_status=_count(record.get("Exit_status")),
+        reason=str(record.get("comment", "")) if waits else "",
+    )
+
+
+def parse_queues(text: str) -> list[Queue]:
+    """What ``qstat -Q -f -F json`` printed."""
+    found = []
+    for name, record in _document(text, "qstat").get("Queue", {}).items():
+        counts = dict(re.findall(r"(\w+):(\d+)", str(record.get("state_count", ""))))
+        found.append(
+            Queue(
+                name=name,
+                open=record.get("enabled") == "True" and record.get("started") == "True",
+                slots=_count(record.get("resources_available", {}).get("ncpus")),
+                pending=int(counts.get("Queued", 0)) + int(counts.get("Held", 0)) + int(counts.get("Waiting", 0)),
+                running=int(counts.get("Running", 0)) + int(counts.get("Begun", 0)),
+            )
+        )
+    return found
+
+
+def parse_hosts(text: str) -> list[ClusterHost]:
+    """What ``pbsnodes -a -F json`` printed."""
+    found = []
+    for name, record in _document(text, "pbsnodes").get("nodes", {}).items():
+        state = str(record.get("state", record.get("Error", "unknown")))
+        up = set(state.split(",")) <= _USABLE
+        slots = _count(record.get("resources_available", {}).get("ncpus")) or _count(record.get("pcpus")) or 0
+        used = _count(record.get("resources_assigned", {}).get("ncpus")) or 0
+        found.append(ClusterHost(name=name, up=up, slots=slots, slots_used=used, reason="" if up else state.strip()))
+    return found
+
+
+def _document(text: str, tool: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+        if isinstance(found, dict):
+            return found
+    except ValueError:
+        pass
+    raise SchedulerError(f"{tool} printed what is no JSON object: {text.strip()[:100]!r}")
+
+
+def _pinned(request: JobRequest) -> bool:
+    return bool(request.hosts) and not request.prefer
+
+
+def _name(name: str) -> str:
+    """PBS wants no blanks, and a letter first."""
+    plain = re.sub(r"[^A-Za-z0-9._+-]", "_", name)[:200]
+    return plain if re.match(r"[A-Za-z]", plain) else f"t{plain}"
+
+
+def _files(request: JobRequest) -> list[str]:
+    options = []
+    for option, file in (("-o", request.output), ("-e", request.error)):
+        if file is not None:
+            if "%J" in file:
+                raise RequestError("PBS cannot put a job's number into the name of a file; hint: leave %J out")
+            options += [option, file.replace("%I", "^array_index^")]
+    return options if request.error is not None else [*options, "-j", "oe"]
+
+
+def _count(value: Any) -> int | None:
+    return int(value) if re.fullmatch(r"-?\d{1,18}", str(value)) else None
+
+
+def _when(text: Any) -> float | None:
+    """``Tue Oct  4 21:23:33 2022``, by this host's clock."""
+    try:
+        return time.mktime(time.strptime(str(text), "%a %b %d %H:%M:%S %Y"))
+    except ValueError:
+        return None
