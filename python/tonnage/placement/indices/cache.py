@@ -1,0 +1,125 @@
+"""What is known of each server from one command to the next: a small file a server, replaced whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RequestError
+from tonnage.places import user_state
+from tonnage.placement.indices.counters import SHORTEST_S, Counters, reading
+from tonnage.placement.indices.reading import Reading
+
+_LARGEST = 1 << 20
+"""Bytes of an entry that are read."""
+_CLOCKS_S = 1.0
+"""By how much the clocks of hosts that share the directory may differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One server's entry."""
+
+    asked_s: float = 0.0
+    """When it was asked last, whether it answered or not."""
+    took_ns: int | None = None
+    """How long it took to answer then, at least; None: not known."""
+    look: Counters | None = None
+    """The last look that rates were taken to, or may be taken from."""
+    reading: Reading | None = None
+    again: bool = False
+    """It answered, and one more look gives rates."""
+
+    def is_due(self, now_s: float, refresh_ns: int) -> bool:
+        """Whether it should be asked again: after ``refresh_ns``, or as soon as a second look gives rates."""
+        wait_s = SHORTEST_S if self.again else refresh_ns / 1e9
+        return not -_CLOCKS_S <= now_s - self.asked_s < wait_s
+
+    def asked(self, now_s: float) -> Kept:
+        """A question was put to it."""
+        return replace(self, asked_s=now_s, again=False)
+
+    def answered(self, server: str, source: str, look: Counters, took_ns: int) -> Kept:
+        """It told its counters."""
+        if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
+            # Another process asked at the same time: two looks this near make no rate.
+            return replace(self, took_ns=took_ns)
+        told = reading(server, source, self.look, look)
+        return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
+
+    def failed(self, server: str, source: str, now_s: float, problem: str, took_ns: int) -> Kept:
+        """It told nothing: the old figures stay, with the reason why there are no new ones."""
+        old = self.reading or Reading(server=server, source=source, at_s=now_s)
+        return replace(self, took_ns=took_ns, reading=replace(old, problem=problem), again=False)
+
+
+class Cache:
+    """The entries of this user; of this process alone where nothing can be kept."""
+
+    def __init__(self) -> None:
+        self._memory: dict[Path, Kept] = {}
+        self._place: Path | None
+        try:
+            self._place = user_state("indices")
+        except RequestError:
+            self._place = None
+
+    def get(self, server: str, address: str) -> Kept:
+        """An empty entry where there is none, or none that can be read."""
+        file = self._file(server, address)
+        if self._place is None:
+            return self._memory.get(file, Kept())
+        try:
+            with file.open(encoding="utf-8") as text:
+                return _read(json.loads(text.read(_LARGEST)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Kept()
+
+    def put(self, server: str, address: str, kept: Kept) -> None:
+        """Keeps it, where that can be done: a full disk costs the next command a question, and no more."""
+        file = self._file(server, address)
+        if self._place is None:
+            self._memory[file] = kept
+            return
+        fresh = file.with_name(f".{os.urandom(8).hex()}.new")
+        try:
+            fresh.write_text(json.dumps(_written(kept)), encoding="utf-8")
+            fresh.replace(file)
+        except OSError:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+
+    def _file(self, server: str, address: str) -> Path:
+        # A home directory is shared by many hosts, of which each is another one to itself.
+        whose = socket.gethostname() if address == "proc:" else ""
+        digest = hashlib.blake2s(os.fsencode("\0".join((server, address, whose))), digest_size=8).hexdigest()
+        name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', server)[:64].lstrip('.')}-{digest}.json"
+        return (self._place or Path()) / name
+
+
+def _written(kept: Kept) -> dict[str, Any]:
+    return {
+        "asked_s": kept.asked_s,
+        "took_ns": kept.took_ns,
+        "look": kept.look and kept.look.as_dict(),
+        "reading": kept.reading and kept.reading.as_dict(),
+        "again": kept.again,
+    }
+
+
+def _read(found: Any) -> Kept:
+    look, told = found["look"], found["reading"]
+    return Kept(
+        asked_s=float(found["asked_s"]),
+        took_ns=None if found["took_ns"] is None else int(found["took_ns"]),
+        look=None if look is None else Counters.from_dict(look),
+        reading=None if told is None else Reading(**told),
+        again=bool(found["again"]),
+    )

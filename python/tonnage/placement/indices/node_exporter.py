@@ -1,0 +1,78 @@
+"""Indices from Prometheus node_exporter on the server, over HTTP."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from tonnage.placement.indices.counters import Counters
+from tonnage.placement.indices.http import fetch
+from tonnage.placement.indices.source import SourceError
+
+_CPU = "node_cpu_seconds_total"
+_OPERATIONS = ("node_disk_reads_completed_total", "node_disk_writes_completed_total")
+_BYTES = ("node_disk_read_bytes_total", "node_disk_written_bytes_total")
+_SINGLE = (
+    "node_time_seconds",
+    "node_boot_time_seconds",
+    "node_nfsd_server_rpcs_total",
+    "node_pressure_io_waiting_seconds_total",
+)
+_NAMES = (_CPU, *_OPERATIONS, *_BYTES, *_SINGLE)
+_SAMPLE = re.compile(r"(\w+)(?:\{([^}]*)\})? (\S+)(?: -?\d+)?")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_NOT_USE = ("idle", "iowait")
+
+
+def look(address: str, timeout_s: float) -> Counters:
+    """Asks ``http://HOST:PORT/metrics``; SourceError."""
+    text = fetch(address, timeout_s)
+    at_s = time.time()
+    try:
+        return parse(text, at_s)
+    except (ValueError, KeyError, OverflowError):
+        host = urlsplit(address).netloc
+        raise SourceError(
+            f"{host} does not answer as node_exporter does; hint: its collectors cpu, stat and time must be on"
+        ) from None
+
+
+def parse(text: str, at_s: float) -> Counters:
+    """The few samples of a scrape that matter; KeyError or ValueError where one of the clocks or the CPUs lack."""
+    single: dict[str, float] = {}
+    disks: dict[str, list[int]] = {}
+    cpus: set[str] = set()
+    busy = every = 0.0
+    for name, labels, value in _samples(text.splitlines()):
+        if name == _CPU:
+            cpus.add(labels["cpu"])
+            every += value
+            busy += 0 if labels["mode"] in _NOT_USE else value
+        elif name in _SINGLE:
+            single[name] = value
+        else:
+            disks.setdefault(labels["device"], [0, 0])[name in _BYTES] += int(value)
+    if not cpus:
+        raise KeyError(_CPU)
+    rpcs = single.get("node_nfsd_server_rpcs_total")
+    return Counters(
+        at_s=at_s,
+        clock_s=single["node_time_seconds"],
+        wall_s=single["node_time_seconds"],
+        booted_s=single["node_boot_time_seconds"],
+        cpus=len(cpus),
+        cpu_busy_s=busy,
+        cpu_all_s=every,
+        disks={device: (ops, moved) for device, (ops, moved) in disks.items()},
+        rpcs=None if rpcs is None else int(rpcs),
+        io_waiting_s=single.get("node_pressure_io_waiting_seconds_total"),
+    )
+
+
+def _samples(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, str], float]]:
+    # A scrape has a thousand lines of which a few dozen matter: the cheap test first.
+    for line in lines:
+        if line.startswith(_NAMES) and (found := _SAMPLE.fullmatch(line)) and found[1] in _NAMES:
+            yield found[1], dict(_LABEL.findall(found[2] or "")), float(found[3])

@@ -1,0 +1,64 @@
+"""Where indices come from: an address of the site file, and who reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from time import monotonic
+
+from tonnage.errors import TonnageError
+from tonnage.placement.indices.counters import Counters
+
+
+class SourceError(TonnageError):
+    """A source that cannot be reached, or does not say what it should; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One server's source."""
+
+    name: str
+    """``node_exporter``, ``proc`` or ``ssh``."""
+    module: str
+    rest: str
+    """The address as ``module.look`` takes it."""
+    prompt: bool
+    """Whether it usually answers while a decision waits."""
+
+    def look(self, timeout_s: float) -> Counters:
+        """Asks it, within ``timeout_s``; SourceError."""
+        found: Counters = import_module(self.module).look(self.rest, timeout_s)
+        return found
+
+
+_HERE = "tonnage.placement.indices"
+
+
+def source(address: str) -> Source:
+    """What an address of the site file means; SourceError where it is none."""
+    kind, _, rest = address.partition(":")
+    if kind == "http":
+        return Source("node_exporter", f"{_HERE}.node_exporter", address, prompt=True)
+    if kind == "ssh":
+        return Source("ssh", f"{_HERE}.ssh", rest, prompt=False)
+    if address == "proc:":
+        return Source("proc", f"{_HERE}.proc", "/proc", prompt=True)
+    raise SourceError(
+        f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST, or proc: for this host"
+    )
+
+
+class Deadline:
+    """The end of a time limit that several steps share."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._end_s = monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """What is left of it; TimeoutError where it is over."""
+        left_s = self._end_s - monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        return left_s
