@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RequestError
-from tonnage.places import user_state
 from tonnage.placement.indices.counters import SHORTEST_S, Counters, reading
 from tonnage.placement.indices.reading import Reading
+from tonnage.places import user_state
 
 _LARGEST = 1 << 20
 """Bytes of an entry that are read."""

@@ -38,15 +38,13 @@ _HERE = "tonnage.placement.indices"
 def source(address: str) -> Source:
     """What an address of the site file means; SourceError where it is none."""
     kind, _, rest = address.partition(":")
-    if kind == "http":
+    if kind in ("http", "https"):
         return Source("node_exporter", f"{_HERE}.node_exporter", address, prompt=True)
     if kind == "ssh":
         return Source("ssh", f"{_HERE}.ssh", rest, prompt=False)
     if address == "proc:":
         return Source("proc", f"{_HERE}.proc", "/proc", prompt=True)
-    raise SourceError(
-        f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST, or proc: for this host"
-    )
+    raise SourceError(f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST or proc:")
 
 
 class Deadline:

@@ -1,0 +1,1 @@
+"""Load indices: parsed, compared, asked, kept."""

@@ -1,0 +1,155 @@
+"""Counters are read alike from every source, and rates are taken only where they can be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tonnage.placement.indices import node_exporter, proc
+from tonnage.placement.indices.counters import Counters, comparable, reading
+from tonnage.placement.indices.devices import counted
+
+from .tree import Server, scrape
+
+AT_S = 1_795_294_120.0
+
+
+def looked(server: Server, at_s: float = AT_S) -> Counters:
+    return proc.parse(server.files(), at_s)
+
+
+def later(server: Server, seconds: float, **more: float) -> Server:
+    return replace(server, uptime_s=server.uptime_s + seconds, **more)
+
+
+def test_the_kernels_files_and_node_exporter_tell_the_same() -> None:
+    server = Server()
+    files, scraped = looked(server), node_exporter.parse(scrape(server, AT_S), AT_S)
+    for name in ("cpus", "cpu_busy_s", "cpu_all_s", "disks", "rpcs", "io_waiting_s", "booted_s", "at_s"):
+        assert getattr(files, name) == getattr(scraped, name), name
+    assert files.cpus == 2 and files.cpu_busy_s == 1000 and files.cpu_all_s == 10_000
+    assert files.disks["sda"] == (1500, 512 * 4000) and files.rpcs == 18628
+    assert files.io_waiting_permille == 125 and scraped.io_waiting_permille is None
+    assert files.wall_s == scraped.wall_s == AT_S
+
+
+def test_the_cache_gives_back_what_it_was_given() -> None:
+    assert Counters.from_dict(looked(Server()).as_dict()) == looked(Server())
+
+
+def test_rates_are_those_of_the_time_between() -> None:
+    before = Server()
+    after = later(before, 10, busy_s=1005, idle_s=8010, iowait_s=1005, reads=1300, writes=600, bytes=512 * 24_000,
+                  rpcs=19_128, waiting_s=34.0, avg10=40)  # fmt: skip
+    found = reading("s", "proc", looked(before), looked(after, AT_S + 10))
+    assert found.problem is None and found.at_s == AT_S + 10 and found.cpus == 2
+    assert found.ut_permille == 250  # 5 s of 20 CPU seconds; those that waited for I/O were idle
+    assert found.bio_per_s == 2 * 40 and found.bio_bytes_per_s == 2 * 512 * 2000  # sda and nvme0n1
+    assert found.rpc_per_s == 50
+    assert found.pressure_permille == 400  # the kernel's own average
+    scraped = [node_exporter.parse(scrape(one, AT_S + gap), AT_S + gap) for one, gap in ((before, 0), (after, 10))]
+    assert reading("s", "node_exporter", *scraped) == replace(
+        found, source="node_exporter", clock_ahead_s=0.0, pressure_permille=400
+    )
+
+
+def test_a_first_look_has_no_rates_and_says_why() -> None:
+    found = reading("s", "proc", None, looked(Server()))
+    assert (found.ut_permille, found.bio_per_s, found.rpc_per_s) == (None, None, None)
+    assert found.pressure_permille == 125 and found.cpus == 2
+    assert found.problem == "its counters were read once so far, and a rate needs two looks"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "more"),
+    [
+        (0.1, {}),
+        (3600.0, {}),
+        (10.0, {"booted_s": 1_795_289_500}),
+        (-4000.0, {"booted_s": 1_795_294_000}),
+        (-5.0, {}),
+    ],
+    ids=["too near", "too far", "started again", "started again, counters behind", "back in time"],
+)
+def test_looks_that_cannot_be_compared_make_no_rate(seconds: float, more: dict[str, float]) -> None:
+    before, after = looked(Server()), looked(later(Server(), seconds, **more), AT_S + abs(seconds))
+    assert not comparable(before, after)
+    assert reading("s", "proc", before, after).ut_permille is None
+
+
+def test_a_clock_that_jumped_between_the_looks_makes_no_rate_and_one_that_is_wrong_all_along_does() -> None:
+    busier = later(Server(), 10, busy_s=1010, idle_s=8010)
+    jumped = [
+        node_exporter.parse(scrape(Server(), AT_S), AT_S),
+        node_exporter.parse(scrape(busier, AT_S + 3610), AT_S + 10),
+    ]
+    assert reading("s", "node_exporter", *jumped).ut_permille is None
+    ahead = [
+        node_exporter.parse(scrape(one, AT_S + gap + 3600), AT_S + gap) for one, gap in ((Server(), 0), (busier, 10))
+    ]
+    found = reading("s", "node_exporter", *ahead)
+    assert found.ut_permille == 500 and found.clock_ahead_s == 3600 and found.at_s == AT_S + 10
+
+
+def test_a_counter_that_was_set_back_is_unknown_and_the_others_are_not() -> None:
+    after = later(Server(), 10, busy_s=1010, rpcs=5, reads=1)
+    found = reading("s", "proc", looked(Server()), looked(after, AT_S + 10))
+    assert found.rpc_per_s is None and found.bio_per_s is None and found.bio_bytes_per_s is None
+    assert found.ut_permille == 1000
+
+
+def test_what_a_server_does_not_tell_is_unknown_not_nothing() -> None:
+    bare = Server(rpcs=None, waiting_s=None, disks=())
+    found = reading("s", "proc", looked(bare), looked(later(bare, 10, idle_s=8020), AT_S + 10))
+    assert found.ut_permille == 0
+    assert (found.rpc_per_s, found.bio_per_s, found.pressure_permille) == (None, None, None)
+
+
+def test_a_disk_that_came_between_the_looks_does_not_bring_its_history() -> None:
+    more = later(Server(), 10, reads=1010, idle_s=8020)
+    more.disks += ("sdb",)
+    found = reading("s", "proc", looked(Server()), looked(more, AT_S + 10))
+    assert found.bio_per_s == 2
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("sda sda1 sda15 sdb", "sda sdb"),
+        ("nvme0n1 nvme0n1p1 nvme1n1 nvme0c0n1", "nvme0n1 nvme1n1"),
+        ("vda vda1 dm-0 dm-1 md0 loop3 zram0 ram0 sr0 zd16 drbd1 bcache0", "vda"),
+        ("xvda1 xvdb", "xvda1 xvdb"),
+        ("rbd0 rbd0p1 nbd3 mmcblk0 mmcblk0p2", "rbd0 nbd3 mmcblk0"),
+        ("loop7", "loop7"),
+        ("dm-0 dm-1", "dm-0 dm-1"),
+        ("", ""),
+    ],
+)
+def test_only_whole_devices_count(listed: str, expected: str) -> None:
+    assert counted(listed.split()) == set(expected.split())
+
+
+@pytest.mark.parametrize("missing", ["uptime", "stat"])
+def test_a_proc_without_its_basics_is_refused(missing: str) -> None:
+    with pytest.raises((KeyError, ValueError, IndexError)):
+        looked(Server(missing={missing}))
+
+
+@given(st.text() | st.from_regex(r"(node_(cpu|disk|time|boot)\w*(\{[^\n]*\})? [\dA-Za-z+.-]+\n)+"))
+def test_no_text_breaks_the_reader_of_a_scrape(text: str) -> None:
+    try:
+        found = node_exporter.parse(text, AT_S)
+    except (KeyError, ValueError, OverflowError):
+        return
+    assert found.cpus >= 1 and not math.isnan(found.clock_s)
+
+
+@given(st.dictionaries(st.sampled_from(proc.FILES), st.text()))
+def test_no_text_breaks_the_reader_of_the_kernels_files(files: dict[str, str]) -> None:
+    try:
+        proc.parse({**Server().files(), **files}, AT_S)
+    except (KeyError, ValueError, IndexError):
+        return
