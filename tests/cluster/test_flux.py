@@ -16,13 +16,13 @@ from .stand_ins import ODD, TELL, StandIns
 # As flux-core 0.89 prints a job that runs and one that waits.
 RUNNING = (
     '{"t_depend": 1791485339.3604915, "t_run": 1791485339.3808882, "duration": 0.0, "expiration": 9223372036.0, '
-    '"name": "sleep.tonnage-abc-1@rcss1", "cwd": "/home/fluxuser", "ntasks": 1, "ncores": 10, "nnodes": 1, '
+    '"name": "sleep.tonnage-abc-1@rcss1", "cwd": "/scratch/f", "ntasks": 1, "ncores": 10, "nnodes": 1, '
     '"ranks": "0", "nodelist": "rcss[1-2]", "id": 91088924704768, "t_submit": 1791485339.3489497, "state": "RUN", '
     '"username": "fluxuser", "userid": 1002, "status": "RUN", "dependencies": [], "jobid": "\\u0192iFkbMhFM", '
     '"annotations": {"sched": {"selection_type": "immediate"}}, "exception": {"occurred": false}}'
 )
 WAITING = (
-    '{"t_depend": 1791485339.840517, "duration": 0.0, "name": "sh", "cwd": "/home/fluxuser", "ntasks": 1, "nnodes": 1, '
+    '{"t_depend": 1791485339.840517, "duration": 0.0, "name": "sh", "cwd": "/scratch/f", "ntasks": 1, "nnodes": 1, '
     '"id": 91096977768448, "t_submit": 1791485339.8290055, "state": "SCHED", "username": "fluxuser", "userid": 1002, '
     '"status": "SCHED", "dependencies": [], "jobid": "\\u0192iFxrykWs", "annotations": {}, '
     '"exception": {"occurred": false}}'

@@ -133,8 +133,10 @@ def bsub(commands: StandIns, *, version: str = "IBM Spectrum LSF 10.1.0.12", beh
 
 
 def options(commands: StandIns) -> list[str]:
-    """Those of the last call, without the line that is run."""
-    return commands.calls[-1][1:-1]
+    """Those of the last call, in pairs, without the line that is run."""
+    words = commands.calls[-1][1:]
+    end = next(at for at in range(0, len(words), 2) if not words[at].startswith("-"))
+    return words[:end]
 
 
 def request(tmp_path: Path, *argv: str, **changes: object) -> JobRequest:

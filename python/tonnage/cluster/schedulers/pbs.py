@@ -68,10 +68,11 @@ class Pbs:
         return ["qsub", *options, "--", "/bin/sh", "-c", start, "tonnage", request.directory, *request.argv]
 
     def submit(self, request: JobRequest) -> Submitted:
+        command = self.command(request)
+        _psij()
         from psij import Job as PsijJob
         from psij import JobSpec, SubmitException
 
-        command = self.command(request)
         job = PsijJob(JobSpec(executable=request.argv[0], arguments=list(request.argv[1:])))
         try:
             with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
@@ -119,6 +120,16 @@ class Pbs:
             raise SchedulerError(str(error)) from None
 
 
+def _psij() -> None:
+    """SchedulerError where PSI/J is not installed: a site without PBS does without it."""
+    try:
+        import psij  # noqa: F401
+    except ImportError:
+        raise SchedulerError(
+            "PBS needs the package psij-python; hint: install it, or tonnage with its extra `pbs`"
+        ) from None
+
+
 def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) -> Any:
     """PSI/J's own, with our command line and our time limit."""
     from psij.executors.batch.pbs import PBSJobExecutor
@@ -144,6 +155,7 @@ def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) 
 
 def _states(text: str) -> Mapping[str, State]:
     """By PSI/J's table: PBS says F of whatever ended, and what that means is in its exit status."""
+    _psij()
     from psij import JobState
 
     kept: dict[Any, State] = {
@@ -165,6 +177,8 @@ def parse_jobs(text: str) -> list[Job]:
         return []
     try:
         states = _states(text)
+    except SchedulerError:
+        raise
     except Exception as error:
         raise SchedulerError(f"qstat printed a job that PSI/J cannot read: {error!r}") from None
     return [_of_record(number, record, states[number]) for number, record in jobs.items()]
