@@ -46,9 +46,11 @@ class Server:
             )
         if self.waiting_s is not None:
             total = round(self.waiting_s * 1e6)
-            found["pressure/io"] = "".join(
+            told = "".join(
                 f"{kind} avg10={self.avg10:.2f} avg60=3.00 avg300=1.00 total={total}\n" for kind in ("some", "full")
             )
+            # node_exporter tells one only where all three are there.
+            found |= {f"pressure/{resource}": told for resource in ("cpu", "io", "memory")}
         return {name: text for name, text in found.items() if name not in self.missing}
 
     def write(self, root: Path) -> None:
