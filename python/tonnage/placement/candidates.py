@@ -1,0 +1,246 @@
+"""From what the site file, the scheduler, the indices and the ledger say to the candidates of a choice."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from tonnage.cluster.scheduler import ClusterHost, Job
+from tonnage.placement.choice import Candidate, weight
+from tonnage.placement.indices import Reading
+from tonnage.placement.ledger import Entry
+from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.where import Located
+from tonnage.records.load_lines import KeptLine
+
+FAR_CONSIDERED = 64
+"""Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What was known at the time of a decision."""
+
+    now_s: float
+    hosts: Sequence[ClusterHost] | None = None
+    """None: the scheduler did not say."""
+    jobs: Sequence[Job] | None = None
+    """All that wait or run; None: the scheduler did not say."""
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    """By the server's name."""
+    placements: Sequence[Entry] = ()
+    """What the ledger has of late."""
+    lines: Mapping[str, float] = field(default_factory=dict)
+    """Load line in tasks, by the server's name; a server that is not here has none."""
+    plateaus: Mapping[str, int] = field(default_factory=dict)
+    """Bytes per second at that line, in the same way."""
+    measured: KeptLine | None = None
+    """Where the rate of one task was measured."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """What uses a server, in tasks."""
+
+    on_server: float = 0.0
+    placed: float = 0.0
+    waiting: int = 0
+    running: int = 0
+    age_s: float = 0.0
+    """Of all that run, added up."""
+    used_at_s: float = 0.0
+
+    @property
+    def slot_s(self) -> float | None:
+        """Jobs are met half-way through, so they take about twice the time since their start. None: none runs."""
+        return 2 * self.age_s / self.running if self.running and self.age_s else None
+
+
+def make_candidates(site: Site, servers: Sequence[Server], located: Located, world: World) -> list[Candidate]:
+    """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local."""
+    policy = site.policy
+    loads = _loads({server.name for server in servers}, world, policy)
+    hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
+    found = []
+    for server in servers:
+        for name in server.hosts or (server.name,):
+            host = None if hosts is None else _spelled(name, hosts)
+            found.append(_near(site, server, name, host, loads[server.name], world))
+    if servers and not located.local and hosts:
+        beside = {one.host for one in found}
+        found += _far(site, servers[0], (host for host in hosts.values() if host.name not in beside), loads, world)
+    return found
+
+
+def _near(site: Site, server: Server, name: str, host: ClusterHost | None, load: _Load, world: World) -> Candidate:
+    slots, busy, problem = server.slots, 0, None
+    if host is not None:
+        slots = host.slots if server.slots is None else min(host.slots, server.slots)
+        # Of the slots that others left, the site may lend fewer.
+        busy = max(0, host.slots_used - (host.slots - slots))
+        name = host.name
+        if not host.up:
+            problem = f"it is down{f' ({host.reason})' if host.reason else ''}"
+    elif world.hosts is not None:
+        problem = "the scheduler does not know it" if server.hosts else "the site file names no host beside it"
+    if server.slots is not None and slots is not None:
+        busy = max(busy, min(load.running, slots))
+    candidate = _candidate(site, server, name, True, load, world)
+    candidate.slots, candidate.busy, candidate.problem = slots, busy, problem
+    return candidate
+
+
+def _far(
+    site: Site, server: Server, others: Iterable[ClusterHost], loads: Mapping[str, _Load], world: World
+) -> Iterator[Candidate]:
+    free = heapq.nlargest(FAR_CONSIDERED, (one for one in others if one.up), key=lambda one: one.slots - one.slots_used)
+    for host in free:
+        candidate = _candidate(site, server, host.name, False, loads[server.name], world)
+        candidate.slots, candidate.busy, candidate.waiting = host.slots, host.slots_used, 0
+        yield candidate
+
+
+def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, world: World) -> Candidate:
+    bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, world.measured)
+    return Candidate(
+        host=host,
+        server=server.name,
+        near=near,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        latency_s=latency_s,
+        slots=None,
+        waiting=load.waiting,
+        slot_s=load.slot_s,
+        line=world.lines.get(server.name),
+        on_server=load.on_server,
+        placed=load.placed,
+        pressure=pressure(world.readings.get(server.name), site.policy, world.now_s, world.plateaus.get(server.name)),
+        used_at_s=load.used_at_s,
+    )
+
+
+def _access(site: Site, server: Server, host: str, near: bool, measured: KeptLine | None) -> tuple[float, float]:
+    """Bytes per second and seconds an operation: as stated, else as measured from there, else the policy's."""
+    names = (server.name, *server.aliases)
+    for entry in site.access:
+        if any(fnmatchcase(host, one) for one in entry.hosts) and any(
+            fnmatchcase(name, one) for one in entry.servers for name in names
+        ):
+            return float(entry.bandwidth), entry.latency / 1e9
+    policy = site.policy
+    bandwidth, latency = (
+        (policy.near_bandwidth, policy.near_latency) if near else (policy.far_bandwidth, policy.far_latency)
+    )
+    if measured is not None and measured.single_bytes_per_s > 0 and _short(measured.host) == _short(host):
+        # The rate of whole operations has their latency in it.
+        return float(measured.single_bytes_per_s), 0.0
+    return float(bandwidth), latency / 1e9
+
+
+def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_bytes_per_s: int | None) -> float | None:
+    """Share of a server's capacity in use, 0…1: its CPUs, and its devices against the plateau at its load line.
+
+    Where no plateau is known, the share of time in which some task waited for I/O. None where the reading is stale.
+    """
+    if reading is None or reading.age_s(now_s) > policy.index_age / 1e9:
+        return None
+    shares = []
+    if reading.ut_permille is not None:
+        shares.append(reading.ut_permille / 1000)
+    if plateau_bytes_per_s and reading.bio_bytes_per_s is not None:
+        shares.append(reading.bio_bytes_per_s / plateau_bytes_per_s)
+    elif reading.pressure_permille is not None:
+        shares.append(reading.pressure_permille / 1000)
+    return min(1.0, max(shares)) if shares else None
+
+
+def _loads(names: set[str], world: World, policy: Policy) -> dict[str, _Load]:
+    """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
+    loads = {name: _Load() for name in names}
+    decay_s = policy.decay / 1e9
+    by_job = {entry.job: entry for entry in world.placements if entry.job}
+    by_key = {entry.key: entry for entry in world.placements}
+    running: dict[str, int] = {}
+    pending: list[tuple[Job, Entry | None]] = []
+    for job in world.jobs or ():
+        entry = by_key.get(job.key or "") or by_job.get(job.job)
+        server = job.server or (_server(entry) if entry else None)
+        if server is None or server not in loads:
+            continue
+        load = loads[server]
+        if job.state == "pending":
+            pending.append((job, entry))
+        elif job.state in ("running", "suspended"):
+            running[job.job] = running.get(job.job, 0) + job.count
+            load.on_server += job.count * _io_share(entry)
+            load.running += job.count
+            load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
+    for job, entry in pending:
+        load = loads[job.server or _server(entry) or ""]
+        ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
+        load.waiting += ready
+        submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
+        load.placed += ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+    _add_unseen(loads, world, decay_s)
+    return loads
+
+
+def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:
+    """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
+    listed = {job.key for job in world.jobs or ()} | {job.job for job in world.jobs or ()}
+    for entry in world.placements:
+        server = _server(entry)
+        load = loads.get(server or "")
+        if entry.refused is not None or load is None:
+            continue
+        load.used_at_s = max(load.used_at_s, entry.at_s)
+        # One that has its receipt and is listed no more has ended.
+        on_its_way = entry.job is None or world.jobs is None
+        if on_its_way and entry.key not in listed:
+            load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
+
+
+def promised_tasks(names: set[str], world: World, entries: Iterable[Entry]) -> float:
+    """Tasks that others may run on these servers at once: those that run, and what capped arrays have left to start.
+
+    ``entries``: what the ledger knows of them, as far back as jobs run.
+    """
+    known = {entry.key: entry for entry in entries}
+    told: dict[str, list[Job]] = {}
+    for job in world.jobs or ():
+        if job.server in names:
+            told.setdefault(job.job, []).append(job)
+    found = 0.0
+    for copies in told.values():
+        entry = known.get(copies[0].key or "")
+        alive = sum(job.count for job in copies)
+        if entry is None or entry.intent.get("cap") is None:
+            alive = sum(job.count for job in copies if job.state == "running")
+        found += _io_share(entry) * (alive if entry is None else min(alive, tasks(entry)))
+    return found
+
+
+def tasks(entry: Entry) -> int:
+    """Copies of it that may run at once."""
+    return int(entry.intent.get("tasks") or 1)
+
+
+def _io_share(entry: Entry | None) -> float:
+    return 1.0 if entry is None else float(entry.intent.get("io_share", 1.0))
+
+
+def _server(entry: Entry | None) -> str | None:
+    return None if entry is None else entry.intent.get("server")
+
+
+def _spelled(name: str, hosts: Mapping[str, ClusterHost]) -> ClusterHost | None:
+    """The scheduler's host of that name; where it spells names with or without their domain, by the first part."""
+    if name in hosts:
+        return hosts[name]
+    return next((host for host in hosts.values() if _short(host.name) == _short(name)), None)
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()

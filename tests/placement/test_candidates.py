@@ -1,0 +1,202 @@
+"""Candidates: what the scheduler, the indices, the ledger and the site file say, each counted once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp
+from typing import Any
+
+import pytest
+from tonnage.cluster.scheduler import ClusterHost, Job
+from tonnage.placement.candidates import World, make_candidates, pressure, promised_tasks
+from tonnage.placement.choice import Candidate
+from tonnage.placement.indices import Reading
+from tonnage.placement.ledger import Entry
+from tonnage.placement.site import Access, Policy, Server, Site
+from tonnage.placement.where import Located
+from tonnage.records.load_lines import KeptLine
+
+NOW_S = 1_000_000.0
+SERVER = Server(name="rcss1", hosts=("rcss1", "rcss1b"), aliases=("10.0.0.1",))
+HOSTS = (
+    ClusterHost(name="rcss1", up=True, slots=8, slots_used=3),
+    ClusterHost(name="rcss1b", up=False, slots=4, reason="disk"),
+    ClusterHost(name="c1", up=True, slots=2, slots_used=2),
+    ClusterHost(name="c2", up=True, slots=2),
+    ClusterHost(name="c3", up=False, slots=2),
+)
+
+
+def located(**given: Any) -> Located:
+    plain = {"path": "/data", "mount": None, "target": "nfs:rcss1:/x", "servers": ("rcss1",)}
+    return Located(**{**plain, **given})
+
+
+def world(**given: Any) -> World:
+    return World(**{"now_s": NOW_S, "hosts": HOSTS, "jobs": (), **given})
+
+
+def job(number: str = "1", **given: Any) -> Job:
+    return Job(job=number, **{"server": "rcss1", "state": "running", "started_at_s": NOW_S - 30, **given})
+
+
+def entry(key: str, age_s: float = 0.0, *, number: str | None = None, **intent: Any) -> Entry:
+    return Entry(key=key, at_s=NOW_S - age_s, intent={"server": "rcss1", "tasks": 1, **intent}, job=number)
+
+
+def first(around: World, *, server: Server = SERVER, site: Site | None = None) -> Candidate:
+    return make_candidates(site or Site(server=(server,)), (server,), located(), around)[0]
+
+
+def test_hosts_beside_the_server_come_first_then_the_freest_of_the_others() -> None:
+    found = make_candidates(Site(), (SERVER,), located(), world())
+    assert [(one.host, one.near, one.problem) for one in found] == [
+        ("rcss1", True, None),
+        ("rcss1b", True, "it is down (disk)"),
+        ("c2", False, None),
+        ("c1", False, None),
+    ]
+    assert (found[0].slots, found[0].busy) == (8, 3)
+
+
+def test_data_on_a_local_disk_has_no_candidate_elsewhere() -> None:
+    found = make_candidates(Site(), (SERVER,), located(local=True), world())
+    assert {one.host for one in found} == {"rcss1", "rcss1b"}
+
+
+def test_only_so_many_others_are_weighed() -> None:
+    many = [ClusterHost(name=f"n{number:05}", up=True, slots=4, slots_used=number % 5) for number in range(10_000)]
+    found = make_candidates(Site(), (SERVER,), located(), world(hosts=(*HOSTS, *many)))
+    far = [one for one in found if not one.near]
+    assert len(far) == 64 and all(one.busy == 0 for one in far)
+
+
+def test_a_host_is_known_by_its_first_name_too_and_asked_for_as_the_scheduler_spells_it() -> None:
+    spelled = Server(name="rcss1", hosts=("RCSS1.site.example",))
+    assert first(world(), server=spelled).host == "rcss1"
+    long = (ClusterHost(name="rcss1.site.example", up=True, slots=8),)
+    assert first(world(hosts=long)).host == "rcss1.site.example"
+
+
+def test_a_host_that_the_scheduler_does_not_know_is_said_so() -> None:
+    stranger = Server(name="nas", hosts=("nas7",))
+    assert first(world(), server=stranger).problem == "the scheduler does not know it"
+    assert first(world(), server=Server(name="nas")).problem == "the site file names no host beside it"
+    assert first(world(hosts=None), server=stranger).problem is None
+
+
+def test_slots_that_the_site_lends_beside_a_server_bound_those_of_the_host() -> None:
+    few = SERVER.model_copy(update={"slots": 4})
+    found = first(world(jobs=(job(), job("2"))), server=few)
+    assert (found.slots, found.busy) == (4, 2)
+    packed = (ClusterHost(name="rcss1", up=True, slots=8, slots_used=7),)
+    found = first(world(hosts=packed), server=few)
+    assert (found.slots, found.busy) == (4, 3), "one slot of the host is free"
+    found = first(world(hosts=None, jobs=(job(),)), server=few)
+    assert (found.slots, found.busy) == (4, 1)
+
+
+def test_running_jobs_are_counted_and_waiting_ones_fade() -> None:
+    jobs = (
+        job("1"),
+        job("2", started_at_s=NOW_S - 10),
+        job("3", server="other"),
+        job("4", state="pending", submitted_at_s=NOW_S - 60, count=3),
+    )
+    found = first(world(jobs=jobs))
+    assert (found.on_server, found.waiting) == (2, 3)
+    assert found.placed == pytest.approx(3 * exp(-1))
+    assert found.slot_s == pytest.approx(2 * (30 + 10) / 2)
+    assert first(world()).slot_s is None
+
+
+def test_a_copy_counts_for_the_share_of_its_time_that_it_waits_for_storage() -> None:
+    jobs = (job("1", key="k1"), job("2", key="k2"))
+    found = first(world(jobs=jobs, placements=(entry("k1", 30, number="1", io_share=0.25),)))
+    assert found.on_server == pytest.approx(1.25)
+
+
+def test_of_a_capped_array_only_those_wait_that_may_run() -> None:
+    jobs = (
+        *(job("7", copy=number, key="k1") for number in (1, 2)),
+        job("7", state="pending", count=48, key="k1", submitted_at_s=NOW_S),
+    )
+    found = first(world(jobs=jobs, placements=(entry("k1", number="7", tasks=3, cap=3),)))
+    assert (found.on_server, found.waiting, found.placed) == (2, 1, 1)
+
+
+def test_a_placement_counts_until_the_scheduler_shows_it_and_no_longer() -> None:
+    on_its_way = entry("k1", 60, tasks=4)
+    assert first(world(placements=(on_its_way,))).placed == pytest.approx(4 * exp(-1))
+    shown = world(jobs=(job("9", key="k1"),), placements=(replace(on_its_way, job="9"),))
+    assert (first(shown).on_server, first(shown).placed) == (1, 0)
+    assert first(world(placements=(replace(on_its_way, job="9"),))).placed == 0, "it ended: it is listed no more"
+    unlisted = world(jobs=None, placements=(replace(on_its_way, job="9"),))
+    assert first(unlisted).placed == pytest.approx(4 * exp(-1)), "nobody can say that it ended"
+    assert first(world(placements=(replace(on_its_way, refused="no"),))).placed == 0
+
+
+def test_a_scheduler_that_keeps_no_key_tells_by_its_number() -> None:
+    shown = world(jobs=(job("9", key=None, server=None),), placements=(entry("k1", number="9"),))
+    assert (first(shown).on_server, first(shown).placed) == (1, 0)
+
+
+def test_stated_links_come_before_measured_rates_and_those_before_the_defaults() -> None:
+    policy = Policy()
+    near, far = (make_candidates(Site(), (SERVER,), located(), world())[at] for at in (0, 2))
+    assert (near.bandwidth_bytes_per_s, near.latency_s) == (policy.near_bandwidth, policy.near_latency / 1e9)
+    assert (far.bandwidth_bytes_per_s, far.latency_s) == (policy.far_bandwidth, policy.far_latency / 1e9)
+    line = KeptLine(
+        target="nfs:rcss1:/x",
+        operation="read",
+        access="sequential",
+        transfer_bytes=1 << 20,
+        tasks=8,
+        low=8,
+        high=8,
+        plateau_bytes_per_s=10**9,
+        single_bytes_per_s=3 * 10**8,
+        measured_at_s=NOW_S,
+        host="rcss1.site.example",
+        run="/r",
+    )
+    measured = make_candidates(Site(), (SERVER,), located(), world(measured=line))
+    assert [one.bandwidth_bytes_per_s for one in measured[:3:2]] == [3e8, policy.far_bandwidth]
+    stated = Site(access=(Access(hosts=("c*",), servers=("10.0.0.*",), bandwidth=5 * 10**6, latency=10**6),))
+    slow = make_candidates(stated, (SERVER,), located(), world(measured=line))
+    assert [(one.bandwidth_bytes_per_s, one.latency_s) for one in slow[:3:2]] == [(3e8, 0.0), (5e6, 0.001)]
+
+
+def reading(age_s: float = 0.0, **given: Any) -> Reading:
+    return Reading(server="rcss1", source="proc", at_s=NOW_S - age_s, **given)
+
+
+def test_pressure_is_the_fullest_of_what_is_known() -> None:
+    policy = Policy()
+    assert pressure(reading(ut_permille=250), policy, NOW_S, None) == 0.25
+    assert pressure(reading(ut_permille=250, bio_bytes_per_s=600), policy, NOW_S, 1000) == 0.6
+    assert pressure(reading(ut_permille=250, pressure_permille=900), policy, NOW_S, None) == 0.9
+    assert pressure(reading(bio_bytes_per_s=600, pressure_permille=900), policy, NOW_S, 1000) == 0.6
+    assert pressure(reading(bio_bytes_per_s=5000), policy, NOW_S, 1000) == 1.0
+    assert pressure(reading(), policy, NOW_S, None) is None
+
+
+def test_a_stale_index_is_not_trusted() -> None:
+    policy = Policy()
+    assert pressure(reading(29.0, ut_permille=900), policy, NOW_S, None) == 0.9
+    assert pressure(reading(31.0, ut_permille=900), policy, NOW_S, None) is None
+    assert pressure(None, policy, NOW_S, None) is None
+
+
+def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> None:
+    jobs = (
+        job("1"),
+        *(job("7", copy=number, key="k1") for number in (1, 2)),
+        job("7", state="pending", count=40, key="k1"),
+        *(job("8", copy=number, key="foreign") for number in (1, 2, 3)),
+        job("8", state="pending", count=40, key="foreign"),
+        job("9", server="other"),
+    )
+    entries = (entry("k1", tasks=5, cap=5, io_share=0.5),)
+    assert promised_tasks({"rcss1"}, world(jobs=jobs), entries) == pytest.approx(1 + 5 * 0.5 + 3)
+    assert promised_tasks({"rcss1"}, world(jobs=None), entries) == 0
