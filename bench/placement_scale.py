@@ -63,7 +63,7 @@ def main() -> int:
     text = page(asked, world, jobs, outcomes)
     print(text)
     if not asked.quick:
-        name = asked.machine or machine_name()
+        name = asked.machine or machine_name(host_facts())
         place = asked.out / f"{datetime.date.today():%Y-%m-%d}-{name}"
         place.mkdir(parents=True, exist_ok=True)
         facts = {"host": host_facts(), "world": asdict(world), "load": asked.load, "outcomes": outcomes}
