@@ -77,6 +77,9 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
         return f"local:{host}:{file_system_uuid(mount) or block_name(mount.device_number) or mount.device}"
     if is_local(mount) or kind == "overlay":
         return f"local:{host}:{kind}:{whole.mount_point}"
+    if kind.startswith("fuse") and not re.search("[:/]", whole.device):
+        # A program's name, which tells nothing of what it shows.
+        return f"{kind.removeprefix('fuse.')}:{host}:{whole.mount_point}"
     return f"{kind.removeprefix('fuse.')}:{whole.device}"
 
 

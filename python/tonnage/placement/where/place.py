@@ -49,8 +49,8 @@ class Place:
 
     def tool(self, *argv: str) -> str:
         """What a tool prints. ToolError as of ``tonnage.machine.tool``."""
-        program = shutil.which(argv[0]) or shutil.which(argv[0], path=os.pathsep.join(_SIDE_ROOMS)) or argv[0]
-        return ask([program, *argv[1:]], timeout_s=self.timeout_s, directory="/").out
+        beside = None if shutil.which(argv[0]) else shutil.which(argv[0], path=os.pathsep.join(_SIDE_ROOMS))
+        return ask([beside or argv[0], *argv[1:]], timeout_s=self.timeout_s, directory="/").out
 
     def attribute(self, *names: str) -> str | None:
         """The first of these extended attributes that the file system gives; None if none. TimeoutError, OSError."""
