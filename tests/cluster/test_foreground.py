@@ -60,3 +60,20 @@ def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     run_in_foreground([sys.executable, "-c", ""])
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_with_a_way_of_its_own_does_not_reach_the_one_that_stands_for_it() -> None:
+    program = textwrap.dedent("""
+        import signal, sys
+        from tonnage.cluster.foreground import run_in_foreground
+        taken = []
+        def deliver(number):
+            taken.append(number)
+            return number == signal.SIGTERM
+        child = "import os, time; os.kill(os.getppid(), 15); time.sleep(0.2); os.kill(os.getppid(), 10); time.sleep(60)"
+        print(run_in_foreground([sys.executable, "-c", child], deliver=deliver), taken)
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False, start_new_session=True
+    )
+    assert done.stdout == f"{128 + signal.SIGUSR1} [{int(signal.SIGTERM)}, {int(signal.SIGUSR1)}]\n", done.stderr

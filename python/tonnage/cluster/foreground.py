@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
 from tonnage.machine.tool import ToolError, ToolMissing
@@ -15,10 +15,16 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
-def run_in_foreground(argv: Sequence[str]) -> int:
+def run_in_foreground(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    deliver: Callable[[int], bool] | None = None,
+) -> int:
     """Its exit status, 128 + n where signal n ended it. Input, output and signals are this process's own.
 
-    ToolMissing or ToolError where it cannot be started.
+    ``deliver`` has a way of its own to pass a signal on, where the program stands for another that runs elsewhere; the
+    program itself gets those for which it is False. ToolMissing or ToolError where the program cannot be started.
     """
     kept = {number: signal.getsignal(number) for number in (*_PASSED_ON, *_FROM_TERMINAL)}
     child: list[subprocess.Popen[bytes]] = []
@@ -27,7 +33,9 @@ def run_in_foreground(argv: Sequence[str]) -> int:
     def pass_on(number: int, _: FrameType | None) -> None:
         if not child:
             early.append(number)
-        elif number not in _FROM_TERMINAL or not _has_terminal():
+        elif number in _FROM_TERMINAL and _has_terminal():
+            pass
+        elif deliver is None or not deliver(number):
             child[0].send_signal(number)
 
     try:
@@ -35,7 +43,7 @@ def run_in_foreground(argv: Sequence[str]) -> int:
         for number in kept:
             signal.signal(number, pass_on)
         try:
-            child.append(subprocess.Popen(list(argv)))
+            child.append(subprocess.Popen(list(argv), env=None if environment is None else dict(environment)))
         except FileNotFoundError:
             raise ToolMissing(f"{argv[0]} is not installed here") from None
         except OSError as error:

@@ -18,10 +18,12 @@ MOST_TEXT = 64 << 20
 class ToolError(TonnageError):
     """A tool that is missing, refuses or does not answer; the text has its own words."""
 
-    def __init__(self, text: str, *, status: int | None = None) -> None:
+    def __init__(self, text: str, *, status: int | None = None, said: str = "") -> None:
         super().__init__(text)
         self.status = status
         """What it exited with; None where it never ran or did not end."""
+        self.said = said
+        """All that it printed, its errors first."""
 
 
 class ToolMissing(ToolError):
@@ -48,19 +50,19 @@ def ask(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> Said:
-    """Runs a tool to its end, with ``text`` on its standard input and the C locale, and returns what it said.
+    """Runs a tool to its end, with ``text`` on its standard input, and returns what it said.
 
+    Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
     It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
     started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said.
     """
-    given = dict(os.environ if environment is None else environment)
     try:
         process = subprocess.Popen(
             list(argv),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**given, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C"} if environment is None else dict(environment),
             cwd=directory,
             start_new_session=True,
         )
@@ -81,7 +83,8 @@ def ask(
     if process.returncode:
         line = next((line.strip() for line in (said.err + "\n" + said.out).splitlines() if line.strip()), "")
         told = f": {line[:500]}" if line else ""
-        raise ToolError(f"{argv[0]} failed with status {process.returncode}{told}", status=process.returncode)
+        text = f"{argv[0]} failed with status {process.returncode}{told}"
+        raise ToolError(text, status=process.returncode, said=said.err + said.out)
     return said
 
 

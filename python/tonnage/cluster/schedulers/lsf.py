@@ -7,6 +7,7 @@ name, and the columns of ``bjobs -w`` are read. Which of the two it is, ``bsub -
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import time
@@ -81,7 +82,13 @@ class Lsf:
 
     def submit(self, request: JobRequest) -> Submitted:
         try:
-            said = ask(self.command(request), timeout_s=self._timeout_s, directory=request.directory)
+            # The job gets this environment.
+            said = ask(
+                self.command(request),
+                timeout_s=self._timeout_s,
+                directory=request.directory,
+                environment=os.environ,
+            )
         except ToolSilent as error:
             raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
