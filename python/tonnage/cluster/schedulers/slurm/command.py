@@ -1,0 +1,104 @@
+"""A job as a command line of ``sbatch`` or ``srun``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tonnage.cluster.scheduler import JobRequest
+from tonnage.errors import RequestError
+
+_HERE = Path(__file__).parent
+_COMMENT = re.compile(r"tonnage:(?P<key>[A-Za-z0-9._-]{1,64})(?::(?P<server>.+))?", re.DOTALL)
+_OF_A_JOB = ("SLURM_", "SLURMD_", "SBATCH_", "SALLOC_", "SRUN_")
+_OF_A_SITE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
+
+
+def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
+    """``where``: the options that say on which hosts. RequestError for what Slurm has no way to say.
+
+    The script is one that this package has; the program and its words are the script's arguments, and Slurm passes
+    those on as they are. A job is one process on one host, with so many slots there.
+    """
+    options = [*_common(request, is_batch=True), f"--ntasks={request.slots}", *where]
+    if request.copies is not None:
+        limit = "" if request.cap is None else f"%{request.cap}"
+        options.append(f"--array=1-{request.copies}{limit}")
+    script = "job.sh" if request.copies is None else "copy.sh"
+    return ["sbatch", *options, str(_HERE / script), *_words(request)]
+
+
+def srun(request: JobRequest, where: Sequence[str]) -> list[str]:
+    """The same with this terminal; RequestError for copies."""
+    if request.copies is not None:
+        raise RequestError("copies cannot share a terminal; hint: leave -I or --copies out")
+    slots = ["--ntasks=1", f"--cpus-per-task={request.slots}"]
+    # Without the last, Slurm answers a first Ctrl-C itself.
+    return ["srun", *_common(request, is_batch=False), *slots, *where, "--disable-status", *_words(request)]
+
+
+def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
+    options = [
+        f"--job-name={request.name or 'tonnage'}",
+        f"--comment={comment(request)}",
+        f"--chdir={request.directory}",
+        "--nodes=1",
+    ]
+    if request.queue is not None:
+        options.append(f"--partition={request.queue}")
+    if request.licences:
+        options.append("--licenses=" + ",".join(f"{name}:{count}" for name, count in request.licences))
+    for option, file in (("output", _output(request, is_batch=is_batch)), ("error", request.error)):
+        if file is not None:
+            # Slurm fills in the directory as well as the name: it must see both.
+            path = str(Path(request.directory) / file)
+            options.append(f"--{option}={pattern(path, is_array=request.copies is not None)}")
+    return options
+
+
+def _output(request: JobRequest, *, is_batch: bool) -> str | None:
+    """Slurm's own name for it is left to Slurm where the directory's name has nothing that it would fill in."""
+    if request.output is None and is_batch and set("%\\") & set(request.directory):
+        return "slurm-%J.out" if request.copies is None else "slurm-%J_%I.out"
+    return request.output
+
+
+def _words(request: JobRequest) -> tuple[str, ...]:
+    if request.argv[0].startswith("-"):
+        raise RequestError(f"{request.argv[0]!r} is an option, not a program; hint: ./{request.argv[0]} if it is one")
+    return request.argv
+
+
+def pattern(path: str, *, is_array: bool) -> str:
+    """A file's name as Slurm reads it: ``%J`` and ``%I`` mean job and copy, all else stands for itself."""
+    numbers = "%J" in path or "%I" in path
+    if "\\" in path:
+        if numbers:
+            raise RequestError(f"Slurm fills in no numbers where a file has a backslash: {path!r}")
+        return path.replace("\\", "\\\\")
+    copy = "%a" if is_array else "0"
+    meanings = {"%J": "%A", "%I": copy, "%": "%%"}
+    return re.sub("%[JI]?", lambda found: meanings[found[0]], path)
+
+
+def comment(request: JobRequest) -> str:
+    """What Slurm keeps with the job: key and server."""
+    return f"tonnage:{request.key}" + (f":{request.server}" if request.server else "")
+
+
+def read_comment(text: str) -> tuple[str | None, str | None]:
+    """Key and server of a job's comment; None where it is no job of ours."""
+    match = _COMMENT.fullmatch(text)
+    return (match["key"], match["server"]) if match else (None, None)
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what a job around us has set: it would become the new job's, down to its host and its slots."""
+    if "SLURM_JOB_ID" not in environment:
+        return dict(environment)
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(_OF_A_JOB) or name.startswith(_OF_A_SITE)
+    }

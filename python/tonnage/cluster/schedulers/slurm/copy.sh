@@ -1,0 +1,4 @@
+#!/bin/sh
+TONNAGE_COPY=$SLURM_ARRAY_TASK_ID
+export TONNAGE_COPY
+exec "$@"
