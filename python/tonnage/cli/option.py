@@ -84,6 +84,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    from tonnage.errors import RequestError
+
+    if not (text.isascii() and text.isdigit() and int(text) < 2**16):
+        raise RequestError(f"{text!r} is not a port; hint: write it like 9400, or 0 for any free one")
+    return int(text)
+
+
 def factor(text: str) -> float:
     from tonnage.errors import RequestError
 

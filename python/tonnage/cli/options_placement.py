@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.cli.option import Command, Option, count, time
+from tonnage.cli.option import Command, Option, count, port, time
 
 
 def _cap(text: str) -> int | str:
@@ -100,7 +100,9 @@ LOAD = Command(
         Option(("server",), "only this one", "SERVER", optional=True),
         Option(("--watch",), "go on, in place", is_flag=True),
         Option(("--every",), "how often to look, with --watch or --metrics", "TIME", "2s", parse=time),
-        Option(("--metrics",), "serve the figures to Prometheus on this loopback port, 0 for any free one", "PORT"),
+        Option(
+            ("--metrics",), "serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any", "PORT", "off", parse=port
+        ),
         SITE,
         JSON,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.cli.option import Command, Option, count, time
+from tonnage.cli.option import Command, Option, count, port, time
 
 
 def _limit(text: str) -> Any:
@@ -21,14 +21,6 @@ def _permille(text: str) -> int:
 
 def _workers(text: str) -> int:
     return 0 if text == "auto" else count(text)
-
-
-def _port(text: str) -> int:
-    from tonnage.errors import RequestError
-
-    if not (text.isascii() and text.isdigit() and int(text) < 2**16):
-        raise RequestError(f"{text!r} is not a port; hint: write it like 9400, or 0 for any free one")
-    return int(text)
 
 
 FROM = Option(("--from",), "tree that is read", "DIR", "$PERSIST_DIR", completes="directory")
@@ -126,7 +118,7 @@ _WATCHED = (
         "$PFS_DIR/spectral.log where PFS_DIR named the destination",
         completes="file",
     ),
-    Option(("--metrics",), "serve Prometheus on 127.0.0.1:PORT", "PORT", "off", parse=_port),
+    Option(("--metrics",), "serve Prometheus on 127.0.0.1:PORT", "PORT", "off", parse=port),
 )
 
 RUN = Command(

@@ -1,0 +1,121 @@
+"""How busy each file server is, and what it can still take: one row a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.cluster.scheduler import Job
+from tonnage.placement.indices import Reading
+from tonnage.placement.site import Server, Site
+
+_HOLDS_A_SLOT = ("running", "suspended")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One server. None is unknown."""
+
+    server: str
+    reading: Reading | None
+    """None: the site file does not say where its indices are."""
+    age_s: float | None
+    """Of the figures; None where there are none."""
+    stale: bool
+    """The figures, if any, tell nothing of now."""
+    running: int | None
+    """Tasks that use it or run beside it, by the scheduler's count."""
+    waiting: int | None
+    """Those that will, when they start."""
+    line: int | None
+    """Its load line in tasks."""
+
+    @property
+    def head_room(self) -> int | None:
+        """Tasks that it still carries; below 0: more run than that."""
+        return None if self.line is None or self.running is None else self.line - self.running
+
+    @property
+    def problem(self) -> str | None:
+        """Why there are no (new) figures, in a sentence."""
+        if self.reading is None:
+            return 'the site file does not say where its indices are read; hint: indices = "http://HOST:9100/metrics"'
+        return self.reading.problem
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        reading = self.reading
+        figures = ("source", "ut_permille", "bio_per_s", "bio_bytes_per_s", "rpc_per_s", "pressure_permille", "cpus")
+        return {
+            "server": self.server,
+            **{name: None if reading is None else getattr(reading, name) for name in figures},
+            "clock_ahead_s": None if reading is None else reading.clock_ahead_s,
+            "age_s": None if self.age_s is None else round(self.age_s, 3),
+            "stale": self.stale,
+            "running": self.running,
+            "waiting": self.waiting,
+            "line": self.line,
+            "head_room": self.head_room,
+            "problem": self.problem,
+        }
+
+
+def rows(
+    site: Site,
+    readings: Mapping[str, Reading],
+    jobs: Iterable[Job] | None,
+    lines: Mapping[str, int],
+    *,
+    now_s: float,
+    only: str | None = None,
+) -> list[Row]:
+    """A row for each server of the site, or for the one of the name ``only``, in the site's order.
+
+    ``jobs``: all that wait or run; None where the scheduler did not tell. ``lines``: tasks, by the server's name.
+    """
+    running, waiting = _tasks(site, jobs) if jobs is not None else (None, None)
+    found = []
+    for server in site.server:
+        if only not in (None, server.name):
+            continue
+        reading = readings.get(server.name)
+        known = reading is not None and reading.cpus is not None
+        found.append(
+            Row(
+                server=server.name,
+                reading=reading,
+                age_s=reading.age_s(now_s) if reading is not None and known else None,
+                stale=reading is None or reading.is_stale(now_s, site.policy.index_age),
+                running=None if running is None else running.get(server.name, 0),
+                waiting=None if waiting is None else waiting.get(server.name, 0),
+                line=lines.get(server.name),
+            )
+        )
+    return found
+
+
+def _tasks(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[str, int]]:
+    """Server → tasks that run, and that wait. A job is counted once for each server, however many hosts it has."""
+    running: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    for job in jobs:
+        counted = running if job.state in _HOLDS_A_SLOT else waiting if job.state == "pending" else None
+        if counted is None:
+            continue
+        for server in _servers(site, job):
+            counted[server.name] = counted.get(server.name, 0) + job.count
+    return running, waiting
+
+
+def _servers(site: Site, job: Job) -> list[Server]:
+    """The one that the job was placed by; else those beside whose hosts it runs, or in whose queue it waits."""
+    if job.server is not None:
+        named = site.named(job.server)
+        return [named] if named else []
+    hosts = {name for host in job.hosts for name in (host, host.partition(".")[0])}
+    return [
+        server
+        for server in site.server
+        if hosts.intersection(server.hosts) or (not hosts and server.queue is not None and server.queue == job.queue)
+    ]
