@@ -19,7 +19,7 @@ class Carried:
     high: int
     """Its interval; both the line itself where it was stated by hand."""
     source: str
-    """How it is known: a sentence."""
+    """The line in words, and how it is known."""
     kept: int | None = None
     """The line that the last cap for this target and access pattern went by."""
     promised: float = 0.0
@@ -65,9 +65,9 @@ def choose_cap(
         return None, "not capped: no load line is known; hint: `tonnage probe` measures it"
     line = line_in_use(carried)
     fits = max(1, floor((line - carried.promised) / demand.io_share + 1e-9))
-    why = f"load line of {line} tasks ({carried.source})"
+    why = f"load line: {carried.source}"
     if line != carried.tasks:
-        why += f"; the newest says {carried.tasks}, {carried.low} to {carried.high}, which does not contradict it"
+        why += f"; caps stay at the {line} of before, which this does not contradict"
     if demand.io_share < 1:
         why += f"; each copy is {demand.io_share:.2f} of a task ({demand.source})"
     if carried.promised:

@@ -123,14 +123,16 @@ def _place(
     local_wait_s = policy.local_wait / 1e9
     soon = next((one for one in near if one.wait <= local_wait_s), None)
     if soon is not None:
-        return _beside(near, soon, f"{soon.candidate.host} is beside the data and {_free(soon, local_wait_s)}")
+        return _beside(near, soon, f"{soon.candidate.host} is beside the data; {_free(soon, local_wait_s)}")
     return _late(demand, ranked, near, local_wait_s)
 
 
 def _free(one: _Ranked, local_wait_s: float) -> str:
+    if one.candidate.slots is None:
+        return "nobody says how many slots it has"
     if one.wait == 0:
-        return "has a free slot"
-    return f"has one in about {one.wait:.0f} s, within the {local_wait_s:g} s that a job may wait for it"
+        return "it has a free slot"
+    return f"it has one in about {one.wait:.0f} s, within the {local_wait_s:g} s that a job may wait for it"
 
 
 def _beside(near: Sequence[_Ranked], chosen: _Ranked, sentence: str) -> Place:
