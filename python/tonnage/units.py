@@ -89,6 +89,19 @@ def format_time(time_ns: int) -> str:
     return f"{time_ns}ns"
 
 
+def rate_text(bytes_per_s: float) -> str:
+    """Three digits as a sentence needs them: ``1.92 GB/s``, powers of ten."""
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= factor:
+            return f"{three_digits(bytes_per_s / factor)} {unit}"
+    return f"{bytes_per_s:.0f} B/s"
+
+
+def three_digits(value: float) -> str:
+    """``1.92``, ``19.2``, ``1920``."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
 def _whole(text: str, value: Fraction, unit: str) -> int:
     if value.denominator != 1:
         raise RequestError(f"{text!r} is not a whole number of {unit}; hint: use a smaller unit")

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
-
-
-def rate(bytes_per_s: float) -> str:
-    """``1.92 GB/s``: powers of ten."""
-    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if bytes_per_s >= factor:
-            return f"{_three(bytes_per_s / factor)} {unit}"
-    return f"{bytes_per_s:.0f} B/s"
+from tonnage.units import rate_text, three_digits
 
 
 def speed(value: float, of: Point | LoadLine) -> str:
     """A value of a point or load line in its metric: ``1.92 GB/s``, ``12.3 k operations/s``, ``0.45 copies/s``."""
     if of.metric == BANDWIDTH:
-        return rate(value)
+        return rate_text(value)
     noun = "copies" if of.kind == "command" else "operations"
     for factor, prefix in ((1e9, "G "), (1e6, "M "), (1e3, "k ")):
         if value >= factor:
-            return f"{_three(value / factor)} {prefix}{noun}/s"
-    return f"{_three(value)} {noun}/s"
+            return f"{three_digits(value / factor)} {prefix}{noun}/s"
+    return f"{three_digits(value)} {noun}/s"
 
 
 def duration(ns: float) -> str:
     """``1.5 s``, ``20 ms``, ``340 ns``."""
     for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= factor:
-            return f"{_three(ns / factor)} {unit}"
+            return f"{three_digits(ns / factor)} {unit}"
     return f"{ns:.0f} ns"
 
 
@@ -46,7 +39,3 @@ def some(items: list[str], limit: int = 5) -> str:
     """The first few of a list, and how many more."""
     rest = len(items) - limit
     return ", ".join(items[:limit]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _three(value: float) -> str:
-    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

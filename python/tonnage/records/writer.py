@@ -58,7 +58,7 @@ class RunWriter:
         for name, lines in ((TASKS, run.tasks()), (EVENTS, run.events()), (COPIES, run.copies())):
             kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
             if len(kept) < len(lines):
-                _replace(run.path / name, b"".join(map(_encode, kept)))
+                replace_file(run.path / name, b"".join(map(_encode, kept)))
         return cls(run.path, run.manifest)
 
     def append_trial(
@@ -92,7 +92,7 @@ class RunWriter:
 
     def _write_manifest(self) -> None:
         text = json.dumps(self.manifest, indent=2, ensure_ascii=False, allow_nan=False)
-        _replace(self.path / MANIFEST, text.encode() + b"\n")
+        replace_file(self.path / MANIFEST, text.encode() + b"\n")
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
@@ -114,7 +114,7 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Either the old file or the new one is there at any moment, and the new one after this returns."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, duration, rate, share, some
+from tonnage.analysis.text import count, duration, share, some
+from tonnage.units import rate_text
 
 LATE = 0.98
 """Share of the asked rate below which the storage did not keep it."""
@@ -39,9 +40,9 @@ def late(evidence: Evidence) -> Iterator[Finding]:
 
 def _late(point: Point, asked: int, what: str) -> str | None:
     got = point.bandwidth_bytes_per_s if what == "bytes" else point.operations_per_s
-    wanted = rate(asked) if what == "bytes" else f"{asked} operations/s"
+    wanted = rate_text(asked) if what == "bytes" else f"{asked} operations/s"
     if got < LATE * asked:
-        reached = rate(got) if what == "bytes" else f"{got:.0f} operations/s"
+        reached = rate_text(got) if what == "bytes" else f"{got:.0f} operations/s"
         return f"{wanted} were asked for, and {reached} reached: {share(got / asked)}"
     tasks = 1 if point.kind == "tail" else point.tasks
     period_ns = tasks * 1e9 / point.operations_per_s

@@ -9,8 +9,9 @@ from typing import Any
 from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.steady import RULE
-from tonnage.analysis.text import count, duration, rate, share, some
+from tonnage.analysis.text import count, duration, share, some
 from tonnage.records import headline
+from tonnage.units import rate_text
 
 WARM_UP = 0.10
 """Difference between a whole trial and its steady window, in the median of a curve's trials."""
@@ -76,8 +77,8 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "burst",
                 subject(op, group),
-                f"trials of {duration(statistics.median(lengths))} show a plateau of {rate(found.plateau)}, "
-                f"{duration(line['elapsed_ns'])} on end only {rate(sustained)}",
+                f"trials of {duration(statistics.median(lengths))} show a plateau of {rate_text(found.plateau)}, "
+                f"{duration(line['elapsed_ns'])} on end only {rate_text(sustained)}",
                 "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is "
                 "the sustained one; short jobs may see more.",
             )

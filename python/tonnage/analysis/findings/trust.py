@@ -7,7 +7,8 @@ from itertools import groupby
 
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding
-from tonnage.analysis.text import count, rate, share, some
+from tonnage.analysis.text import count, share, some
+from tonnage.units import rate_text
 
 ABOVE_CEILING = 1.05
 """A figure this many times a measured ceiling is above it, not beside it."""
@@ -105,7 +106,7 @@ def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
                 yield Finding(
                     "above-ceiling",
                     subject(op, group, top.tasks),
-                    f"{rate(top.median)} is above the measured {name} ceiling of {rate(ceiling)}",
+                    f"{rate_text(top.median)} is above the measured {name} ceiling of {rate_text(ceiling)}",
                     "Data cannot have moved this fast on the path you mean: look for a cache, compression, "
                     "holes in files, or a ceiling measured while the host was busy.",
                 )
