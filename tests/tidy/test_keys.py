@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -12,11 +13,13 @@ from tonnage.campaign.target import MODEL_KEYS
 from tonnage.cli.option import Command, Option, spelled_out
 from tonnage.cli.options import COMMANDS
 from tonnage.documents import table_in, valid_keys
+from tonnage.placement.site import Policy, Site
 
 from .tree import ROOT, read
 
 MODEL = ROOT / "crates" / "simulator" / "src" / "model.rs"
 CAMPAIGN_PAGE = ROOT / "docs" / "campaign.md"
+SITE_PAGE = ROOT / "docs" / "site-file.md"
 OPTIONS_PAGE = ROOT / "docs" / "options.md"
 
 
@@ -82,6 +85,26 @@ def test_every_key_of_a_simulated_target_is_on_its_page_and_in_the_table_of_the_
 def test_every_key_of_a_campaign_file_has_a_description() -> None:
     silent = {table.__name__: names for table in all_tables() if (names := undescribed(table))}
     assert len(list(all_tables())) > 3 and not silent, silent
+
+
+def test_every_key_of_a_site_file_has_a_description_and_a_row_with_its_default() -> None:
+    page = read(SITE_PAGE)
+    rows = set(re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|", page, re.MULTILINE))
+    told = {key for row in rows for key in re.findall(r"[a-z_]+", row)}
+    every = {table.__name__: table for table in tables(Site)}
+    silent = {name: keys for name, table in every.items() if (keys := undescribed(table))}
+    missing = {name: set(valid_keys(table)) - told for name, table in every.items() if name != "Line"}
+    assert {"Site", "Server", "Access", "Policy"} <= set(every) and not silent
+    assert not any(missing.values()), missing
+    assert not missing_keys(every["Line"], page)
+
+
+def test_the_defaults_that_the_page_of_the_site_file_states_are_those_of_the_model() -> None:
+    stated = dict(re.findall(r"^\| `([a-z_]+)` \| .* \| (`\S+`) \|$", read(SITE_PAGE), re.MULTILINE))
+    policy = {key: value.strip('`"') for key, value in stated.items() if key in Policy.model_fields}
+    assert set(policy) == set(Policy.model_fields)
+    numbers = {key: json.loads(value) if value[-1].isdigit() else value for key, value in policy.items()}
+    assert Policy.model_validate(numbers, context={"written": True}) == Policy()
 
 
 class _Inner(BaseModel):

@@ -152,6 +152,8 @@ WRONG = {
     "scheduler = 'slrum'\n": "1: scheduler: input should be 'auto', 'slurm'",
     "sheduler = 'slurm'\n": "1: unknown key 'sheduler'; hint: did you mean 'scheduler'?",
     "[[server]\n": " ",
+    "lines = 'here'\n": "1: lines: 'here' depends on where somebody is; hint: begin it with /",
+    '[[server]]\nname = "a\\nb"\n': "2: server.name: ",
     "server = 3\n": "1: server: input should be a valid tuple; hint: see docs/site-file.md",
     SERVER + SERVER: "7: server 'rcss1' is there twice; hint: make one [[server]] of the two",
     f"{SERVER}{B}aliases = ['10.0.0.5']\n": (

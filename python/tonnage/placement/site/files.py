@@ -7,7 +7,11 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from tonnage.machine.careful import carefully
+
 NAME = "tonnage.toml"
+_PATIENCE_S = 2.0
+"""How long a project's directory may take to be looked at: no site file has been read yet that could say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +24,19 @@ class Found:
 
 
 def find_files(directory: Path) -> Found:
-    """Those that count in ``directory``. Nothing is read but who owns what."""
+    """Those that count in ``directory``. Nothing is read but who owns what; a dead server is left alone after 2 s."""
     found = [path for path in (system_file(), user_file()) if path.is_file()]
-    project, passed_over = _project_file(directory)
-    if project is not None and not any(_same(project, path) for path in found):
-        found.append(project)
-    return Found(tuple(found), passed_over)
+    try:
+        # Links are left as they are: where somebody works is what they typed.
+        here = Path(os.path.abspath(directory))  # noqa: PTH100
+        project, passed_over = carefully(lambda: _project_file(here), [here], timeout_s=_PATIENCE_S)
+    except TimeoutError:
+        return Found(tuple(found), (f"no project's site file was looked for: {directory} does not answer",))
+    except OSError:
+        return Found(tuple(found))  # the working directory was removed
+    if project is not None and not any(Path(project).samefile(path) for path in found):
+        found.append(Path(project))
+    return Found(tuple(found), (passed_over,) if passed_over else ())
 
 
 def system_file() -> Path:
@@ -40,12 +51,8 @@ def user_file() -> Path:
     return (Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.config"))) / "tonnage" / NAME  # noqa: PTH111
 
 
-def _project_file(directory: Path) -> tuple[Path | None, tuple[str, ...]]:
-    """The nearest upwards. Links on the way are not resolved: where somebody works is what they typed."""
-    try:
-        here = Path(os.path.abspath(directory))  # noqa: PTH100
-    except OSError:
-        return None, ()  # the working directory was removed
+def _project_file(here: Path) -> tuple[str | None, str | None]:
+    """The nearest upwards; or why it does not count."""
     owners = {os.geteuid(), 0, _owner(here)}
     for above in (here, *here.parents):
         path = above / NAME
@@ -56,11 +63,11 @@ def _project_file(directory: Path) -> tuple[Path | None, tuple[str, ...]]:
         if not stat.S_ISREG(facts.st_mode):
             continue
         if facts.st_uid not in owners:
-            return None, (f"{path} does not count here: it belongs to neither you nor the owner of {here}",)
+            return None, f"{path} does not count here: it belongs to neither you nor the owner of {here}"
         if facts.st_mode & stat.S_IWOTH:
-            return None, (f"{path} does not count here: everybody may write it",)
-        return path, ()
-    return None, ()
+            return None, f"{path} does not count here: everybody may write it"
+        return str(path), None
+    return None, None
 
 
 def _owner(directory: Path) -> int:
@@ -68,10 +75,3 @@ def _owner(directory: Path) -> int:
         return directory.stat().st_uid
     except (OSError, ValueError):
         return 0
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False

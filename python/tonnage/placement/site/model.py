@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from tonnage.fields import Count, Delay, Length, Part, Rate, Time
 from tonnage.section import Section
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,254}")
+_NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
 _INDICES = re.compile(
     r"proc:|ssh:(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*"
     r"|https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[!-~]*)?"
@@ -23,7 +23,9 @@ _INDICES = re.compile(
 
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ValueError(f"{text!r} is no name; hint: use letters, digits, '_', '.', '-', ':', '@' and '/'")
+        raise ValueError(
+            f"{text!r} is no name; hint: use letters, digits and '_', '.', '-', ':', '@', '/', '%', '[', ']'"
+        )
     return text
 
 
@@ -33,9 +35,18 @@ def _indices(text: str) -> str:
     return text
 
 
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(f"{text!r} depends on where somebody is; hint: begin it with /")
+    return text
+
+
 Name = Annotated[str, AfterValidator(_name)]
 """What a tool is given as a word of its own: it cannot begin with a dash, nor hold a blank or a comma."""
-Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+"""What only messages show: without line ends and other control characters."""
+Absolute = Annotated[Text, AfterValidator(_absolute)]
+"""A path from the root."""
 
 
 class Line(Section):
@@ -95,7 +106,9 @@ class Site(Section):
     """The whole file; several files (system, user, project) make one, the nearest first."""
 
     scheduler: Literal["auto", "slurm", "lsf", "pbs", "flux", "local"] = Field("auto", description="who runs jobs")
-    lines: Text | None = Field(None, description="directory of load lines that all users share")
+    lines: Annotated[Text, AfterValidator(_absolute)] | None = Field(
+        None, description="directory of load lines that all users share"
+    )
     server: tuple[Server, ...] = Field((), description="file servers, a table `[[server]]` each")
     access: tuple[Access, ...] = Field((), description="links that are not alike, a table `[[access]]` each")
     policy: Policy = Field(Policy(), description="how jobs are placed: `[policy]`")

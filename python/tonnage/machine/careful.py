@@ -1,0 +1,50 @@
+"""A look at files that costs a child process only where a server could hold it up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tonnage.machine.bounded import in_time
+from tonnage.machine.identity import is_local
+from tonnage.machine.mounts import Mount, find_mount, read_mounts
+
+_MOST_LINKS = 40
+"""As many as the kernel follows."""
+
+
+def carefully(call: Callable[[], Any], paths: Iterable[str | os.PathLike[str]], *, timeout_s: float) -> Any:
+    """What ``call`` returns, which looks at absolute ``paths`` and above them.
+
+    Where each of them stays on this host's own devices and memory, also through links, it is called right here; else as
+    by :func:`tonnage.machine.bounded.in_time`, with its errors.
+    """
+    mounts = read_mounts()
+    if all(stays_here(mounts, os.fspath(path)) for path in paths):
+        return call()
+    return in_time(call, timeout_s=timeout_s)
+
+
+def stays_here(mounts: list[Mount], path: str) -> bool:
+    """Whether no server is asked by whoever walks along an absolute path, as far as it exists."""
+    if not path.startswith("/"):
+        return False
+    at, ahead, links = Path("/"), list(reversed(Path(path).parts)), 0
+    while ahead:
+        part = ahead.pop()
+        at = Path("/") if part == "/" else at.parent if part == ".." else at / part
+        mount = find_mount(mounts, str(at))
+        if mount is None or not (mount.file_system == "overlay" or is_local(mount)):
+            return False
+        try:
+            link = at.readlink()
+        except OSError:
+            continue  # no link, or not there
+        links += 1
+        if links > _MOST_LINKS:
+            return False
+        at = at.parent
+        ahead.extend(reversed(link.parts))
+    return True
