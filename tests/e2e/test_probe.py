@@ -111,3 +111,24 @@ def test_an_objective_gives_a_second_line(shell: Shell) -> None:
     (line,) = found["load_lines"]
     assert line["p99_ns"] == 6_000_000
     assert line["p99_tasks"] >= 1
+
+
+def test_a_load_line_is_kept_for_placement_and_told_in_one_line(shell: Shell) -> None:
+    state = shell.home / "state"
+    said = shell("probe", shell.data, "--json", *QUICK, "--op", "read", XDG_STATE_HOME=str(state))
+    reached = [line for line in said.json["load_lines"] if line["reached"]]
+    kept = sorted((state / "tonnage" / "lines").glob("*.json"))
+    assert len(kept) == len(reached)
+    told = [line for line in said.err.splitlines() if "kept the load line" in line]
+    assert len(told) == bool(reached)
+    for path, line in zip(kept, reached, strict=True):
+        value = json.loads(path.read_text(encoding="utf-8"))
+        assert (value["tasks"], value["low"], value["high"]) == (line["tasks"], line["tasks_low"], line["tasks_high"])
+        assert value["run"] == str((shell.home / said.json["run"]).resolve())
+
+
+def test_nothing_is_kept_of_a_model_or_where_nobody_wants_it(shell: Shell) -> None:
+    state = shell.home / "state"
+    shell("probe", "sim:knee=2", "--seed", "1", "--no-report", XDG_STATE_HOME=str(state))
+    shell("probe", shell.data, "--no-keep", "--no-report", *QUICK, XDG_STATE_HOME=str(state))
+    assert not state.exists()

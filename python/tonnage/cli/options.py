@@ -28,6 +28,7 @@ def _operations(text: str) -> tuple[str, ...]:
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
 NO_REPORT = Option(("--no-report",), "do not write report.html", is_flag=True)
+NO_KEEP = Option(("--no-keep",), "do not keep the load line that a search finds for placement", is_flag=True)
 RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")
 
 PROBE = Command(
@@ -78,6 +79,7 @@ PROBE = Command(
         OUT,
         JSON,
         NO_REPORT,
+        NO_KEEP,
     ),
     (
         ("tonnage probe /scratch/me", "find where the file system of /scratch/me levels off, in a minute"),
@@ -119,6 +121,7 @@ RUN_COMMAND = Command(
         OUT,
         JSON,
         NO_REPORT,
+        NO_KEEP,
     ),
     (
         ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),

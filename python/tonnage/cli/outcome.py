@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from tonnage.analysis import analyse
+from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
@@ -16,11 +16,16 @@ from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter
 
 
-def conclude(outcome: Outcome, *, as_json: bool, with_report: bool) -> int:
-    """Analyses the run, writes its report, prints the result; the exit code of the command."""
+def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool) -> int:
+    """Analyses the run, writes its report, prints the result; the exit code of the command.
+
+    ``keep_line``: the load line of a search that came to its end is kept for placement.
+    """
     run = Run.open(outcome.path)
     if run.trials():
-        present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
+        analysis = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
+        if keep_line and outcome.state == "complete" and run.manifest.get("search"):
+            _keep_line(run, analysis)
     for failure in outcome.failed:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
     if outcome.state == "interrupted":
@@ -38,7 +43,18 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool) -> int:
     return outcome.exit_code
 
 
-def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> None:
+def _keep_line(run: Run, analysis: Analysis) -> None:
+    from tonnage.placement.keeping import keep_found
+
+    kept = keep_found(run, analysis)
+    if kept.problem:
+        print(f"tonnage: the load line was not kept: {kept.problem}", file=sys.stderr)
+    elif kept.lines:
+        found = ", ".join(f"{line.operation} {line.tasks}" for line in kept.lines)
+        print(f"tonnage: kept the load line for placement ({found} tasks) in {kept.directory}", file=sys.stderr)
+
+
+def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> Analysis:
     """Prints what the run says; ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
     analysis = analyse(Run.open(path))
     report: Path | None = None
@@ -49,13 +65,14 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
         RunWriter.reopen(path).update_manifest(summary=result)
     if as_json:
         print_json(result)
-        return
+        return analysis
     from rich.console import Console
 
     from tonnage.report import print_summary
 
     colours: Literal["auto"] | None = None if is_plain(sys.stdout) else "auto"
     print_summary(analysis, Console(highlight=False, color_system=colours), report)
+    return analysis
 
 
 def _report(path: Path) -> Path | None:

@@ -47,7 +47,9 @@ def run(arguments: Namespace) -> int:
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.outcome import conclude
 
-    return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
+    return conclude(
+        outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
+    )
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,9 @@ def run(arguments: Namespace) -> int:
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.outcome import conclude
 
-    return conclude(outcome, as_json=arguments.json, with_report=not arguments.no_report)
+    return conclude(
+        outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
+    )
 
 
 def dry_run(campaign: Campaign) -> int:

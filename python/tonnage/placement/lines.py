@@ -1,0 +1,107 @@
+"""Which load line holds for a server: what was measured before what was stated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tonnage.errors import RequestError
+from tonnage.machine.careful import carefully
+from tonnage.placement.site.model import Line, Server, Site
+from tonnage.placement.where.located import Located
+from tonnage.places import user_state
+from tonnage.records.load_lines import KeptLine, kept_lines
+from tonnage.units import format_size, rate_text
+
+Found: TypeAlias = KeptLine | Line
+
+_DAY_S = 86400.0
+
+
+def line_of(
+    site: Site,
+    server: Server | None,
+    located: Located | None,
+    *,
+    operation: str = "read",
+    access: str = "sequential",
+    transfer_bytes: int | None = None,
+) -> Found | None:
+    """The load line of a server for what was located there: of those measured the nearest in pattern, then the newest;
+    else the one that the site file states; None where there is neither.
+
+    A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
+    where no path was asked for: then any line of the server's.
+    """
+
+    def distance(line: KeptLine) -> tuple[float, ...]:
+        return (
+            located is None or line.target != located.target,
+            line.operation != operation,
+            line.access != access,
+            abs(math.log2(line.transfer_bytes / transfer_bytes)) if transfer_bytes else 0.0,
+            -line.measured_at_s,
+        )
+
+    every = [line for line in _kept(site) if _concerns(site, server, located, line)]
+    return min(every, key=distance) if every else server.line if server else None
+
+
+def describe(found: Found | None, *, now_s: float) -> str:
+    """The line in one sentence without a full stop, with its age or its source."""
+    if found is None:
+        return "no load line is known; hint: measure it with `tonnage probe`, or state it in tonnage.toml"
+    if isinstance(found, Line):
+        plateau = f" at {rate_text(found.plateau)}" if found.plateau else ""
+        return f"{_tasks(found.tasks)}{plateau}, stated in the site file"
+    return (
+        f"{_tasks(found.tasks)} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, measured "
+        f"{age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
+        f"{format_size(found.transfer_bytes)} a transfer)"
+    )
+
+
+def _tasks(number: int) -> str:
+    return f"{number} task{'s' if number > 1 else ''}"
+
+
+def age_text(age_s: float) -> str:
+    """``today``, ``12 days ago``; a clock that is behind makes nothing younger than that."""
+    days = int(age_s / _DAY_S)
+    return "today" if days < 1 else f"{days} day{'s' if days > 1 else ''} ago"
+
+
+def line_directories(site: Site) -> list[Path]:
+    """Where lines are kept, the shared directory first; this user's own may be unusable, which costs only its lines."""
+    found = [Path(site.lines)] if site.lines else []
+    try:
+        found.append(user_state("lines"))
+    except RequestError:
+        return found
+    return found
+
+
+def _kept(site: Site) -> list[KeptLine]:
+    """All lines. Their directories may be on a server that does not answer: then there are none."""
+
+    directories = line_directories(site)
+
+    def plain() -> list[dict[str, Any]]:
+        return [asdict(line) for line in kept_lines(directories)]
+
+    try:
+        told = carefully(plain, directories, timeout_s=site.policy.file_timeout / 1e9)
+    except OSError:
+        return []
+    return [KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told]
+
+
+def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:
+    if located is not None and line.target == located.target:
+        return True
+    if server is None or len(line.servers) != 1:
+        return False  # what several servers carry together says nothing of one
+    name = line.servers[0]
+    return (site.named(name) or Server(name=name)).name == server.name
