@@ -116,6 +116,8 @@ fn what_dd_moved_is_what_the_kernel_accounted() {
         assert!((8 << 20..(8 << 20) + 4096).contains(&written), "{written}: 8 MiB and a few lines of text");
         let read = copy.read_call_bytes.expect("accounted");
         assert!((8 << 20..(8 << 20) + (1 << 20)).contains(&read), "{read}: 8 MiB and its libraries");
+        let calls = [copy.read_calls, copy.write_calls].map(|calls| calls.expect("accounted"));
+        assert!(calls.iter().all(|calls| (128..160).contains(calls)), "{calls:?}: 128 blocks, libraries and lines of text");
         assert_eq!(Path::new(&place.path(&format!("work/big.{}", copy.copy))).metadata().expect("made").len(), 8 << 20);
     }
     let moved: u64 = result.copies.iter().filter_map(|copy| Some(copy.read_call_bytes? + copy.write_call_bytes?)).sum();

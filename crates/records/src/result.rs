@@ -158,8 +158,10 @@ pub struct CopyResult {
     /// The most memory it had; `None` where that was less than what the process that started it had, which the kernel
     /// counts as well.
     pub max_resident_bytes: Option<u64>,
-    /// Bytes through read and write calls, and bytes that went from and to devices, of it and the children it waited
-    /// for (`/proc/<pid>/io`); `None` where the kernel does not say.
+    /// Read and write calls, bytes through them, and bytes that went from and to devices, of it and the children it
+    /// waited for (`/proc/<pid>/io`); `None` where the kernel does not say.
+    pub read_calls: Option<u64>,
+    pub write_calls: Option<u64>,
     pub read_call_bytes: Option<u64>,
     pub write_call_bytes: Option<u64>,
     pub device_read_bytes: Option<u64>,

@@ -11,10 +11,12 @@ const TAIL_BYTES: u64 = 4096;
 /// The longest line that becomes part of a message, in characters.
 const LONGEST_LINE: usize = 200;
 
-/// The bytes in `/proc/<pid>/io` of a process that nobody has reaped, those of the children it waited for included.
+/// The calls and bytes in `/proc/<pid>/io` of a process that nobody has reaped, those of the children it waited for included.
 pub fn read_io(pid: libc::pid_t, result: &mut CopyResult) {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/io")) else { return };
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok());
+    result.read_calls = value("syscr");
+    result.write_calls = value("syscw");
     result.read_call_bytes = value("rchar");
     result.write_call_bytes = value("wchar");
     result.device_read_bytes = value("read_bytes");
