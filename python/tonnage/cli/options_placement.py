@@ -171,5 +171,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = ()
+PLACEMENT: tuple[Command, ...] = (WHERE,)
 """Those that stand."""

@@ -14,6 +14,7 @@ from tonnage.placement.where.located import Located
 from tonnage.placement.where.look import Look, absolute, look
 from tonnage.placement.where.place import Answer, Place
 from tonnage.placement.where.registry import resolver
+from tonnage.placement.where.servers import servers_of
 
 _MOST_LAYERS = 4
 """An overlay on an image on an overlay… ends somewhere."""
@@ -25,7 +26,7 @@ def locate(path: str | os.PathLike[str], site: Site, *, timeout_s: float) -> Loc
     A path that does not exist yet lives where its nearest parent does. RequestError for one that leads nowhere (a
     broken link); where nobody knows the servers, ``Located.problem`` says why.
     """
-    asked = os.fspath(path)
+    asked = os.fsdecode(path)
     if not asked or "\0" in asked:
         raise RequestError("an empty path names nothing; hint: give a file or directory, or leave it out")
     return _locate(asked, site, timeout_s, _MOST_LAYERS)
@@ -69,16 +70,30 @@ def _locate(asked: str, site: Site, timeout_s: float, layers: int) -> Located:
         below=below,
     )
     answer = resolver(mount)(place)
-    return replace(
-        located,
-        target=identity(mount, place.path),
-        servers=answer.servers,
-        devices=answer.devices,
-        striped=answer.striped,
-        local=answer.local,
-        how=(*notes, *answer.how),
-        problem=answer.problem,
+    return _by_site_file(
+        replace(
+            located,
+            target=identity(mount, place.path),
+            servers=answer.servers,
+            devices=answer.devices,
+            striped=answer.striped,
+            local=answer.local,
+            how=(*notes, *answer.how),
+            problem=answer.problem,
+        ),
+        site,
     )
+
+
+def _by_site_file(located: Located, site: Site) -> Located:
+    """Where no tool knows a server, what the site file says that its servers hold."""
+    if located.servers:
+        return located
+    held = tuple(server.name for server in servers_of(located, site))
+    if not held:
+        return located
+    how = (*located.how, f"tonnage.toml: {', '.join(held)} {'holds' if len(held) == 1 else 'hold'} it")
+    return replace(located, servers=held, striped=located.striped or len(held) > 1, how=how, problem=None)
 
 
 def _seen(asked: str, whole: str, timeout_s: float) -> tuple[Look | None, tuple[str, ...]]:

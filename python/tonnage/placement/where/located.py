@@ -30,7 +30,8 @@ class Located:
     target: str
     """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
     servers: tuple[str, ...] = ()
-    """Hosts that serve it, best first: addresses or names as the tools print them. Empty: nobody says."""
+    """Hosts that serve it, best first: names or addresses as the tools print them, or, where none does, names of the
+    site file. Empty: nobody says."""
     devices: tuple[Device, ...] = ()
     striped: bool = False
     """The data is spread over the servers: they are a set that carries load, not a place to pin a job to."""

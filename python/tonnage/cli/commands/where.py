@@ -1,0 +1,102 @@
+"""``tonnage where``: which servers hold a path, and which hosts are beside them."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tonnage.errors import TonnageError
+
+if TYPE_CHECKING:
+    from tonnage.placement.indices import Reading
+    from tonnage.placement.site import Server
+    from tonnage.placement.where import Located
+
+_MOST_ROWS = 16
+"""Of the servers of a large file system; ``--json`` has them all."""
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code: 1 where nobody knows the servers."""
+    from tonnage.placement.site import load_site
+    from tonnage.placement.where import locate, servers_of
+
+    site = load_site(Path(), Path(arguments.site) if arguments.site else None)
+    located = locate(arguments.path or ".", site, timeout_s=site.policy.file_timeout / 1e9)
+    servers = servers_of(located, site)
+    now_s = time.time()
+    readings: dict[str, Reading] = {}
+    if any(server.indices for server in servers):
+        from tonnage.placement.indices import read_indices
+
+        readings = read_indices(servers, site.policy, now_s=now_s, wait_ns=site.policy.index_timeout)
+    if arguments.json:
+        import json
+
+        print(json.dumps(_as_dict(located, servers, readings), indent=2, allow_nan=False))
+    else:
+        print("\n".join(_lines(located, servers, readings, now_s)))
+    if not servers:
+        what = arguments.path or "current working directory"
+        raise TonnageError(f"Cannot find fileserver for {what}: {located.problem or 'nothing says who serves it'}")
+    return 0
+
+
+def _as_dict(located: Located, servers: tuple[Server, ...], readings: dict[str, Reading]) -> dict[str, Any]:
+    """What was located, and below ``file_servers`` each server as the site file has it."""
+    return {
+        **located.as_dict(),
+        "file_servers": [
+            {
+                "name": server.name,
+                "hosts": list(server.hosts),
+                "queue": server.queue,
+                "slots": server.slots,
+                "load": readings[server.name].as_dict() if server.name in readings else None,
+            }
+            for server in servers
+        ],
+    }
+
+
+def _lines(located: Located, servers: tuple[Server, ...], readings: dict[str, Reading], now_s: float) -> list[str]:
+    mount = located.mount
+    lines = [_row("path", located.path)]
+    if located.real_path != located.path:
+        lines.append(_row("which is", located.real_path))
+    if mount is not None:
+        lines.append(_row("mount", f"{mount.mount_point}, {mount.file_system}, {mount.device}"))
+        lines.append(_row("storage", located.target))
+    lines += [_row("known by" if not number else "", sentence) for number, sentence in enumerate(located.how)]
+    for server in servers[:_MOST_ROWS]:
+        lines.append(_row("server", server.name + (" (this host)" if located.local else "")))
+        lines.append(_row("beside it", ", ".join(server.hosts) or "no host that the site file names"))
+        lines.append(_row("load", _load(readings.get(server.name), now_s)))
+    if len(servers) > _MOST_ROWS:
+        lines.append(_row("", f"and {len(servers) - _MOST_ROWS} servers more; --json has them all"))
+    if located.striped and len(servers) > 1:
+        lines.append(_row("", "spread over them: they carry it together, and no job is bound to one"))
+    return lines
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:<10} {text}"
+
+
+def _load(reading: Reading | None, now_s: float) -> str:
+    """The indices that were read, with their age."""
+    if reading is None:
+        return "not known; hint: give the server indices in tonnage.toml"
+    parts = []
+    if reading.ut_permille is not None:
+        parts.append(f"CPU {reading.ut_permille / 10:.0f} %")
+    if reading.bio_per_s is not None:
+        parts.append(f"{reading.bio_per_s:.0f} block operations/s")
+    if reading.rpc_per_s is not None:
+        parts.append(f"{reading.rpc_per_s:.0f} NFS calls/s")
+    if reading.pressure_permille is not None:
+        parts.append(f"I/O pressure {reading.pressure_permille / 10:.0f} %")
+    told = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago" if parts else ""
+    return "; ".join(part for part in (told, reading.problem) if part) or "nothing was read yet"

@@ -1,0 +1,85 @@
+"""``tonnage where`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+class Where:
+    """The command line, without this machine's own site files."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {
+            **os.environ,
+            "TONNAGE_SYSTEM_CONFIG": str(home / "etc"),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_STATE_HOME": str(home / "state"),
+        }
+
+    def __call__(self, *words: str, directory: Path | None = None) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "tonnage.cli", "where", *words]
+        at = directory or self.home
+        return subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=120, env=self.environment, cwd=at
+        )
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Where:
+    return Where(tmp_path)
+
+
+def test_the_working_directory_is_asked_where_no_path_is_given(where: Where, tmp_path: Path) -> None:
+    said = where()
+    assert (said.returncode, said.stderr) == (0, "")
+    rows = dict(line.split(None, 1) for line in said.stdout.splitlines())
+    assert rows["path"] == str(tmp_path)
+    assert rows["server"] == f"{platform.node()} (this host)"
+
+
+def test_a_server_of_the_site_file_is_called_by_its_name_with_the_hosts_beside_it(where: Where, tmp_path: Path) -> None:
+    (tmp_path / "tonnage.toml").write_text(
+        f'[[server]]\nname = "rcss1"\naliases = ["{platform.node()}"]\nhosts = ["n1", "n2"]\nqueue = "near"\n'
+    )
+    found = json.loads(where("--json", "new/file").stdout)
+    assert found["path"] == f"{tmp_path}/new/file"
+    assert found["local"] is True
+    (server,) = found["file_servers"]
+    assert (server["name"], server["hosts"], server["queue"]) == ("rcss1", ["n1", "n2"], "near")
+    assert "beside it  n1, n2\n" in where().stdout
+
+
+def test_where_nobody_knows_it_is_one_line_and_exit_code_1(where: Where) -> None:
+    said = where("/proc/sys")
+    assert said.returncode == 1
+    assert said.stderr.startswith("tonnage: error: Cannot find fileserver for /proc/sys: proc at /proc does not say")
+    assert said.stderr.count("\n") == 1
+    said = where("--json", directory=Path("/proc"))
+    assert "Cannot find fileserver for current working directory: " in said.stderr
+    assert json.loads(said.stdout)["file_servers"] == []
+
+
+def test_the_site_file_may_know_what_no_tool_does(where: Where, tmp_path: Path) -> None:
+    site = tmp_path / "mine.toml"
+    site.write_text('[[server]]\nname = "a"\nholds = ["/proc"]\n[[server]]\nname = "b"\nholds = ["/proc/sys"]\n')
+    found = json.loads(where("--json", "--site", str(site), "/proc/sys/kernel").stdout)
+    assert found["servers"] == ["b"]
+    assert found["how"][-1] == "tonnage.toml: b holds it"
+    assert found["problem"] is None
+
+
+def test_a_broken_link_is_the_users_mistake(where: Where, tmp_path: Path) -> None:
+    (tmp_path / "lost").symlink_to("nowhere")
+    said = where("lost")
+    assert said.returncode == 2
+    assert said.stderr == (
+        "tonnage: error: lost is a broken symbolic link to nowhere; hint: mend it, or name what it should lead to\n"
+    )
