@@ -18,11 +18,13 @@ lines|S|root|S|PENDING|S|all|S|vm|S||S|2|S|tonnage:k7:rcss1|S|1795291890|S|N/A|S
 25|S|N/A|S|wrap|S|root|S|FAILED|S|compute|S|vm|S|a1|S|1|S|(null)|S|1795291890|S|1795291890|S|1795291890|S|9|S|JobLaunchFailure|S|
 """
 SACCT = """\
-31_4|S|two
-lines|S|ada|S|CANCELLED by 10|S|batch|S|b[1-2]|S|4|S|tonnage:k8|S|1795291890|S|1795291891|S|1795291899|S|0:15|S|None|S|
-32|S|sort|S|ada|S|TIMEOUT|S|batch|S|None assigned|S|0|S||S|1795291890|S|Unknown|S|Unknown|S|0:0|S|None|S|
-31_[7-9%2]|S|two|S|ada|S|PENDING|S|batch|S|None assigned|S|1|S||S|1795291890|S|Unknown|S|Unknown|S|0:0|S|Resources|S|
-"""
+1|S|two
+lines|S|root|S|FAILED|S|batch|S|a1|S|1|S|tonnage:k1:rcss1|S|1795292316|S|1795292317|S|1795292317|S|3:0|S|None|S|
+2_3|S|tonnage|S|root|S|COMPLETED|S|batch|S|a2|S|1|S|tonnage:k2|S|1795292317|S|1795292317|S|1795292318|S|0:0|S|None|S|
+3_[1-4%1]|S|tonnage|S|root|S|CANCELLED by 0|S|batch|S|None assigned|S|1|S|tonnage:k3|S|1795292317|S|None|S|1795292319|S|0:0|S|None|S|
+6|S|tonnage|S|root|S|FAILED|S|batch|S|a1|S|1|S|tonnage:k4|S|1795292319|S|1795292319|S|1795292319|S|0:9|S|None|S|
+7_1|S|tonnage|S|root|S|RUNNING|S|batch|S|a2|S|2|S||S|1795292319|S|1795292319|S|Unknown|S|0:0|S|None|S|
+"""  # noqa: E501
 SINFO = """\
 a1|S|all*|S|up|S|mixed|S|1/3/0/4|S|(null)|S|none|S|
 a2|S|all*|S|up|S|draining|S|1/0/3/4|S|(null)|S|disk full|S|
@@ -89,11 +91,19 @@ def test_an_unknown_state_is_said_to_be_unknown() -> None:
 
 
 def test_accounting_tells_of_those_that_ended() -> None:
-    first, second, third = (ended_of(row) for row in rows(SACCT, ENDED, "|S|"))
-    assert (first.job, first.copy, first.name, first.state) == ("31", 4, "two\nlines", "cancelled")
-    assert (first.exit_status, first.hosts, first.slots, first.key) == (143, ("b1", "b2"), 4, "k8")
-    assert (second.state, second.hosts, second.ended_at_s, second.slots) == ("failed", (), None, 1)
-    assert (third.job, third.copy, third.count) == ("31", None, 3)
+    failed, copy, cancelled, killed, running = (ended_of(row) for row in rows(SACCT, ENDED, "|S|"))
+    assert (failed.job, failed.copy, failed.name, failed.key, failed.server) == ("1", None, "two\nlines", "k1", "rcss1")
+    assert (failed.state, failed.exit_status, failed.hosts) == ("failed", 3, ("a1",))
+    assert (copy.job, copy.copy, copy.state, copy.started_at_s, copy.ended_at_s) == (
+        "2",
+        3,
+        "done",
+        1795292317,
+        1795292318,
+    )
+    assert (cancelled.state, cancelled.count, cancelled.hosts, cancelled.started_at_s) == ("cancelled", 4, (), None)
+    assert killed.exit_status == 137
+    assert (running.state, running.ended_at_s, running.slots) == ("running", None, 2)
 
 
 def test_a_host_is_up_where_slurm_gives_it_jobs() -> None:

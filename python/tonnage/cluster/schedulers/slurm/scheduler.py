@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import (
@@ -102,8 +103,10 @@ class Slurm:
         found = [tables.job_of(row) for row in self._squeue(tables.JOBS, user, states)]
         if ended:
             known = {(job.job, job.copy) for job in found}
-            records = [tables.ended_of(row) for row in self._ended(user, fields=tables.ENDED)]
-            found += [job for job in records if job.ended_at_s and (job.job, job.copy) not in known]
+            # Where the accounting does not answer, what the controller still knows is told.
+            with suppress(SchedulerError):
+                records = [tables.ended_of(row) for row in self._ended(user, fields=tables.ENDED)]
+                found += [job for job in records if job.ended_at_s and (job.job, job.copy) not in known]
         return found
 
     def queues(self) -> list[Queue]:
@@ -212,13 +215,15 @@ class Slurm:
         return list(tables.rows(said.out, fields, between))
 
     def _ended(self, user: str | None, *, fields: Sequence[str]) -> list[dict[str, str]]:
-        """Of the accounting, where the site has one that answers: the controller itself forgets within minutes."""
+        """Of the accounting, where the site has one: the controller itself forgets within minutes."""
         between = tables.separator()
         whose = "--allusers" if user is None else f"--user={user}"
         options = [whose, "--allocations", "--noheader", f"--starttime={_LATELY}", "--parsable"]
         try:
             said = self._ask("sacct", *options, f"--delimiter={between}", f"--format={','.join(fields)}")
-        except SchedulerError:
+        except SchedulerError as error:
+            if "accounting storage is disabled" not in str(error):
+                raise
             return []
         return list(tables.rows(said.out, fields, between))
 
