@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -159,7 +159,6 @@ class Slurm:
     directory: Path
     hosts: tuple[Host, ...]
     keeper: Keeper
-    enter: Callable[[str], list[str]]
     pids: dict[str, int] = field(default_factory=dict)
     """Of each host's ``slurmd`` by its name, and of ``slurmctld``."""
 
@@ -177,7 +176,7 @@ class Slurm:
         """The daemon of a host, or ``slurmctld``."""
         argv = ["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]
         log = self.directory / f"{name}.out"
-        self.pids[name] = self.keeper.start([*self.enter(name), *argv], environment=self.environment, log=log)
+        self.pids[name] = self.keeper.start(argv, environment=self.environment, log=log)
 
     def end(self, name: str) -> None:
         """As if it were cut from the power."""
@@ -215,21 +214,16 @@ def slurm(
     *,
     licences: Mapping[str, int] | None = None,
     settings: Mapping[str, object] | None = None,
-    enter: Callable[[str], list[str]] | None = None,
-    munge: bool = False,
-    controller: tuple[str, str] | None = None,
 ) -> Iterator[Slurm]:
     """Starts it and waits until all hosts take jobs; afterwards nothing of it is left.
 
-    ``partitions`` as in ``configuration``; None: one, ``batch``, of all. ``enter``: what comes before the command line
-    of the daemon of a host (of ``slurmctld``), for hosts that are namespaces; ``controller``: then its host's name and
-    address. Impossible where Slurm is not installed or does not start.
+    ``partitions`` as in ``configuration``; None: one, ``batch``, of all. Impossible where Slurm is not installed or
+    does not start.
     """
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")
-    name, address = controller or (socket.gethostname(), "127.0.0.1")
     with tempfile.TemporaryDirectory(prefix="tonnage-slurm-", ignore_cleanup_errors=True) as work:
         directory = Path(work)
         directory.chmod(0o755)  # jobs of other users read their scripts below it
@@ -241,16 +235,15 @@ def slurm(
                 hosts,
                 partitions or {"batch": [host.name for host in hosts]},
                 directory=directory,
-                controller=name,
-                controller_address=address,
+                controller=socket.gethostname(),
+                controller_address="127.0.0.1",
                 licences=licences,
-                munge=munge,
                 settings=settings,
             )
         )
         environment = {**os.environ, "PATH": path, "SLURM_CONF": str(directory / "slurm.conf")}
         with contextlib.closing(Keeper()) as keeper:
-            cluster = Slurm(environment, directory, tuple(hosts), keeper, enter or (lambda _: []))
+            cluster = Slurm(environment, directory, tuple(hosts), keeper)
             for daemon in ("slurmctld", *(host.name for host in hosts)):
                 cluster.start(daemon)
             cluster.wait_ready()
