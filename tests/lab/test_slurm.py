@@ -205,6 +205,20 @@ def test_a_controller_that_hangs_is_not_waited_for_and_the_job_is_there_once(
     assert sum(job.key == "lost" for job in slurm.jobs(ended=True)) == 1
 
 
+def test_a_controller_that_is_down_is_said_to_be_and_nothing_is_there(
+    cluster: lab.Slurm, slurm: Slurm, tmp_path: Path
+) -> None:
+    cluster.end("slurmctld")
+    try:
+        with pytest.raises(SchedulerError, match=r"connect failure.*hint: .*scontrol ping") as refusal:
+            slurm.submit(request(tmp_path, "true", key="down"))
+        assert not isinstance(refusal.value, SubmissionUnknown)
+    finally:
+        cluster.start("slurmctld")
+        cluster.wait_ready()
+    assert slurm.find("down") is None
+
+
 def test_queues_and_hosts_are_those_of_the_site(cluster: lab.Slurm, slurm: Slurm) -> None:
     queues = {queue.name: queue for queue in slurm.queues()}
     assert {name: queue.hosts for name, queue in queues.items()} == {
