@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,6 +16,7 @@ from tonnage.placement.load import Row, rows
 from tonnage.placement.metrics import Collector, names
 from tonnage.placement.site import Server, Site
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "placement.md"
 NOW_S = 1_795_294_120.0
 SITE = Site(
     server=(
@@ -146,3 +148,8 @@ def test_a_stale_index_is_no_sample_for_anybody_to_trust() -> None:
         found["tonnage_server_index_age_seconds", "rcss1"] == 31 and found["tonnage_server_index_stale", "rcss1"] == 1
     )
     assert found["tonnage_server_running_tasks", "rcss1"] == 0
+
+
+def test_every_name_is_on_the_page() -> None:
+    page = PAGE.read_text()
+    assert not [name for name in names() if f"`{name}`" not in page]

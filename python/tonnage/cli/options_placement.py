@@ -171,5 +171,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE,)
+PLACEMENT: tuple[Command, ...] = (WHERE, LOAD)
 """Those that stand."""
