@@ -19,10 +19,13 @@ def run_in_foreground(
     argv: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
+    directory: str | None = None,
+    started: Callable[[int], object] = lambda _: None,
     deliver: Callable[[int], bool] | None = None,
 ) -> int:
     """Its exit status, 128 + n where signal n ended it. Input, output and signals are this process's own.
 
+    ``started`` is told the program's process.
     ``deliver`` has a way of its own to pass a signal on, where the program stands for another that runs elsewhere; the
     program itself gets those for which it is False. ToolMissing or ToolError where the program cannot be started.
     """
@@ -43,13 +46,17 @@ def run_in_foreground(
         for number in kept:
             signal.signal(number, pass_on)
         try:
-            child.append(subprocess.Popen(list(argv), env=None if environment is None else dict(environment)))
-        except FileNotFoundError:
+            given = None if environment is None else dict(environment)
+            child.append(subprocess.Popen(list(argv), env=given, cwd=directory))
+        except FileNotFoundError as error:
+            if error.filename != argv[0]:
+                raise ToolError(f"{argv[0]} cannot be run: {error.strerror} ({error.filename})") from None
             raise ToolMissing(f"{argv[0]} is not installed here") from None
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
         for missed in early:
             child[0].send_signal(missed)
+        started(child[0].pid)
         status = child[0].wait()
     finally:
         for number, handler in kept.items():

@@ -49,6 +49,8 @@ class JobRequest:
     """Copies that run at once; None: no limit."""
     licences: tuple[tuple[str, int], ...] = ()
     """(name, count) that each copy holds while it runs."""
+    licence_totals: tuple[tuple[str, int], ...] = ()
+    """(name, count) of how many there are, as the site file says: for a scheduler that has no licences of its own."""
     output: str | None = None
     """File of its standard output; ``%J`` becomes the job's number and ``%I`` the copy's. None: the scheduler's own."""
     error: str | None = None

@@ -1,0 +1,161 @@
+"""Runs one copy to its end: writes down that it starts, starts it, waits for it, writes down how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.scheduler import JobRequest
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry, Started
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.machine.tool import ToolError, ToolMissing
+
+CANNOT_RUN, NOT_FOUND = 126, 127
+"""What a shell exits with for a program that cannot be run, or is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A copy whose turn it is."""
+
+    spool: Spool
+    number: int
+    copy: int
+    entry: Entry
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody has ordered its end."""
+        return self.spool.cancelled_at_ns(self.number) is not None
+
+
+def attend(case: Case, claimed: Callable[[], object]) -> None:
+    """In the background: a session of its own, and files. ``claimed`` is called once it is written down."""
+    won = _claim(case)
+    claimed()
+    if not won:
+        return
+    cancelled = Ended("cancelled", None, "cancelled before it began", time.time_ns())
+    ended = cancelled if case.is_cancelled else _run(case)
+    case.spool.end(case.number, case.copy, ended)
+
+
+def attend_here(case: Case) -> int | None:
+    """With this process's terminal: what it exited with; None where the job is not to run any more.
+
+    ToolError where it cannot be started.
+    """
+    if not _claim(case):
+        return None
+    ended = Ended("cancelled", None, "interrupted before it began", time.time_ns())
+    try:
+        if case.is_cancelled:
+            return None
+        request = case.entry.request
+        status = run_in_foreground(
+            request.argv, directory=request.directory, started=lambda pid: _note(case, pid, os.kill)
+        )
+        ended = _ending(case, status)
+    except ToolError as error:
+        ended = Ended("failed", NOT_FOUND if isinstance(error, ToolMissing) else CANNOT_RUN, str(error), time.time_ns())
+        raise
+    finally:
+        case.spool.end(case.number, case.copy, ended)
+    return status
+
+
+def _claim(case: Case) -> bool:
+    return case.spool.claim(case.number, case.copy, Started(Process.this(), time.time_ns()))
+
+
+def _note(case: Case, pid: int, signal_it: Callable[[int, int], None]) -> None:
+    """Writes down which process the copy is; ends it where the order to do so came before that was known."""
+    identity = Process.of(pid)
+    if identity is not None:
+        case.spool.note_program(case.number, case.copy, identity)
+    if case.is_cancelled:
+        with suppress(ProcessLookupError):
+            signal_it(pid, signal.SIGTERM)
+
+
+def _run(case: Case) -> Ended:
+    request = case.entry.request
+    streams: list[int] = []
+    try:
+        _open_streams(case, streams)
+        program = _start(case, streams)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
+        place = "" if error.filename in (None, request.argv[0]) else f" ({error.filename})"
+        reason = f"{request.argv[0]} cannot be run: {error.strerror}{place}"
+        if len(streams) > 1:
+            with suppress(OSError):
+                os.write(streams[-1], f"tonnage: {reason}\n".encode("utf-8", "surrogateescape"))
+        return Ended("failed", NOT_FOUND if missing else CANNOT_RUN, reason, time.time_ns())
+    finally:
+        for file in streams:
+            os.close(file)
+    _note(case, program.pid, os.killpg)
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+    if case.is_cancelled:
+        # What it left behind. Until it is waited for its number is no other's.
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+    status = program.wait()
+    return _ending(case, 128 - status if status < 0 else status)
+
+
+def _start(case: Case, streams: list[int]) -> subprocess.Popen[bytes]:
+    environment = dict(case.entry.environment)
+    if case.copy != WHOLE:
+        environment["TONNAGE_COPY"] = str(case.copy)
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(
+        list(case.entry.request.argv),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=environment,
+        cwd=case.entry.request.directory,
+        start_new_session=True,
+    )
+
+
+def _open_streams(case: Case, streams: list[int]) -> None:
+    """Standard input, output and error. Files are appended to, as several copies may share one."""
+    request = case.entry.request
+    output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
+    streams.append(os.open(os.devnull, os.O_RDONLY))
+    for pattern in (output, request.error or output):
+        path = file_name(pattern, request, case.number, case.copy)
+        streams.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o666))
+
+
+def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path:
+    """The file that a pattern means: ``%J`` is the job, ``%I`` the copy (0 if it is no array), other ``%`` stay."""
+    head, *parts = pattern.split("%")
+    meanings = {"J": str(number), "I": str(copy)}
+    name = head + "".join(meanings.get(part[:1], f"%{part[:1]}") + part[1:] for part in parts)
+    return Path(request.directory) / name
+
+
+def _ending(case: Case, status: int) -> Ended:
+    at_ns = time.time_ns()
+    if status == 0:
+        return Ended("done", 0, "", at_ns)
+    return Ended("cancelled" if case.is_cancelled else "failed", status, _reason(status), at_ns)
+
+
+def _reason(status: int) -> str:
+    with suppress(ValueError):
+        if status > 128:
+            return f"exited with {status}, as {signal.Signals(status - 128).name} does"
+    return f"exited with {status}"

@@ -1,0 +1,89 @@
+"""The jobs of a spool as ``Scheduler.jobs`` tells of them: a line a copy, and one for all copies that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tonnage.cluster.scheduler import Job, State
+from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
+
+
+def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
+    """What waits or runs on a host of so many slots, and with ``ended`` what did, in the order of submission."""
+    found: list[Job] = []
+    queue: list[Waiting] = []
+    free = slots
+    totals: dict[str, int] = {}
+    held: dict[str, int] = {}
+    # Those that wait or run first: a job that ends meanwhile is met again, not missed.
+    numbers = {*spool.numbers()}
+    for number in sorted(numbers | {*spool.numbers(ended=True)} if ended else numbers):
+        entry = spool.entry(number)
+        if entry is None:
+            continue
+        lines = list(_lines(spool, number, entry))
+        found += [line for line in lines if ended or line.state in ("pending", "running")]
+        running = sum(line.state == "running" for line in lines)
+        pending = sum(line.count for line in lines if line.state == "pending")
+        free -= running * entry.request.slots
+        totals.update(entry.request.licence_totals)
+        for name, count in entry.request.licences:
+            held[name] = held.get(name, 0) + count * running
+        if pending:
+            queue.append(_waiting(spool, number, entry, pending, running))
+    free_licences = {name: total - held.get(name, 0) for name, total in totals.items()}
+    reasons = next_turn(queue, free, free_licences).reasons
+    return [replace(line, reason=reasons.get(int(line.job), "")) if line.state == "pending" else line for line in found]
+
+
+def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int) -> Waiting:
+    request = entry.request
+    ordered = spool.cap(number)
+    return Waiting(
+        number=number,
+        pending=pending,
+        running=running,
+        slots=request.slots,
+        cap=request.cap if ordered is None else ordered,
+        licences=request.licences,
+    )
+
+
+def _lines(spool: Spool, number: int, entry: Entry) -> Iterator[Job]:
+    request = entry.request
+    is_cancelled = spool.cancelled_at_ns(number) is not None
+    line = Job(
+        job=str(number),
+        name=request.name,
+        slots=request.slots,
+        key=request.key,
+        server=request.server,
+        submitted_at_s=entry.submitted_at_ns / 1e9,
+    )
+    started, ended = spool.copies(number)
+    for copy in sorted(started | ended):
+        yield _copy_line(spool, number, copy, replace(line, copy=None if copy == WHOLE else copy))
+    pending = sum(copy not in started for copy in entry.copies)
+    if pending:
+        state: State = "cancelled" if is_cancelled else "pending"
+        last = entry.copies[-1]
+        yield replace(line, copy=last if pending == 1 and last != WHOLE else None, state=state, count=pending)
+
+
+def _copy_line(spool: Spool, number: int, copy: int, line: Job) -> Job:
+    started = spool.started(number, copy)
+    ended: Ended | None = spool.ended(number, copy)
+    began_at_s = None if started is None else started.at_ns / 1e9
+    if ended is None:
+        return replace(line, state="running", started_at_s=began_at_s)
+    return replace(
+        line,
+        state=ended.state,
+        started_at_s=began_at_s,
+        ended_at_s=ended.at_ns / 1e9,
+        exit_status=ended.status,
+        reason=ended.reason,
+    )

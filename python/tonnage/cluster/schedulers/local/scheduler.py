@@ -1,0 +1,159 @@
+"""The local scheduler as ``tonnage.cluster.scheduler`` promises one."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import pwd
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tonnage.cluster.scheduler import (
+    ClusterHost,
+    Job,
+    JobRequest,
+    Queue,
+    SchedulerError,
+    SubmissionUnknown,
+    Submitted,
+)
+from tonnage.cluster.schedulers.local import door, foreground
+from tonnage.cluster.schedulers.local.listing import list_jobs
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.places import user_state
+
+QUEUE = "local"
+"""The only one."""
+
+
+class Local:
+    """Takes jobs for this host. Nothing is installed: the first job starts a process that runs them, and it ends by
+    itself when there are none."""
+
+    name = "local"
+
+    def __init__(self, *, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._host = socket.gethostname()
+
+    def present(self) -> bool:
+        return True
+
+    def command(self, request: JobRequest) -> list[str]:
+        """The program itself: no tool stands between."""
+        return list(request.argv)
+
+    def submit(self, request: JobRequest) -> Submitted:
+        """The job with this key where there is one: a second submission of it adds nothing."""
+        with self._spool() as spool:
+            self._check(spool, request)
+            number, _ = spool.add(request, waiter=None, timeout_s=self._timeout_s)
+            try:
+                door.wake(spool, number, timeout_s=self._timeout_s)
+            except (SchedulerError, OSError) as error:
+                raise SubmissionUnknown(
+                    f"job {number} waits, but {error}; hint: see {spool.directory / 'log'}"
+                ) from None
+        return _receipt(number)
+
+    def find(self, key: str) -> Submitted | None:
+        with self._spool() as spool:
+            number = spool.find(key)
+        return None if number is None else _receipt(number)
+
+    def interactive(self, request: JobRequest) -> int:
+        with self._spool() as spool:
+            self._check(spool, request)
+            if request.copies is not None:
+                raise SchedulerError("a job in the foreground has no copies; nothing was started")
+            return foreground.run(spool, request, timeout_s=self._timeout_s)
+
+    def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
+        """Of this user: others have spools of their own, which are theirs to see."""
+        me = _user()
+        if user not in (None, me):
+            return []
+        with self._spool() as spool:
+            if spool.numbers():
+                door.ensure_spooler(spool, timeout_s=self._timeout_s)
+            found = list_jobs(spool, door.slots(spool), ended=ended)
+        return [replace(job, user=me, queue=QUEUE, from_host=self._host, hosts=self._hosts_of(job)) for job in found]
+
+    def queues(self) -> list[Queue]:
+        with self._spool() as spool:
+            slots = door.slots(spool)
+            found = list_jobs(spool, slots)
+        pending = sum(job.count for job in found if job.state == "pending")
+        running = sum(job.state == "running" for job in found)
+        return [Queue(name=QUEUE, default=True, hosts=(self._host,), slots=slots, pending=pending, running=running)]
+
+    def hosts(self) -> list[ClusterHost]:
+        with self._spool() as spool:
+            slots = door.slots(spool)
+            used = sum(job.slots for job in list_jobs(spool, slots) if job.state == "running")
+        return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used)]
+
+    def cancel(self, job: str) -> None:
+        with self._spool() as spool:
+            number = self._active(spool, job)
+            spool.cancel(number)
+            door.wake(spool, number, timeout_s=self._timeout_s)
+
+    def set_cap(self, job: str, cap: int) -> None:
+        with self._spool() as spool:
+            number = self._active(spool, job)
+            spool.set_cap(number, cap)
+            door.wake(spool, number, timeout_s=self._timeout_s)
+
+    @contextmanager
+    def _spool(self) -> Iterator[Spool]:
+        try:
+            yield Spool(user_state("local", self._host))
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            raise SchedulerError(f"the local scheduler's spool: {error.strerror or error}{where}") from None
+
+    def _active(self, spool: Spool, job: str) -> int:
+        number = int(job) if job.isascii() and job.isdecimal() else 0
+        if not spool.is_active(number):
+            known = spool.entry(number) is not None
+            raise SchedulerError(f"job {job} has ended already" if known else f"there is no job {job}")
+        return number
+
+    def _check(self, spool: Spool, request: JobRequest) -> None:
+        if not request.argv:
+            raise SchedulerError("there is no program to run")
+        if request.queue not in (None, QUEUE):
+            raise SchedulerError(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+        if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
+            raise SchedulerError(
+                f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
+            )
+        slots = door.slots(spool)
+        if request.slots > slots:
+            raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
+        totals = dict(request.licence_totals)
+        for name, count in request.licences:
+            if name not in totals:
+                raise SchedulerError(f"nobody says how many licences {name} there are; hint: set slots of its server")
+            if count > totals[name]:
+                raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
+
+    def _is_here(self, host: str) -> bool:
+        return host in (self._host, "localhost") or host.partition(".")[0] == self._host.partition(".")[0]
+
+    def _hosts_of(self, job: Job) -> tuple[str, ...]:
+        return () if job.started_at_s is None else (self._host,)
+
+
+def _receipt(number: int) -> Submitted:
+    return Submitted(str(number), f"Job <{number}> is submitted to queue <{QUEUE}>.")
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return getpass.getuser()

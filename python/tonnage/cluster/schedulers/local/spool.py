@@ -1,0 +1,281 @@
+"""The spool: a directory of one user on one host that has every job, and what became of each of its copies.
+
+::
+
+    next                  the last number given; whoever adds a job holds a flock of it
+    spooler               the process that runs jobs holds a lock of it, and writes its slots there
+    starting              locked while a copy is on its way from the spooler to ``N.started``
+    wake                  a FIFO: numbers of jobs that changed
+    keys/key-KEY          a symbolic link whose text is the number of the job with that key
+    jobs/NUMBER/          jobs that wait or run
+        request.json      written before the directory has its name
+        N.started N.program N.ended     of copy N; 0 where the job is no array
+        cap cancelled granted           orders, and the word to a job in the foreground
+        go                a FIFO that wakes it
+    ended/NUMBER/         jobs that ended
+
+Each file appears whole, under its name, or not at all; the directories say what is true, the FIFOs only when to look.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tonnage.cluster.scheduler import JobRequest, SchedulerError
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.records import Ended, Entry, Started, dump_process, load_process
+
+REMEMBERED_NS = 7 * 24 * 3600 * 10**9
+"""How long after its submission an ended job is remembered,"""
+REMEMBERED = 2000
+"""and how many of them."""
+_COPY_FILE = re.compile(r"([0-9]+)\.(started|ended)")
+
+
+class Spool:
+    """The directory; every process of this user may open it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._active = directory / "jobs"
+        self._ended = directory / "ended"
+        self._keys = directory / "keys"
+        for place in (self._active, self._ended, self._keys):
+            place.mkdir(mode=0o700, exist_ok=True)
+        self.wake = directory / "wake"
+        with suppress(FileExistsError):
+            os.mkfifo(self.wake, 0o600)
+
+    # Jobs
+
+    def add(self, request: JobRequest, *, waiter: Process | None, timeout_s: float) -> tuple[int, bool]:
+        """The job's number, and whether it is new: a key that the spool knows adds nothing."""
+        fresh = self.directory / f".fresh-{secrets.token_hex(8)}"
+        fresh.mkdir(mode=0o700)
+        try:
+            _write(fresh / "request.json", Entry.of(request, waiter).dump())
+            if waiter is not None:
+                os.mkfifo(fresh / "go", 0o600)
+            with self.locked(timeout_s) as counter:
+                known = self.find(request.key)
+                if known is not None:
+                    return known, False
+                number = self._number(counter)
+                key = self._key(request.key)
+                key.unlink(missing_ok=True)
+                key.symlink_to(str(number))
+                fresh.rename(self._active / str(number))
+            _sync(self._active)
+            return number, True
+        finally:
+            if fresh.exists():
+                _remove(fresh)
+
+    def find(self, key: str) -> int | None:
+        """The number of the job with that key."""
+        try:
+            number = int(str(self._key(key).readlink()))
+            entry = self.entry(number)
+        except (FileNotFoundError, ValueError):
+            return None
+        # A key may be left of a submission that was cut off before its job had a name.
+        return number if entry is not None and entry.request.key == key else None
+
+    def entry(self, number: int) -> Entry | None:
+        """What was asked for; None where the spool has no such job, or one of another version that cannot be read."""
+        text = self._read(number, "request.json")
+        try:
+            return None if text is None else Entry.load(text)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def numbers(self, *, ended: bool = False) -> list[int]:
+        """The jobs that wait or run, or those that ended, in the order of submission."""
+        names = (path.name for path in (self._ended if ended else self._active).iterdir())
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def is_active(self, number: int) -> bool:
+        """Whether it is among those that wait or run."""
+        return (self._active / str(number)).is_dir()
+
+    def retire(self, number: int) -> None:
+        """Puts a job whose copies have all ended away."""
+        (self._active / str(number)).rename(self._ended / str(number))
+
+    def forget(self) -> None:
+        """Removes what ended long ago, and what submissions that were cut off left."""
+        oldest_ns = time.time_ns() - REMEMBERED_NS
+        numbers = self.numbers(ended=True)
+        for index, number in enumerate(numbers):
+            entry = self.entry(number)
+            if index < len(numbers) - REMEMBERED or entry is None or entry.submitted_at_ns < oldest_ns:
+                if entry is not None and self.find(entry.request.key) == number:
+                    self._key(entry.request.key).unlink(missing_ok=True)
+                _remove(self._ended / str(number))
+        for fresh in self.directory.glob(".fresh-*"):
+            with suppress(FileNotFoundError):
+                if fresh.stat().st_mtime_ns < oldest_ns:
+                    _remove(fresh)
+
+    @contextmanager
+    def locked(self, timeout_s: float) -> Iterator[int]:
+        """While no job is added; gives the descriptor of the counter. SchedulerError where that takes too long."""
+        counter = os.open(self.directory / "next", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            until_s = time.monotonic() + timeout_s
+            while True:
+                try:
+                    fcntl.flock(counter, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until_s:
+                        raise SchedulerError(
+                            f"{self.directory} has been locked by another process for {timeout_s:g} s; nothing was "
+                            "submitted; hint: try again"
+                        ) from None
+                    time.sleep(0.001)
+            yield counter
+        finally:
+            os.close(counter)
+
+    def _number(self, counter: int) -> int:
+        number = int(os.pread(counter, 32, 0) or b"0") + 1
+        # The counter is not forced to disk: after a power cut it may be behind.
+        while any((place / str(number)).exists() for place in (self._active, self._ended)):
+            number += 1
+        os.pwrite(counter, b"%-20d" % number, 0)
+        return number
+
+    # Copies
+
+    def copies(self, number: int) -> tuple[set[int], set[int]]:
+        """The copies of a job that were started, and those that ended."""
+        found: dict[str, set[int]] = {"started": set(), "ended": set()}
+        for place in (self._active, self._ended):
+            with suppress(FileNotFoundError):
+                for file in (place / str(number)).iterdir():
+                    if match := _COPY_FILE.fullmatch(file.name):
+                        found[match[2]].add(int(match[1]))
+                break
+        return found["started"], found["ended"]
+
+    def claim(self, number: int, copy: int, started: Started) -> bool:
+        """Writes down, for good, that a copy is started; False where somebody did so before, who then starts it."""
+        return self._write_once(number, f"{copy}.started", started.dump())
+
+    def started(self, number: int, copy: int) -> Started | None:
+        text = self._read(number, f"{copy}.started")
+        return None if text is None else Started.load(text)
+
+    def note_program(self, number: int, copy: int, program: Process) -> None:
+        """Which process a copy is, for whoever finds it without the process that waited for it."""
+        self._write_once(number, f"{copy}.program", dump_process(program), lasting=False)
+
+    def program(self, number: int, copy: int) -> Process | None:
+        text = self._read(number, f"{copy}.program")
+        return None if text is None else load_process(text)
+
+    def end(self, number: int, copy: int, ended: Ended) -> bool:
+        """Writes down how a copy ended; False where that is known already."""
+        return self._write_once(number, f"{copy}.ended", ended.dump())
+
+    def ended(self, number: int, copy: int) -> Ended | None:
+        text = self._read(number, f"{copy}.ended")
+        return None if text is None else Ended.load(text)
+
+    # Orders
+
+    def cancel(self, number: int) -> None:
+        """What waits of the job starts no more; the spooler ends what runs."""
+        self._write_once(number, "cancelled", b"%d\n" % time.time_ns())
+
+    def cancelled_at_ns(self, number: int) -> int | None:
+        text = self._read(number, "cancelled")
+        return None if text is None else int(text)
+
+    def set_cap(self, number: int, cap: int) -> None:
+        """From now on."""
+        place = self._active / str(number)
+        fresh = place / f".{secrets.token_hex(8)}"
+        _write(fresh, b"%d\n" % cap)
+        fresh.replace(place / "cap")
+
+    def cap(self, number: int) -> int | None:
+        """As it was ordered since; None: as it was submitted."""
+        text = self._read(number, "cap")
+        return None if text is None else int(text)
+
+    def grant(self, number: int) -> None:
+        """Tells the foreground process of a job that it may start it."""
+        self._write_once(number, "granted", b"", lasting=False)
+        with suppress(OSError):
+            go = os.open(self.go(number), os.O_WRONLY | os.O_NONBLOCK)
+            os.write(go, b"\n")
+            os.close(go)
+
+    def granted(self, number: int) -> bool:
+        return (self._active / str(number) / "granted").exists()
+
+    def go(self, number: int) -> Path:
+        """The FIFO on which the foreground process of a job is woken."""
+        return self._active / str(number) / "go"
+
+    # Files
+
+    def _key(self, key: str) -> Path:
+        return self._keys / f"key-{key}"
+
+    def _read(self, number: int, name: str) -> bytes | None:
+        # A job may be put away between two looks.
+        for place in (self._active, self._ended, self._active):
+            with suppress(FileNotFoundError):
+                return (place / str(number) / name).read_bytes()
+        return None
+
+    def _write_once(self, number: int, name: str, text: bytes, *, lasting: bool = True) -> bool:
+        """Whether it was this call that wrote it. ``lasting``: it is on the disk when this returns."""
+        place = self._active / str(number)
+        fresh = place / f".{secrets.token_hex(8)}"
+        try:
+            _write(fresh, text, lasting=lasting)
+            os.link(fresh, place / name)
+            fresh.unlink()
+            if lasting:
+                _sync(place)
+            return True
+        except FileExistsError:
+            fresh.unlink()
+            return False
+        except FileNotFoundError:
+            return False
+
+
+def _write(path: Path, text: bytes, *, lasting: bool = True) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(text)
+        file.flush()
+        if lasting:
+            os.fsync(file)
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(directory: Path) -> None:
+    """A job's directory, which has files only."""
+    for file in directory.iterdir():
+        file.unlink()
+    directory.rmdir()

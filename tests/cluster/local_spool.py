@@ -1,0 +1,74 @@
+"""A local scheduler with a spool of its own, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tonnage.cluster import scheduler
+from tonnage.cluster.scheduler import Job, JobRequest
+from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.places import user_state
+
+LIMIT_S = 60.0
+"""Beyond this something is wrong; a busy machine is slow."""
+
+
+def spool_of(local: Local) -> Spool:
+    """Where it keeps its jobs."""
+    return Spool(user_state("local", local.hosts()[0].name))
+
+
+def request(*argv: str, key: str, directory: Path, **more: object) -> JobRequest:
+    """A job in a directory."""
+    return JobRequest(argv=argv, key=key, directory=str(directory), **more)  # type: ignore[arg-type]
+
+
+def until(done: Callable[[], object], what: str = "it") -> None:
+    """Looks until something is so."""
+    end_s = time.monotonic() + LIMIT_S
+    while not done():
+        assert time.monotonic() < end_s, f"{what} did not happen within {LIMIT_S:g} s"
+        time.sleep(0.01)
+
+
+def lines_of(local: Local, job: str) -> list[Job]:
+    """All lines about a job."""
+    return [line for line in local.jobs(ended=True) if line.job == job]
+
+
+def ended(local: Local, job: str) -> Job:
+    """A job that is no array, once it has ended."""
+    until(lambda: job not in {line.job for line in local.jobs()}, f"the end of job {job}")
+    (line,) = lines_of(local, job)
+    return line
+
+
+def kill_spooler(local: Local) -> None:
+    """As the kernel does it when memory runs out."""
+    pid = door.spooler(spool_of(local))
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: Process.of(pid) is None, "the spooler's end")
+
+
+@contextmanager
+def own_local() -> Iterator[Local]:
+    """A local scheduler; whoever calls has set XDG_STATE_HOME. Nothing it started outlives it."""
+    local = scheduler("local", timeout_s=20)
+    assert isinstance(local, Local)
+    try:
+        yield local
+    finally:
+        for number in spool_of(local).numbers():
+            with suppress(Exception):
+                local.cancel(str(number))
+        until(lambda: not local.jobs(), "the end of all jobs")
+        kill_spooler(local)

@@ -1,0 +1,327 @@
+"""The local scheduler: words arrive as typed, nothing runs beyond its slots, every end is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tonnage.cluster import scheduler
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local.attend import file_name
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.records import WHOLE, Started
+
+from .local_spool import ended, kill_spooler, lines_of, own_local, request, spool_of, until
+
+PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd(), os.environ.get('A_WORD')]))"
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as found:
+        yield found
+
+
+def shell(script: str, *words: str) -> tuple[str, ...]:
+    """A program that a test can write in a line."""
+    return ("sh", "-c", script, "sh", *words)
+
+
+def test_words_environment_and_directory_arrive_as_they_were(
+    local: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["a b", "", "new\nline", "$HOME", "`id`", "*", "%J %I %", "--", "-n", "'\"\\", "é", os.fsdecode(b"\xff")]
+    monkeypatch.setenv("A_WORD", "of the environment\n")
+    job = local.submit(request(sys.executable, "-c", PRINT, *words, key="k", directory=tmp_path)).job
+    assert ended(local, job).state == "done"
+    said, directory, word = json.loads((tmp_path / f"tonnage-{job}.out").read_text())
+    assert (said, directory, word) == (words, str(tmp_path), "of the environment\n")
+
+
+def test_the_receipt_names_the_job_and_the_key_finds_it(local: Local, tmp_path: Path) -> None:
+    receipt = local.submit(request("true", key="k.1", directory=tmp_path))
+    assert receipt.line == f"Job <{receipt.job}> is submitted to queue <local>."
+    assert local.find("k.1") == receipt
+    ended(local, receipt.job)
+    assert local.find("k.1") == receipt
+    assert local.find("..") is None
+
+
+def test_a_second_submission_of_a_key_adds_nothing(local: Local, tmp_path: Path) -> None:
+    wanted = request(*shell("echo once >> ran"), key="k", directory=tmp_path)
+    assert {local.submit(wanted).job for _ in range(3)} == {"1"}
+    ended(local, "1")
+    assert local.submit(wanted).job == "1"
+    assert (tmp_path / "ran").read_text() == "once\n"
+
+
+def test_the_status_is_the_programs(local: Local, tmp_path: Path) -> None:
+    first = local.submit(request(*shell("exit 7"), key="a", directory=tmp_path)).job
+    second = local.submit(request(*shell("kill -9 $$"), key="b", directory=tmp_path)).job
+    assert (ended(local, first).state, ended(local, first).exit_status) == ("failed", 7)
+    assert (ended(local, second).state, ended(local, second).exit_status) == ("failed", 128 + 9)
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "words"),
+    [("no-such-program", 127, "No such file"), ("./plain", 126, "Permission denied"), ("./text", 126, "format")],
+)
+def test_a_program_that_cannot_be_run_is_said_in_its_output_too(
+    local: Local, tmp_path: Path, program: str, status: int, words: str
+) -> None:
+    (tmp_path / "plain").write_text("x")
+    (tmp_path / "text").write_text("x")
+    (tmp_path / "text").chmod(0o755)
+    job = local.submit(request(program, key="k", directory=tmp_path, output="out")).job
+    end = ended(local, job)
+    assert (end.state, end.exit_status) == ("failed", status)
+    assert words in end.reason
+    assert f"{program} cannot be run" in (tmp_path / "out").read_text()
+
+
+def test_a_directory_that_is_gone_fails_the_job_and_names_it(local: Local, tmp_path: Path) -> None:
+    job = local.submit(request("true", key="k", directory=tmp_path / "gone", output=str(tmp_path / "out"))).job
+    assert str(tmp_path / "gone") in ended(local, job).reason
+
+
+def test_output_and_errors_go_to_the_files_asked_for(local: Local, tmp_path: Path) -> None:
+    both, apart = shell("echo out; echo err >&2"), shell("echo out $TONNAGE_COPY; echo err >&2")
+    one = local.submit(request(*both, key="a", directory=tmp_path, output="%J-100%.txt")).job
+    many = local.submit(request(*apart, key="b", directory=tmp_path, copies=2, output="o.%I", error="e.%J.%I")).job
+    local.submit(request(*shell("echo $TONNAGE_COPY"), key="c", directory=tmp_path, copies=3, output="all"))
+    usual = local.submit(request("true", key="d", directory=tmp_path, copies=1)).job
+    until(lambda: not local.jobs())
+    assert (tmp_path / f"{one}-100%.txt").read_text() == "out\nerr\n"
+    assert [(tmp_path / f"o.{copy}").read_text() for copy in (1, 2)] == ["out 1\n", "out 2\n"]
+    assert (tmp_path / f"e.{many}.2").read_text() == "err\n"
+    assert sorted((tmp_path / "all").read_text().split()) == ["1", "2", "3"]
+    assert (tmp_path / f"tonnage-{usual}_1.out").exists()
+
+
+def test_a_pattern_keeps_what_it_does_not_know(tmp_path: Path) -> None:
+    wanted = request("true", key="k", directory=tmp_path)
+    assert file_name("%%J-%I%x%J%", wanted, 12, 3) == tmp_path / "%12-3%x12%"
+
+
+def most_at_once(log: Path) -> int:
+    """Of a file to which every copy adds ``+`` when it starts and ``-`` when it ends."""
+    now = most = 0
+    for sign in log.read_text().split():
+        now += 1 if sign == "+" else -1
+        most = max(most, now)
+    return most
+
+
+IN_AND_OUT = "echo + >> log; sleep 0.05; echo - >> log"
+
+
+def test_no_more_copies_run_at_once_than_the_cap(local: Local, tmp_path: Path) -> None:
+    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=6, cap=1))
+    until(lambda: not local.jobs())
+    assert most_at_once(tmp_path / "log") == 1
+    assert len(lines_of(local, "1")) == 6
+
+
+def test_no_more_run_at_once_than_there_are_licences(local: Local, tmp_path: Path) -> None:
+    for key in "abcd":
+        local.submit(
+            request(
+                *shell(IN_AND_OUT), key=key, directory=tmp_path, licences=(("fs1", 1),), licence_totals=(("fs1", 1),)
+            )
+        )
+    until(lambda: not local.jobs())
+    assert most_at_once(tmp_path / "log") == 1
+
+
+def test_no_more_run_at_once_than_there_are_slots(local: Local, tmp_path: Path) -> None:
+    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=8))
+    (host,) = local.hosts()
+    assert host.slots == len(os.sched_getaffinity(0))
+    until(lambda: not local.jobs())
+    assert most_at_once(tmp_path / "log") <= host.slots
+
+
+def full(local: Local, directory: Path) -> str:
+    """A job that takes every slot until it is cancelled; it runs."""
+    slots = local.hosts()[0].slots
+    job = local.submit(request("sleep", "600", key="full", directory=directory, slots=slots)).job
+    until(lambda: [line.state for line in lines_of(local, job)] == ["running"])
+    return job
+
+
+def test_what_waits_says_why(local: Local, tmp_path: Path) -> None:
+    blocker = full(local, tmp_path)
+    job = local.submit(request("true", key="k", directory=tmp_path, copies=5, name="align", server="fs1")).job
+    (line,) = lines_of(local, job)
+    assert (line.state, line.count, line.copy) == ("pending", 5, None)
+    assert line.reason == "waits for 1 free slot"
+    assert (line.name, line.server, line.key) == ("align", "fs1", "k")
+    (queue,) = local.queues()
+    assert (queue.name, queue.pending, queue.running) == ("local", 5, 1)
+    assert local.hosts()[0].slots_used == local.hosts()[0].slots
+    local.cancel(blocker)
+
+
+def test_a_waiting_job_that_is_cancelled_never_runs(local: Local, tmp_path: Path) -> None:
+    blocker = full(local, tmp_path)
+    job = local.submit(request(*shell("echo ran > ran"), key="k", directory=tmp_path)).job
+    local.cancel(job)
+    assert ended(local, job).state == "cancelled"
+    local.cancel(blocker)
+    assert ended(local, blocker).state == "cancelled"
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(SchedulerError, match="ended already"):
+        local.cancel(job)
+    with pytest.raises(SchedulerError, match="there is no job 99"):
+        local.cancel("99")
+
+
+def test_cancelling_ends_all_that_the_program_started(local: Local, tmp_path: Path) -> None:
+    job = local.submit(request(*shell("sleep 600 & echo $! > child; wait"), key="k", directory=tmp_path)).job
+    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip())
+    local.cancel(job)
+    assert ended(local, job).state == "cancelled"
+    child = int((tmp_path / "child").read_text())
+    until(lambda: Process.of(child) is None, "the child's end")
+
+
+@pytest.mark.slow
+def test_a_program_that_ignores_sigterm_is_killed_after_a_while(local: Local, tmp_path: Path) -> None:
+    script = "trap '' TERM; echo > ready; while :; do sleep 0.1; done"
+    job = local.submit(request(*shell(script), key="k", directory=tmp_path)).job
+    until(lambda: (tmp_path / "ready").exists())
+    before_s = time.monotonic()
+    local.cancel(job)
+    end = ended(local, job)
+    assert (end.state, end.exit_status) == ("cancelled", 128 + 9)
+    assert time.monotonic() - before_s > 4
+
+
+def test_a_cap_that_is_lowered_to_one_counts_for_those_that_wait(local: Local, tmp_path: Path) -> None:
+    blocker = full(local, tmp_path)
+    job = local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=6)).job
+    local.set_cap(job, 1)
+    local.cancel(blocker)
+    until(lambda: not local.jobs())
+    assert most_at_once(tmp_path / "log") == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"queue": "short"}, "no queue short; hint: .* local"),
+        ({"hosts": ("elsewhere",)}, "not on elsewhere"),
+        ({"slots": 100_000}, "wants 100000 slots"),
+        ({"licences": (("fs1", 1),)}, "how many licences fs1"),
+        ({"licences": (("fs1", 3),), "licence_totals": (("fs1", 2),)}, "wants 3 licences fs1, and there are 2"),
+    ],
+)
+def test_what_it_cannot_run_is_refused_with_one_line(
+    local: Local, tmp_path: Path, wrong: dict[str, object], words: str
+) -> None:
+    with pytest.raises(SchedulerError, match=words):
+        local.submit(request("true", key="k", directory=tmp_path, **wrong))
+    assert local.find("k") is None
+
+
+def test_hosts_may_name_this_one_or_be_a_wish(local: Local, tmp_path: Path) -> None:
+    here = local.hosts()[0].name
+    local.submit(request("true", key="a", directory=tmp_path, hosts=("elsewhere", here)))
+    local.submit(request("true", key="b", directory=tmp_path, hosts=("elsewhere",), prefer=True))
+    until(lambda: not local.jobs())
+
+
+def test_others_have_spools_of_their_own(local: Local, tmp_path: Path) -> None:
+    job = local.submit(request("sleep", "600", key="k", directory=tmp_path)).job
+    assert local.jobs(user="somebody-else") == []
+    (line,) = local.jobs()
+    assert [found.job for found in local.jobs(user=line.user)] == [job]
+
+
+def test_a_spool_that_cannot_be_made_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(Exception, match="XDG_STATE_HOME"):
+        scheduler("local").jobs()
+
+
+def test_the_spooler_ends_when_it_has_nothing_to_do_and_the_next_job_starts_another(
+    local: Local, tmp_path: Path
+) -> None:
+    spool = spool_of(local)
+    assert door.ensure_spooler(spool, timeout_s=20, idle_s=0.1)
+    first = door.spooler(spool)
+    assert first is not None
+    until(lambda: door.spooler(spool) is None, "the spooler's end")
+    job = local.submit(request("true", key="k", directory=tmp_path)).job
+    assert ended(local, job).state == "done"
+    assert door.spooler(spool) not in (None, first)
+
+
+def test_there_is_one_spooler(local: Local) -> None:
+    spool = spool_of(local)
+    door.ensure_spooler(spool, timeout_s=20)
+    pid = door.spooler(spool)
+    from tonnage.machine.tool import ask
+
+    ask([sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"], timeout_s=20)
+    assert door.spooler(spool) == pid
+
+
+def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(local: Local, tmp_path: Path) -> None:
+    job = local.submit(
+        request(*shell("while [ ! -e go ]; do sleep 0.02; done; exit 5"), key="k", directory=tmp_path)
+    ).job
+    until(lambda: spool_of(local).program(int(job), WHOLE) is not None)
+    kill_spooler(local)
+    assert [line.state for line in local.jobs()] == ["running"]
+    (tmp_path / "go").touch()
+    assert ended(local, job).exit_status == 5
+
+
+def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status_is_unknown(
+    local: Local, tmp_path: Path
+) -> None:
+    job = local.submit(request(*shell("while [ ! -e go ]; do sleep 0.02; done"), key="k", directory=tmp_path)).job
+    spool = spool_of(local)
+    until(lambda: spool.program(int(job), WHOLE) is not None)
+    started = spool.started(int(job), WHOLE)
+    assert started is not None
+    kill_spooler(local)
+    os.kill(started.waiter.pid, signal.SIGKILL)
+    until(lambda: not started.waiter.alive)
+    local.jobs()
+    until(lambda: door.spooler(spool) is not None)
+    time.sleep(1.2)
+    assert [line.state for line in local.jobs()] == ["running"], "it runs, whoever waits for it"
+    (tmp_path / "go").touch()
+    end = ended(local, job)
+    assert (end.state, end.exit_status) == ("unknown", None)
+
+
+def test_a_job_that_was_started_before_the_host_went_down_never_runs_again(local: Local, tmp_path: Path) -> None:
+    spool = spool_of(local)
+    wanted = request(*shell("echo ran > ran"), key="k", directory=tmp_path)
+    number, _ = spool.add(wanted, waiter=None, timeout_s=5)
+    spool.claim(number, WHOLE, Started(Process(os.getpid(), 1, "another boot"), time.time_ns()))
+    assert ended(local, str(number)).state == "unknown"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_another_version_left_is_in_nobodys_way(local: Local, tmp_path: Path) -> None:
+    spool = spool_of(local)
+    strange = spool.directory / "jobs" / "1"
+    strange.mkdir()
+    (strange / "request.json").write_text(shlex.quote("no json"))
+    job = local.submit(request("true", key="k", directory=tmp_path)).job
+    assert job == "2"
+    assert ended(local, job).state == "done"
