@@ -242,7 +242,7 @@ def test_entries_are_whole_files_without_left_overs(state: Path) -> None:
 
 def test_names_that_are_no_file_names_are_kept_apart(state: Path) -> None:
     with exporter(ways.tells(Running())) as server:
-        names = ["../../up", "..", "a/b", "a-b", "x" * 500, "ünï", "a\nb"]
+        names = ["../../up", "..", "a/b", "a-b", "x" * 500, "ünï"]
         read_indices([named(server.address, one) for one in names], POLICY, now_s=time.time(), wait_ns=2 * S)
     assert len(list(state.iterdir())) == len(names)
 
