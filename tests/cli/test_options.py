@@ -126,10 +126,16 @@ def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> No
         assert command.name.split()[-1] in script
         for option in command.options:
             if not option.positional:
-                assert option.names[0].removeprefix("--") in script
+                assert option.names[-1].removeprefix("--") in script
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here to check the syntax")
     subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_short_names_are_completed_and_on_the_pages_too() -> None:
+    assert "-s o -l output" in SHELLS["fish"]()
+    assert "'-o[file" in SHELLS["zsh"]()
+    assert "`-o, --output OUT`" in pages()["options.md"]
 
 
 def test_bash_completes_commands_options_and_values() -> None:
@@ -148,3 +154,4 @@ def test_bash_completes_commands_options_and_values() -> None:
     assert complete("tonnage", "stage", "in", "--mark") == set()
     assert complete("tonnage", "stage", "run", "--order", "") == {"oldest", "newest", "smallest", "largest"}
     assert complete("tonnage", "compat", "") == {"install"}
+    assert complete("tonnage", "submit", "--o") == {"--output"}

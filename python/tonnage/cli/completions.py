@@ -107,9 +107,8 @@ def _zsh_case(command: Command) -> str:
         if not option.positional:
             value = "" if option.is_flag else f":{option.metavar or 'value'}:{_zsh_values(option)}"
             again = "*" if option.repeats else ""
-            specs.append(
-                f"{again}{option.names[0]}[{option.help.replace('[', '(').replace(']', ')').replace(':', ' ')}]{value}"
-            )
+            told = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
+            specs += [f"{again}{name}[{told}]{value}" for name in option.names]
     return f"        {_zsh_quote(command.name)}) _arguments {' '.join(map(_zsh_quote, specs))} ;;"
 
 
@@ -145,7 +144,8 @@ def _fish_option(command: Command, option: Option) -> str:
     if option.positional:
         return f"{start} -f -a '{' '.join(option.choices)}'" if option.choices else ""
     values = f" -x -a '{' '.join(option.choices)}'" if option.choices else "" if option.is_flag else " -r"
-    return f"{start} -l {option.names[0][2:]} -d {_fish_quote(option.help)}{values}"
+    names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+    return f"{start} {names} -d {_fish_quote(option.help)}{values}"
 
 
 def _fish_quote(text: str) -> str:

@@ -70,7 +70,11 @@ SUBMIT = Command(
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
         Option(("--profile",), "run directory that measured the program, for how much it waits for storage", "RUN"),
         Option(("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=_share),
-        Option(("--anywhere",), "go on where nobody knows the file server, or its hosts are not free", is_flag=True),
+        Option(
+            ("--anywhere",),
+            "go on where nobody knows the file server, or nothing beside it takes the job",
+            is_flag=True,
+        ),
         Option(
             ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
         ),
@@ -171,5 +175,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, LOAD)
+PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD)
 """Those that stand."""

@@ -108,11 +108,12 @@ def _page_name(command: Command) -> str:
 
 
 def heading(option: Option) -> str:
-    """``--op OP[,OP]``, ``--direct auto,yes,no``, ``DIR``."""
+    """``--op OP[,OP]``, ``-o, --output OUT``, ``--direct auto,yes,no``, ``DIR``."""
     if option.positional:
         return str(option.metavar)
     value = option.metavar or ",".join(option.choices)
-    return option.names[0] if option.is_flag else f"{option.names[0]} {value}"
+    names = ", ".join(option.names)
+    return names if option.is_flag else f"{names} {value}"
 
 
 def _man_head(name: str, summary: str) -> list[str]:

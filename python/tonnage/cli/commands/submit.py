@@ -1,0 +1,121 @@
+"""``tonnage submit``: from words to a wish, from its outcome to lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from tonnage.cli.placement.decision import as_dict, report, where_to
+from tonnage.errors import RequestError
+from tonnage.placement.choice import NoFileServer
+from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.submit import Outcome, preview, run_interactive, submit
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code; an interactive job's own."""
+    wish = wish_of(arguments)
+    try:
+        if arguments.dry_run:
+            return _show(preview(wish), arguments.json)
+        if arguments.interactive:
+            return run_interactive(wish, tell=_announce).status or 0
+        outcome = submit(wish, key_given=arguments.key is not None, tell=_notes if arguments.json else _announce)
+    except NoFileServer as error:
+        return _no_server(wish, error)
+    if arguments.json:
+        print(json.dumps(_as_json(wish, outcome)))
+    elif outcome.receipt is not None:
+        if outcome.plan is None:
+            print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
+        print(outcome.receipt.line)
+    return 0
+
+
+def wish_of(arguments: Namespace) -> Wish:
+    """What the options and the program's words ask for; RequestError where they contradict each other."""
+    program = tuple(arguments.program)
+    if not program or not program[0]:
+        raise RequestError("there is no command to submit; hint: write it after the options, or see --help")
+    if any("\0" in word for word in program):
+        raise RequestError("a word of the command holds a NUL; hint: no program can be given that")
+    if arguments.interactive:
+        _refuse_with_interactive(arguments)
+    if isinstance(arguments.cap, int) and arguments.copies is None:
+        raise RequestError("--cap counts copies; hint: add --copies N")
+    if arguments.profile is not None and arguments.io_share is not None:
+        raise RequestError("--profile and --io-share say the same thing; hint: give one of them")
+    return Wish(
+        argv=program,
+        # Drawn where the user gives none: it names the job in the scheduler and in the ledger.
+        key=arguments.key or os.urandom(8).hex(),
+        path=arguments.path,
+        name=arguments.name,
+        queue=arguments.queue,
+        slots=arguments.tasks or 1,
+        copies=arguments.copies,
+        cap=arguments.cap or "auto",
+        output=arguments.output,
+        error=arguments.error,
+        profile=None if arguments.profile is None else Path(arguments.profile),
+        io_share=arguments.io_share,
+        anywhere=arguments.anywhere,
+        scheduler=arguments.scheduler,
+        local_wait_ns=arguments.local_wait,
+        site_file=None if arguments.site is None else Path(arguments.site),
+    )
+
+
+def _refuse_with_interactive(arguments: Namespace) -> None:
+    for option, given, why in (
+        ("--copies", arguments.copies is not None, "has one terminal"),
+        ("--output", arguments.output is not None, "writes to this terminal"),
+        ("--error", arguments.error is not None, "writes to this terminal"),
+        ("--key", arguments.key is not None, "ends with this command"),
+        ("--json", arguments.json and not arguments.dry_run, "writes to this terminal"),
+    ):
+        if given:
+            raise RequestError(f"an interactive job {why}; hint: leave {option} or --interactive out")
+
+
+def _announce(plan: Plan) -> None:
+    print(where_to(plan), flush=True)
+    _notes(plan)
+
+
+def _notes(plan: Plan) -> None:
+    for note in plan.notes:
+        print(f"tonnage: note: {note}", file=sys.stderr)
+
+
+def _no_server(wish: Wish, error: NoFileServer) -> int:
+    """The sentence that iobsub's users know, by itself, then why."""
+    print(f"Cannot find fileserver for {wish.path or 'current working directory'}.", file=sys.stderr)
+    hint = "" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or go on with --anywhere"
+    print(f"tonnage: error: {' '.join(str(error).split())}{hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _show(outcome: Outcome, as_json: bool) -> int:
+    assert outcome.plan is not None
+    if as_json:
+        print(json.dumps({**as_dict(outcome.plan), "command": list(outcome.command)}))
+    else:
+        print(report(outcome.plan, outcome.command))
+        _notes(outcome.plan)
+    return 0
+
+
+def _as_json(wish: Wish, outcome: Outcome) -> dict[str, Any]:
+    receipt = outcome.receipt
+    found = {
+        "key": wish.key,
+        "job": None if receipt is None else receipt.job,
+        "line": None if receipt is None else receipt.line,
+        "new": outcome.plan is not None,
+    }
+    return found if outcome.plan is None else {**found, **as_dict(outcome.plan)}

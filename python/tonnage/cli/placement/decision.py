@@ -1,0 +1,97 @@
+"""A decision, in words and as a table."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tonnage.placement.choice import Scored
+from tonnage.placement.plan import Plan, decision_as_dict
+
+_MOST_ROWS = 16
+_COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
+
+
+def where_to(plan: Plan) -> str:
+    """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
+    decision = plan.decision
+    if decision.bind == "pin":
+        return f"Submitting job to run on fileserver {decision.server}"
+    if decision.bind == "prefer":
+        return f"Submitting job to run on {_some(decision.hosts)} if free"
+    return "Submitting job to run on any host"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def as_dict(plan: Plan) -> dict[str, Any]:
+    """As ``--json`` prints it."""
+    return {
+        "located": plan.located.as_dict(),
+        "servers": [server.name for server in plan.servers],
+        "decision": decision_as_dict(plan.decision, most=len(plan.decision.considered)),
+        "request": asdict(plan.request),
+        "load_line_tasks": plan.line,
+        "notes": list(plan.notes),
+    }
+
+
+def report(plan: Plan, command: Sequence[str]) -> str:
+    """The whole decision for a person. The command is quoted for reading only: no shell runs it."""
+    located, decision = plan.located, plan.decision
+    mount = located.mount
+    on = f", {mount.file_system} on {mount.mount_point}" if mount is not None else ""
+    lines = [f"{'data':<10} {located.path}{on}"]
+    lines += [f"{'known by' if not number else '':<10} {sentence}" for number, sentence in enumerate(located.how)]
+    lines.append(f"{'server':<10} {_some([server.name for server in plan.servers]) or 'nobody knows'}")
+    lines += ["", *_table(decision.considered), ""]
+    lines.append(f"{'goes to':<10} {_goes_to(plan)}")
+    lines += [f"{'because' if not number else '':<10} {sentence}" for number, sentence in enumerate(decision.why)]
+    lines.append(f"{'command':<10} {shlex.join(command)}")
+    return "\n".join(lines)
+
+
+def _goes_to(plan: Plan) -> str:
+    decision, request = plan.decision, plan.request
+    how = {"pin": "", "prefer": ", if free", "free": ""}[decision.bind]
+    parts = [f"{_some(decision.hosts)}{how}" if decision.hosts else "any host"]
+    if request.queue:
+        parts.append(f"queue {request.queue}")
+    if request.copies is not None:
+        at_once = f"{request.cap} at once" if request.cap is not None else "no limit on how many at once"
+        parts.append(f"{request.copies} copies, {at_once}")
+    return "; ".join(parts)
+
+
+def _table(considered: Sequence[Scored]) -> list[str]:
+    """The candidates in columns; seconds."""
+    if not considered:
+        return ["no host was considered"]
+    rows = [_COLUMNS, *(_row(one) for one in considered[:_MOST_ROWS])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if 3 <= column <= 6 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    if len(considered) > _MOST_ROWS:
+        lines.append(f"and {len(considered) - _MOST_ROWS} more; --json has them all")
+    return lines
+
+
+def _row(one: Scored) -> tuple[str, ...]:
+    seconds = (one.access_s, one.load_s, one.wait_s, one.score_s)
+    return (
+        one.host,
+        one.server or "-",
+        "yes" if one.near else "no",
+        *(f"{value:.2f} s" for value in seconds),
+        f"passed over: {one.passed_over}" if one.passed_over else "",
+    )

@@ -1,0 +1,316 @@
+"""From what a user asks to what the scheduler is asked: who holds the data, what is known of the load, the decision."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Thread
+from typing import Any, Generic, Literal, TypeVar
+
+from tonnage.cluster.scheduler import JobRequest, Scheduler
+from tonnage.cluster.schedulers import scheduler
+from tonnage.errors import RequestError, TonnageError
+from tonnage.machine.bounded import in_time
+from tonnage.placement.candidates import World, make_candidates, promised_tasks
+from tonnage.placement.choice import Carried, Decision, Demand, decide, line_in_use
+from tonnage.placement.indices import read_indices
+from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.lines import describe, line_of
+from tonnage.placement.site import Policy, Server, Site, load_site
+from tonnage.placement.where import Located, locate, servers_of
+from tonnage.records.load_lines import KeptLine
+
+PATTERN = "read sequential"
+"""The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
+_REMEMBERED = 8
+"""Times the decay after which a placement weighs nothing (e⁻⁸)."""
+_DAY_S = 86400.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a user asks for."""
+
+    argv: tuple[str, ...]
+    key: str
+    path: str | None = None
+    """Whose servers count; None: the working directory's."""
+    name: str | None = None
+    queue: str | None = None
+    slots: int = 1
+    copies: int | None = None
+    cap: int | Literal["auto"] = "auto"
+    output: str | None = None
+    error: str | None = None
+    profile: Path | None = None
+    io_share: float | None = None
+    anywhere: bool = False
+    scheduler: str | None = None
+    local_wait_ns: int | None = None
+    site_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A submission, decided and not yet made."""
+
+    located: Located
+    servers: tuple[Server, ...]
+    demand: Demand
+    decision: Decision
+    request: JobRequest
+    line: int | None
+    """The load line that the cap went by; None where none is known."""
+    notes: tuple[str, ...]
+    """What was not as it should be, and was done without."""
+
+    def intent(self, scheduler_name: str) -> dict[str, Any]:
+        """What the ledger keeps of it."""
+        request, decision = self.request, self.decision
+        return {
+            "scheduler": scheduler_name,
+            "target": self.located.target,
+            "pattern": PATTERN,
+            "server": request.server,
+            "line": self.line,
+            "cap": request.cap,
+            "tasks": request.cap or request.copies or 1,
+            "io_share": self.demand.io_share,
+            "request": {key: value for key, value in asdict(request).items() if key != "key"},
+            "decision": decision_as_dict(decision),
+            "how": list(self.located.how),
+            "notes": list(self.notes),
+        }
+
+
+def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
+    """As ``--json`` prints it and the ledger keeps it; of the hosts considered, the ``most`` best."""
+    scored = [{**asdict(one), "score_s": one.score_s} for one in decision.considered[:most]]
+    return {**asdict(replace(decision, considered=())), "considered": scored, "of": len(decision.considered)}
+
+
+def make_plan(wish: Wish, site: Site, ledger: Ledger, site_scheduler: Scheduler, look: Look) -> Plan:
+    """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
+
+    Who does not answer is done without where that can be; the plan's notes say so.
+    """
+    policy = site.policy
+    if wish.local_wait_ns is not None:
+        policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
+    located = locate(wish.path or look.directory, site, timeout_s=policy.file_timeout / 1e9)
+    servers = servers_of(located, site)
+    demand = _demand(wish, policy)
+    found = {server.name: line_of(site, server, located) for server in servers}
+    notes = list(look.notes)
+    world = _world(servers, policy, ledger, site_scheduler, notes)
+    carried = _carried(servers, located, world, found, ledger, wish.copies is not None)
+    lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
+    if carried is not None:
+        lines[servers[0].name] = float(line_in_use(carried))
+    plateaus = {
+        name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
+        for name, line in found.items()
+        if line is not None
+    }
+    measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
+    world = replace(
+        world,
+        lines=lines,
+        plateaus={name: rate for name, rate in plateaus.items() if rate},
+        measured=measured,
+    )
+    # A server of the site file serves others too, also where its data is on a disk of this host.
+    local = located.local and not any(server in site.server for server in servers)
+    known = replace(located, servers=tuple(server.name for server in servers), local=local)
+    decision = decide(
+        demand,
+        make_candidates(site, servers, known, world),
+        located=known,
+        policy=policy,
+        copies=wish.copies,
+        cap=wish.cap,
+        anywhere=wish.anywhere,
+        slots=wish.slots,
+        carried=carried,
+    )
+    return Plan(
+        located=located,
+        servers=servers,
+        demand=demand,
+        decision=decision,
+        request=_request(wish, look.directory, servers, decision),
+        line=None if carried is None else line_in_use(carried),
+        notes=tuple(notes),
+    )
+
+
+def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: Decision) -> JobRequest:
+    server = next((one for one in servers if one.name == decision.server), None)
+    beside = server is not None and decision.bind != "free" and bool(set(decision.hosts) & _near(decision))
+    licences = dict.fromkeys(one.licence for one in servers if one.licence)
+    return JobRequest(
+        argv=wish.argv,
+        key=wish.key,
+        directory=directory,
+        name=wish.name or _name(wish.argv[0]),
+        server=decision.server,
+        queue=wish.queue or (server.queue if server is not None and beside else None),
+        hosts=decision.hosts,
+        prefer=decision.bind == "prefer",
+        slots=wish.slots,
+        copies=wish.copies,
+        cap=decision.cap,
+        licences=tuple((name, 1) for name in licences if name),
+        output=wish.output,
+        error=wish.error,
+    )
+
+
+def _near(decision: Decision) -> set[str]:
+    return {one.host for one in decision.considered if one.near}
+
+
+def _name(program: str) -> str:
+    """The program's file name, as far as it can stand in a table."""
+    name = "".join(letter if letter.isprintable() else "_" for letter in program.rstrip("/").rpartition("/")[2])
+    return name.encode("utf-8", "replace").decode()[:64] or "tonnage"
+
+
+def _demand(wish: Wish, policy: Policy) -> Demand:
+    if wish.profile is not None:
+        # Reading a run takes numpy, which is half of a start.
+        from tonnage.placement.profile import demand_of_run
+
+        demand = demand_of_run(wish.profile, policy)
+    else:
+        demand = Demand(bytes=policy.reference_bytes, operations=policy.reference_operations)
+    if wish.io_share is not None:
+        demand = replace(demand, io_share=wish.io_share, source="as asked")
+    return demand
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the working directory says."""
+
+    directory: str
+    answers: bool
+    notes: tuple[str, ...] = ()
+
+
+def look_around(program: str, *, timeout_s: float) -> Look:
+    """Whether a job could start here. RequestError where the directory is gone or closed to this user.
+
+    A directory that does not answer is no reason to stop: beside its server it may be a local disk.
+    """
+    try:
+        directory = os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
+    except PermissionError:
+        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
+
+    def ask() -> list[bool]:
+        return [os.access(directory, os.X_OK), shutil.which(program) is not None]
+
+    try:
+        may_enter, is_found = in_time(ask, timeout_s=timeout_s)
+    except TimeoutError:
+        return Look(directory, False, (f"{directory} did not answer within {timeout_s:g} s",))
+    if not may_enter:
+        raise RequestError(f"no permission to enter {directory}; hint: cd to a directory that you may enter")
+    if is_found:
+        return Look(directory, True)
+    there = " here; did you mean ./" + program if "/" not in program and Path(program).exists() else ""
+    return Look(directory, True, (f"{program} is not found on this host{there}; it is submitted all the same",))
+
+
+def _world(
+    servers: Sequence[Server], policy: Policy, ledger: Ledger, site_scheduler: Scheduler, notes: list[str]
+) -> World:
+    """Asks the scheduler and the servers' indices at the same time."""
+    now_s = time.time()
+    hosts, jobs = _Later(site_scheduler.hosts), _Later(site_scheduler.jobs)
+    readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    for name, reading in readings.items():
+        if reading.age_s(now_s) > policy.index_age / 1e9:
+            why = f": {reading.problem}" if reading.problem else ""
+            notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
+        elif reading.problem:
+            notes.append(f"the indices of {name} do not count: {reading.problem}")
+    known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
+    # Read last: what another submission placed meanwhile is in the list of jobs or here.
+    placements = ledger.since(now_s - _REMEMBERED * policy.decay / 1e9)
+    return World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
+
+
+class _Later(Generic[_T]):
+    """A question that is asked while others are."""
+
+    def __init__(self, question: Callable[[], _T]) -> None:
+        self._question = question
+        self._answer: _T | None = None
+        self._error: TonnageError | None = None
+        self._thread = Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._answer = self._question()
+        except TonnageError as error:
+            self._error = error
+
+    def get(self, notes: list[str]) -> _T | None:
+        """The answer; None, and a note, where it failed."""
+        self._thread.join()
+        if self._error is not None:
+            note = f"{self._error}; the decision does without"
+            if note not in notes:
+                notes.append(note)
+        return self._answer
+
+
+def _carried(
+    servers: Sequence[Server],
+    located: Located,
+    world: World,
+    found: dict[str, Any],
+    ledger: Ledger,
+    is_array: bool,
+) -> Carried | None:
+    """The first server's load line, with what is promised of it."""
+    line = found.get(servers[0].name) if servers else None
+    if line is None:
+        return None
+    last = ledger.last({"target": located.target, "pattern": PATTERN})
+    kept = last.get("line") if last is not None else None
+    names = {server.name for server in servers}
+    licensed = any(server.licence for server in servers)
+    entries: list[Entry] = ledger.since(world.now_s - _DAY_S) if is_array and not licensed else []
+    measured = isinstance(line, KeptLine)
+    return Carried(
+        tasks=line.tasks,
+        low=line.low if measured else line.tasks,
+        high=line.high if measured else line.tasks,
+        source=describe(line, now_s=world.now_s),
+        kept=kept if isinstance(kept, int) else None,
+        promised=promised_tasks(names, world, entries) if is_array and not licensed else 0.0,
+    )
+
+
+def site_of(wish: Wish, look: Look) -> Site:
+    """The site as seen from the working directory; without the project's file where that does not answer."""
+    return load_site(Path(look.directory) if look.answers else Path("/"), wish.site_file)
+
+
+def scheduler_of(wish: Wish, site: Site) -> Scheduler:
+    """The one asked for, else the site's. RequestError where it is not installed here."""
+    found = scheduler(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    if not found.present():
+        raise RequestError(f"{found.name} is not installed on this host; hint: see --scheduler, or set PATH")
+    return found

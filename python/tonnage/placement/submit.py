@@ -1,0 +1,146 @@
+"""A submission, once: written down, made, its receipt kept. A retry with the same key finds what the first try left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
+from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.plan import Look, Plan, Wish, look_around, make_plan, scheduler_of, site_of
+from tonnage.placement.site import Policy, Site
+
+_SETTLE_S = 2.0
+"""A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""
+_AGAIN_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a wish."""
+
+    plan: Plan | None
+    """None where an earlier submission of this key was found."""
+    receipt: Submitted | None
+    """None for an interactive job, and in a dry run."""
+    status: int | None = None
+    """An interactive job's exit status."""
+    command: tuple[str, ...] = ()
+    """In a dry run: what would be run."""
+
+
+Tell = Callable[[Plan], None]
+
+
+def preview(wish: Wish) -> Outcome:
+    """The decision and the command; nothing is submitted or written."""
+    look, site, found = _begin(wish)
+    plan = make_plan(wish, site, Ledger(), found, look)
+    return Outcome(plan=plan, receipt=None, command=tuple(found.command(plan.request)))
+
+
+def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
+    """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
+
+    SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
+    job: the same key again finds out.
+    """
+    look, site, found = _begin(wish)
+    timeout_s = site.policy.scheduler_timeout / 1e9
+    ledger = Ledger()
+    with ledger.held(wish.key, timeout_s=4 * timeout_s):
+        if key_given and (receipt := _earlier(wish, look.directory, ledger, found)) is not None:
+            return Outcome(plan=None, receipt=receipt)
+        plan = make_plan(wish, site, ledger, found, look)
+        tell(plan)
+        ledger.intend(wish.key, time.time(), plan.intent(found.name))
+        receipt = _ask(found, plan.request, ledger, timeout_s)
+        # The job is there: what is not written now is asked of the scheduler by a retry.
+        with suppress(LedgerError):
+            ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
+    return Outcome(plan=plan, receipt=receipt)
+
+
+def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
+    """Runs it with this terminal and returns its exit status."""
+    look, site, found = _begin(wish)
+    ledger = Ledger()
+    plan = make_plan(wish, site, ledger, found, look)
+    tell(plan)
+    ledger.intend(wish.key, time.time(), plan.intent(found.name))
+    try:
+        status = found.interactive(plan.request)
+    except TonnageError as error:
+        with suppress(LedgerError):
+            ledger.refuse(wish.key, time.time(), str(error))
+        raise
+    with suppress(LedgerError):
+        ledger.receive(wish.key, time.time(), "interactive", f"exit status {status}")
+    return Outcome(plan=plan, receipt=None, status=status)
+
+
+def _begin(wish: Wish) -> tuple[Look, Site, Scheduler]:
+    look = look_around(wish.argv[0], timeout_s=Policy().file_timeout / 1e9)
+    site = site_of(wish, look)
+    return look, site, scheduler_of(wish, site)
+
+
+def _ask(found: Scheduler, request: JobRequest, ledger: Ledger, timeout_s: float) -> Submitted:
+    try:
+        return found.submit(request)
+    except SubmissionUnknown as error:
+        receipt = _find_within(found, request.key, timeout_s)
+        if receipt is None:
+            raise SubmissionUnknown(
+                f"{error}; the job may be there; hint: give the same command again with --key {request.key}: "
+                "it is never submitted twice"
+            ) from None
+        return receipt
+    except TonnageError as error:
+        with suppress(LedgerError):
+            ledger.refuse(request.key, time.time(), str(error))
+        raise
+
+
+def _find_within(found: Scheduler, key: str, limit_s: float) -> Submitted | None:
+    """Asks until the job is there or the time is over; a scheduler that does not answer is asked again."""
+    end = time.monotonic() + limit_s
+    while True:
+        with suppress(SchedulerError):
+            if (receipt := found.find(key)) is not None:
+                return receipt
+        if time.monotonic() + _AGAIN_S > end:
+            return None
+        time.sleep(_AGAIN_S)
+
+
+def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Submitted | None:
+    """What an earlier submission with this key left; None: there was none, or it was refused."""
+    entry = ledger.entry(wish.key)
+    if entry is not None:
+        _refuse_another_job(entry, wish, directory)
+        if entry.job is not None:
+            return Submitted(entry.job, entry.line or "")
+        if entry.refused is not None:
+            return None
+    receipt = found.find(wish.key)
+    if receipt is None and entry is not None:
+        # Its request may still be on its way into a scheduler that hung.
+        receipt = _find_within(found, wish.key, _SETTLE_S)
+    if receipt is not None and entry is not None:
+        with suppress(LedgerError):
+            ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
+    return receipt
+
+
+def _refuse_another_job(entry: Entry, wish: Wish, directory: str) -> None:
+    asked = entry.intent.get("request") or {}
+    same = (asked.get("argv"), asked.get("directory"), asked.get("copies"))
+    if same != (list(wish.argv), directory, wish.copies):
+        raise RequestError(
+            f"the key {wish.key} belongs to another job, {' '.join(asked.get('argv') or ())[:80]!r} in "
+            f"{asked.get('directory')}; hint: give another --key"
+        )

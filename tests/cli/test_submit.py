@@ -1,0 +1,125 @@
+"""``tonnage submit``'s words: its own options, then the program's, exactly as typed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from tonnage.cli.commands.submit import wish_of
+from tonnage.cli.entry import parse, split_program
+from tonnage.cli.options_placement import SUBMIT
+from tonnage.errors import RequestError
+from tonnage.placement.plan import Wish
+
+FLAGS = [option.names for option in SUBMIT.options if option.is_flag]
+VALUED = [name for option in SUBMIT.options if not option.is_flag for name in option.names]
+WORDS = some.text(some.characters(exclude_characters="\0"), max_size=12)
+"""Any word, surrogates of odd bytes among them."""
+
+
+def wish(*words: str) -> Wish:
+    return wish_of(parse(["submit", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        (["uname", "-a"], ["uname", "-a"]),
+        (["-I", "uname", "-a"], ["uname", "-a"]),
+        (["-o", "out.dat", "go.sh"], ["go.sh"]),
+        (["-oout.dat", "go.sh"], ["go.sh"]),
+        (["--output=out.dat", "go.sh", "--output=x"], ["go.sh", "--output=x"]),
+        (["-n4", "mpi", "-n", "8"], ["mpi", "-n", "8"]),
+        (["--", "-odd-", "-I"], ["-odd-", "-I"]),
+        (["-I", "--", "--dry-run"], ["--dry-run"]),
+        (["echo", "--", "x"], ["echo", "--", "x"]),
+        (["--cap", "auto", "--copies", "5", "a"], ["a"]),
+        (["-J", "-"], None),
+        (["-", "x"], ["-", "x"]),
+        (["echo", ""], ["echo", ""]),
+        (["-J", "name with blanks", "a\nb", "$x", "*"], ["a\nb", "$x", "*"]),
+    ],
+)
+def test_options_come_before_the_program_and_its_words_are_its_own(words: list[str], program: list[str] | None) -> None:
+    if program is None:
+        with pytest.raises((RequestError, SystemExit)):
+            wish(*words)
+    else:
+        assert list(wish(*words).argv) == program
+
+
+@given(some.lists(WORDS, min_size=1, max_size=8))
+def test_every_word_after_two_dashes_is_the_programs(words: list[str]) -> None:
+    at, program = split_program(SUBMIT, ["-I", "-q", "short", "--", *words])
+    assert (at, program) == (3, words)
+
+
+@given(some.lists(some.sampled_from([*FLAGS, *((name, "value") for name in VALUED)]), max_size=6), some.lists(WORDS))
+def test_whatever_the_options_the_program_begins_where_they_end(
+    options: list[tuple[str, ...]], rest: list[str]
+) -> None:
+    own = [word for option in options for word in ((option[0],) if option in FLAGS else option)]
+    at, program = split_program(SUBMIT, [*own, "program", *rest])
+    assert (at, program) == (len(own), ["program", *rest])
+
+
+def test_what_is_typed_reaches_the_wish() -> None:
+    found = wish(
+        *("-q", "short", "-o", "o", "-e", "e", "-n", "2", "-J", "align", "--copies", "50", "--cap", "8"),
+        *("--path", "/data", "--io-share", "30%", "--anywhere", "--key", "k.1", "--scheduler", "local"),
+        *("--local-wait", "5m", "--site", "s.toml", "go", "-x"),
+    )
+    assert (found.queue, found.output, found.error, found.slots, found.name) == ("short", "o", "e", 2, "align")
+    assert (found.copies, found.cap, found.path, found.io_share, found.anywhere) == (50, 8, "/data", 0.3, True)
+    assert (found.key, found.scheduler, found.local_wait_ns) == ("k.1", "local", 300 * 10**9)
+    assert str(found.site_file) == "s.toml" and found.argv == ("go", "-x")
+
+
+def test_what_is_not_typed_is_left_to_the_site() -> None:
+    found = wish("go")
+    assert (found.queue, found.copies, found.cap, found.slots, found.local_wait_ns) == (None, None, "auto", 1, None)
+    assert re.fullmatch("[0-9a-f]{16}", found.key) and wish("go").key != found.key
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "there is no command"),
+        ([""], "there is no command"),
+        (["--"], "there is no command"),
+        (["--cap", "4", "go"], "add --copies"),
+        (["-I", "--copies", "3", "go"], "leave --copies"),
+        (["-I", "-o", "x", "go"], "leave --output"),
+        (["-I", "-e", "x", "go"], "leave --error"),
+        (["-I", "--key", "k", "go"], "leave --key"),
+        (["-I", "--json", "go"], "leave --json"),
+        (["--profile", "r", "--io-share", "1", "go"], "give one of them"),
+        (["go", "a\0b"], "NUL"),
+    ],
+)
+def test_contradictions_are_one_clear_line(words: list[str], told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        wish(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--copies", "0", "go"],
+        ["--cap", "many", "--copies", "4", "go"],
+        ["--key", "a b", "go"],
+        ["--io-share", "2", "go"],
+        ["--local-wait", "soon", "go"],
+        ["--scheduler", "cron", "go"],
+        ["--strange", "go"],
+        ["-q"],
+    ],
+)
+def test_values_that_are_none_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        wish(*words)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("tonnage: error: ") and len(said.splitlines()) == 1

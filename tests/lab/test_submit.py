@@ -1,0 +1,213 @@
+"""``tonnage submit`` as a user types it, through a real Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import slurm as lab
+
+HOSTS = (
+    lab.Host(name="rcss1", slots=4),
+    lab.Host(name="rcss2", slots=2),
+    lab.Host(name="c1", slots=8),
+    lab.Host(name="c2", slots=8),
+)
+QUEUES = {"compute": ["c1", "c2"], "storage": ["rcss1", "rcss2"]}
+LIMIT_S = 40.0
+SITE = """\
+scheduler = "slurm"
+[[server]]
+name = "rcss1"
+holds = ["{data}"]
+hosts = ["rcss1"]
+queue = "storage"
+line = {{ tasks = 3 }}
+{more}
+"""
+SHOW = """\
+import json, os, sys
+words = [os.fsencode(word).hex() for word in sys.argv[1:]]
+print(json.dumps([words, os.getcwd(), os.environ.get("SLURMD_NODENAME")]))
+"""
+
+
+@dataclass
+class User:
+    """Somebody in a directory that rcss1 holds."""
+
+    data: Path
+    environment: dict[str, str]
+
+    def site(self, more: str = "") -> None:
+        (self.data / "tonnage.toml").write_text(SITE.format(data=self.data, more=more))
+
+    def start(self, *words: str | bytes) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tonnage.cli", "submit", *words],
+            cwd=self.data,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def __call__(self, *words: str | bytes, code: int = 0) -> tuple[str, str]:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=LIMIT_S * 2)
+        assert process.returncode == code, err
+        assert "Traceback" not in err
+        return out, err
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[lab.Slurm]:
+    try:
+        with lab.slurm(HOSTS, QUEUES) as found:
+            yield found
+    except lab.Impossible as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def user(cluster: lab.Slurm, tmp_path: Path) -> Iterator[User]:
+    data = tmp_path / "data"
+    data.mkdir()
+    homes = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
+    made = User(data, {**cluster.environment, **{name: str(tmp_path / name) for name in homes}, "NO_COLOR": "1"})
+    made.site()
+    yield made
+    cluster.ask("scancel", "--user", str(os.geteuid()))
+    until(lambda: not cluster.ask("squeue", "--noheader"))
+
+
+def until(seen: Callable[[], object]) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not seen():
+        assert time.monotonic() < limit, "it did not come"
+        time.sleep(0.05)
+
+
+def text_of(file: Path) -> str:
+    until(lambda: file.exists() and file.read_text().endswith("\n"))
+    return file.read_text()
+
+
+def jobs(cluster: lab.Slurm) -> list[str]:
+    """Numbers of all that Slurm knows, ended ones too, with their comments."""
+    return cluster.ask("squeue", "--noheader", "--array", "--states=all", "--format=%i %k").splitlines()
+
+
+def test_a_job_runs_beside_its_data_with_the_words_as_typed(user: User) -> None:
+    show = user.data / "show.py"
+    show.write_text(SHOW)
+    words = [b"a b", b"two\nlines", b"", b"$HOME", b"*", b"'\"\\", b"--json", b"-n", b"\xff\xfe", b"%J"]
+    out, _ = user("-o", "out.%J", sys.executable, str(show), *words)
+    first, second = out.splitlines()
+    assert first == "Submitting job to run on fileserver rcss1"
+    number = second.removeprefix("Submitted batch job ")
+    assert number.isdigit()
+    found = json.loads(text_of(user.data / f"out.{number}"))
+    assert found == [[word.hex() for word in words], str(user.data), "rcss1"]
+
+
+def test_an_interactive_job_has_this_terminal_and_gives_its_status(user: User) -> None:
+    out, _ = user("-I", "printenv", "SLURMD_NODENAME")
+    assert out.splitlines() == ["Submitting job to run on fileserver rcss1", "rcss1"]
+    user("-I", sys.executable, "-c", "raise SystemExit(7)", code=7)
+
+
+def test_copies_run_no_more_at_once_than_the_line_carries(user: User) -> None:
+    work = "import time, os; a = time.time(); time.sleep(0.6); print(a, time.time(), flush=True)"
+    out, _ = user("--copies", "7", "-o", "copy.%I", sys.executable, "-c", work)
+    assert "fileserver rcss1" in out
+    spans = [tuple(map(float, text_of(user.data / f"copy.{number}").split())) for number in range(1, 8)]
+    most = max(sum(start <= at < end for start, end in spans) for at, _ in spans)
+    assert most <= 3, spans
+    assert most > 1, "a cap of three that lets only one run is no cap at the line"
+
+
+def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster: lab.Slurm) -> None:
+    before = jobs(cluster)
+    _, err = user("-q", "nope", "true", code=1)
+    assert "invalid partition specified: nope" in err.lower()
+    assert len(err.strip().splitlines()) == 1
+    assert jobs(cluster) == before
+
+
+def test_a_host_that_slurm_does_not_know_is_told_before_anything_is_submitted(user: User, cluster: lab.Slurm) -> None:
+    user.site()
+    text = (user.data / "tonnage.toml").read_text().replace('hosts = ["rcss1"]', 'hosts = ["rcss9"]')
+    (user.data / "tonnage.toml").write_text(text)
+    before = jobs(cluster)
+    _, err = user("true", code=1)
+    assert "rcss9: the scheduler does not know it" in err and "tonnage doctor" in err
+    assert jobs(cluster) == before
+    out, _ = user("--anywhere", "true")
+    assert out.startswith("Submitting job to run on any host\n")
+
+
+def test_several_hosts_beside_the_data_are_all_used(user: User, cluster: lab.Slurm) -> None:
+    text = (user.data / "tonnage.toml").read_text().replace('hosts = ["rcss1"]', 'hosts = ["rcss1", "rcss2"]')
+    (user.data / "tonnage.toml").write_text(text.replace("tasks = 3", "tasks = 6"))
+    user("--copies", "6", "sleep", "20")
+    until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 6)
+    hosts = set(cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array", "--format=%N").split())
+    assert hosts == {"rcss1", "rcss2"}
+
+
+def test_a_controller_that_hangs_is_told_in_time_and_a_retry_leaves_one_job(user: User, cluster: lab.Slurm) -> None:
+    user.site('[policy]\nscheduler_timeout = "1500ms"')
+    with cluster.held():
+        began = time.monotonic()
+        _, err = user("--json", "sleep", "5", code=1)
+        assert time.monotonic() - began < 20
+    key = err.partition("--key ")[2].partition(":")[0]
+    assert key, err
+    out, _ = user("--json", "--key", key, "sleep", "5")
+    found = json.loads(out)
+    mine = [line for line in jobs(cluster) if f":{key}:" in line]
+    assert len(mine) == 1 and mine[0].split()[0] == found["job"]
+    again, _ = user("--json", "--key", key, "sleep", "5")
+    assert json.loads(again)["job"] == found["job"] and not json.loads(again)["new"]
+
+
+def test_a_controller_that_is_down_is_told(user: User, cluster: lab.Slurm) -> None:
+    user.site('[policy]\nscheduler_timeout = "1500ms"')
+    (user.data / "slurm.conf").write_text(
+        "".join(
+            line.replace(line.split("=")[1], "1\n") if line.startswith("SlurmctldPort=") else line
+            for line in cluster.conf.read_text().splitlines(keepends=True)
+        )
+    )
+    user.environment["SLURM_CONF"] = str(user.data / "slurm.conf")
+    _, err = user("true", code=1)
+    assert err.splitlines()[-1].startswith("tonnage: error: ")
+
+
+def test_two_at_once_with_one_key_are_one_job(user: User, cluster: lab.Slurm) -> None:
+    both = [user.start("--json", "--key", "twins", "sleep", "1") for _ in range(3)]
+    said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0, 0]
+    assert len({json.loads(one)["job"] for one in said}) == 1
+    assert len([line for line in jobs(cluster) if ":twins:" in line]) == 1
+
+
+@pytest.mark.parametrize("moment_s", [0.4, 0.7, 1.0, 1.3])
+def test_a_submission_that_was_killed_is_found_by_its_key(user: User, cluster: lab.Slurm, moment_s: float) -> None:
+    key = f"killed-{moment_s}"
+    process = user.start("--key", key, "sleep", "1")
+    time.sleep(moment_s)  # wherever it is then
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    user("--key", key, "sleep", "1")
+    assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1

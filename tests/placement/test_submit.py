@@ -1,0 +1,286 @@
+"""Submissions: once, explained, and with the scheduler's own words, whatever goes wrong."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
+from tonnage.errors import RequestError
+from tonnage.placement import plan as planning
+from tonnage.placement import submit as submitting
+from tonnage.placement.choice import NoFileServer, NothingNear
+from tonnage.placement.ledger import Ledger
+from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.submit import Outcome, preview, run_interactive, submit
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from desk import Desk
+
+SITE = """
+[[server]]
+name = "rcss1"
+holds = ["{data}"]
+hosts = ["rcss1"]
+queue = "storage"
+line = {{ tasks = 6 }}
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory that the site file says rcss1 holds, and a home of its own."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for name, value in (("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("TONNAGE_SYSTEM_CONFIG", "etc")):
+        (tmp_path / value).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / value))
+    (data / "tonnage.toml").write_text(SITE.format(data=data))
+    monkeypatch.chdir(data)
+    return data
+
+
+@pytest.fixture
+def desk(site: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(site.parent / "desk")
+    made.directory.mkdir()
+    monkeypatch.setattr(planning, "scheduler", lambda *_, **__: made)
+    return made
+
+
+def wish(*argv: str, key: str = "k1", **given: Any) -> Wish:
+    return Wish(argv=argv or ("gzip", "big file"), key=key, **given)
+
+
+def go(asked: Wish, **given: Any) -> Outcome:
+    return submit(asked, **{"key_given": True, "tell": lambda _plan: None, **given})
+
+
+def test_a_job_is_bound_to_the_host_beside_its_data_in_that_hosts_queue(site: Path, desk: Desk) -> None:
+    told: list[Plan] = []
+    outcome = go(wish(), tell=told.append)
+    assert outcome.receipt is not None and outcome.receipt.line == "Job <1> is submitted to queue <desk>."
+    request = desk.taken()[1]
+    assert (request["argv"], request["directory"], request["hosts"]) == (["gzip", "big file"], str(site), ["rcss1"])
+    assert (request["queue"], request["server"], request["prefer"], request["key"]) == ("storage", "rcss1", False, "k1")
+    assert told and told[0].decision.server == "rcss1"
+
+
+def test_what_was_considered_stays_in_the_ledger(desk: Desk) -> None:
+    desk.known_hosts = (*desk.known_hosts, ClusterHost(name="c1", up=True, slots=4))
+    go(wish(copies=50))
+    entry = Ledger().entry("k1")
+    assert entry is not None and entry.job == "1"
+    decision = entry.intent["decision"]
+    assert [one["host"] for one in decision["considered"]] == ["rcss1", "c1"]
+    assert decision["considered"][0]["score_s"] == pytest.approx(1.0)
+    assert decision["cap"] == 6 and "load line: 6 tasks" in " ".join(decision["why"])
+    assert entry.intent["request"]["argv"] == ["gzip", "big file"]
+
+
+def test_the_intent_is_durable_before_the_scheduler_is_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def submit_and_die(_request: object) -> None:
+        found = Ledger().entry("k1")
+        assert found is not None and found.open
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(desk, "submit", submit_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        go(wish())
+    found = Ledger().entry("k1")
+    assert found is not None and found.open, "nobody knows: a retry has to ask"
+
+
+def test_a_second_submission_with_the_same_key_is_the_first(desk: Desk) -> None:
+    first, second = go(wish()), go(wish())
+    assert second.receipt == first.receipt and second.plan is None
+    assert len(desk.taken()) == 1
+
+
+def test_the_same_key_for_another_job_is_a_mistake(desk: Desk) -> None:
+    go(wish())
+    with pytest.raises(RequestError, match="belongs to another job"):
+        go(wish("gzip", "another file"))
+    with pytest.raises(RequestError, match="belongs to another job"):
+        go(wish(copies=3))
+    assert len(desk.taken()) == 1
+
+
+def test_an_answer_that_was_lost_is_found_by_the_key(desk: Desk) -> None:
+    desk.loses_answer, desk.late = True, 1
+    outcome = go(wish())
+    assert outcome.receipt is not None and outcome.receipt.job == "1"
+    assert len(desk.taken()) == 1
+
+
+def test_a_scheduler_that_hangs_leaves_a_key_to_try_again(
+    site: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "tonnage.toml").write_text(SITE.format(data=site) + '[policy]\nscheduler_timeout = "300ms"\n')
+    monkeypatch.setattr(submitting, "_SETTLE_S", 0.5)
+    desk.silent = True
+    with pytest.raises(SubmissionUnknown, match="--key k1"):
+        go(wish(), key_given=False)
+    with pytest.raises(SchedulerError):
+        go(wish())
+    desk.silent = False
+    assert go(wish()).receipt is not None
+    assert len(desk.taken()) == 1
+
+
+def test_a_job_that_arrives_while_its_scheduler_wakes_up_is_not_submitted_again(site: Path, desk: Desk) -> None:
+    def take_and_die(_plan: Plan) -> None:
+        desk.loses_answer, desk.late = True, 10**6
+
+    (site / "tonnage.toml").write_text(SITE.format(data=site) + '[policy]\nscheduler_timeout = "100ms"\n')
+    with pytest.raises(SubmissionUnknown):
+        go(wish(), tell=take_and_die)
+    desk.loses_answer, desk.late = False, 3
+    outcome = go(wish())
+    assert outcome.plan is None and len(desk.taken()) == 1
+
+
+def test_a_refusal_is_told_in_the_schedulers_words_and_may_be_tried_again(desk: Desk) -> None:
+    desk.refusal = "sbatch failed with status 1: sbatch: error: invalid partition specified: nope"
+    with pytest.raises(SchedulerError, match="invalid partition specified: nope"):
+        go(wish(queue="nope"))
+    desk.refusal = None
+    assert go(wish(queue="short")).receipt is not None
+    assert desk.taken()[1]["queue"] == "short"
+    assert desk.asked.count("find") == 1, "a refused job is known not to be there"
+
+
+def _submit_once(site: Path, results: Any) -> None:
+    os.chdir(site)
+    outcome = go(wish("sleep", "1"))
+    assert outcome.receipt is not None
+    results.put(outcome.receipt.job)
+
+
+def test_two_at_the_same_time_with_one_key_are_one_job(site: Path, desk: Desk) -> None:
+    fork = multiprocessing.get_context("fork")
+    results = fork.SimpleQueue()
+    both = [fork.Process(target=_submit_once, args=(site, results)) for _ in range(4)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(60)
+        assert one.exitcode == 0
+    assert {results.get() for _ in both} == {"1"}
+    assert len(desk.taken()) == 1
+
+
+def test_an_unknown_server_stops_it_unless_anywhere_will_do(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere.toml"
+    other.write_text('[[server]]\nname = "nas"\nholds = ["/nowhere"]\nhosts = ["nas"]\n')
+    with pytest.raises((NoFileServer, NothingNear)):
+        go(wish(site_file=other))
+    assert desk.taken() == {} and Ledger().entry("k1") is None
+    assert go(wish(site_file=other, anywhere=True)).receipt is not None
+    assert desk.taken()[1]["hosts"] == [] and desk.taken()[1]["queue"] is None
+
+
+def test_a_host_that_the_scheduler_does_not_know_is_one_clear_error(desk: Desk) -> None:
+    desk.known_hosts = (ClusterHost(name="c1", up=True, slots=4),)
+    with pytest.raises(NothingNear, match=r"rcss1: the scheduler does not know it.*tonnage doctor"):
+        go(wish())
+
+
+def test_a_server_that_is_down_is_one_clear_error(desk: Desk) -> None:
+    desk.known_hosts = (ClusterHost(name="rcss1", up=False, slots=8, reason="Not responding"),)
+    with pytest.raises(NothingNear, match=r"it is down \(Not responding\)"):
+        go(wish())
+
+
+def test_lists_that_the_scheduler_does_not_give_are_done_without_and_said_so(desk: Desk) -> None:
+    desk.hides_hosts = desk.hides_jobs = True
+    outcome = go(wish())
+    assert outcome.plan is not None and len(outcome.plan.notes) >= 2
+    assert all("Unable to contact" in note for note in outcome.plan.notes if "does without" in note)
+    assert desk.taken()[1]["hosts"] == ["rcss1"]
+    assert (desk.asked.count("jobs"), desk.asked.count("hosts")) == (1, 1)
+
+
+@pytest.mark.usefixtures("desk")
+def test_indices_that_do_not_answer_are_said_and_not_waited_for(site: Path) -> None:
+    text = SITE.format(data=site).replace("line =", 'indices = "http://127.0.0.1:9/metrics"\nline =')
+    (site / "tonnage.toml").write_text(text)
+    outcome = go(wish())
+    assert outcome.plan is not None
+    assert any("the indices of rcss1 do not count" in note for note in outcome.plan.notes)
+
+
+def test_a_capped_array_takes_what_others_leave_unless_a_licence_counts_them(site: Path, desk: Desk) -> None:
+    desk.known_jobs = [Job(job=str(number), server="rcss1", state="running") for number in (8, 9)]
+    assert preview(wish(copies=50)).plan.request.cap == 4  # type: ignore[union-attr]
+    text = SITE.format(data=site).replace("line =", 'licence = "nfs_rcss1"\nline =')
+    (site / "tonnage.toml").write_text(text)
+    request = preview(wish(copies=50)).plan.request  # type: ignore[union-attr]
+    assert request.cap == 6 and request.licences == (("nfs_rcss1", 1),)
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_job_that_computes_is_neither_capped_nor_bound() -> None:
+    plan = preview(wish(copies=50, io_share=0.02)).plan
+    assert plan is not None
+    assert (plan.request.cap, plan.request.hosts, plan.request.queue) == (None, (), None)
+
+
+def test_a_preview_submits_and_writes_nothing(desk: Desk) -> None:
+    outcome = preview(wish())
+    assert outcome.command == ("desk", "gzip", "big file")
+    assert desk.taken() == {} and Ledger().entry("k1") is None
+
+
+def test_an_interactive_job_gives_its_status(desk: Desk) -> None:
+    told: list[Plan] = []
+    assert run_interactive(wish("uname", "-a"), tell=told.append).status == 7
+    assert desk.asked[-1] == "interactive uname" and told
+    entry = Ledger().entry("k1")
+    assert entry is not None and not entry.open
+
+
+def test_a_program_that_is_not_here_is_a_note_and_not_an_error(site: Path, desk: Desk) -> None:
+    (site / "go.sh").write_text("#!/bin/sh\n")
+    outcome = go(wish("go.sh"))
+    assert outcome.plan is not None
+    assert any("go.sh is not found on this host" in note and "./go.sh" in note for note in outcome.plan.notes)
+    assert desk.taken()[1]["argv"] == ["go.sh"]
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_directory_that_was_removed_is_a_mistake(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(RequestError, match="the working directory was removed"):
+        go(wish())
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_directory_that_is_closed_to_the_user_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may enter everything, so the kernel's answer is given here.
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    with pytest.raises(RequestError, match="no permission to enter"):
+        go(wish())
+
+
+def test_the_name_of_a_job_can_stand_in_a_table(desk: Desk) -> None:
+    go(wish("/opt/bin/odd\nname"))
+    assert desk.taken()[1]["name"] == "odd_name"
+
+
+def test_a_burst_from_one_user_counts_itself(desk: Desk) -> None:
+    desk.hides_jobs = True
+    for number in range(10):
+        go(wish(key=f"k{number}"), key_given=False)
+    plan = preview(replace(wish(), key="last")).plan
+    assert plan is not None
+    assert plan.decision.considered[0].load_s > 0.5, "ten tasks on a line of six, though nobody has seen them run"
