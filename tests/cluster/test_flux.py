@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
-from tonnage.cluster.schedulers.flux import Flux, expand, parse_hosts, parse_jobs, parse_queues
+from tonnage.cluster.schedulers.flux import Flux, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
 
 from .stand_ins import ODD, TELL, StandIns
@@ -67,20 +67,6 @@ def test_queues_and_hosts() -> None:
         "n03": (True, 8, 4),
         "n04": (False, 4, 0),
     }
-
-
-@pytest.mark.parametrize(
-    ("hosts", "names"),
-    [
-        ("", []),
-        ("a", ["a"]),
-        ("a[1-3,7],b", ["a1", "a2", "a3", "a7", "b"]),
-        ("n[08-10]x", ["n08x", "n09x", "n10x"]),
-        ("n[1-", ["n", "1-"]),
-    ],
-)
-def test_lists_of_hosts_are_expanded(hosts: str, names: list[str]) -> None:
-    assert expand(hosts) == names
 
 
 def test_words_and_options_arrive_as_typed(tmp_path: Path, commands: StandIns) -> None:

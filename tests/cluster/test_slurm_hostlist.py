@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.cluster.schedulers.slurm.hostlist import fold, unfold
+from tonnage.cluster.hostlist import fold, unfold
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ is refused.
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.hostlist import unfold
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -48,7 +49,6 @@ class Flux:
         self._timeout_s = timeout_s
 
     def present(self) -> bool:
-        import os
         import shutil
 
         # The command alone may be on a host that runs no Flux.
@@ -59,7 +59,7 @@ class Flux:
 
     def submit(self, request: JobRequest) -> Submitted:
         try:
-            said = ask(self.command(request), timeout_s=self._timeout_s)
+            said = ask(self.command(request), timeout_s=self._timeout_s, environment=os.environ)
         except ToolSilent as error:
             raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
@@ -141,7 +141,7 @@ def _of_record(record: Mapping[str, Any]) -> Job:
         user=str(record.get("username", "")),
         state=state,
         queue=str(record.get("queue", "")),
-        hosts=tuple(expand(str(record.get("nodelist", "")))),
+        hosts=unfold(str(record.get("nodelist", ""))),
         slots=int(record.get("ncores") or record.get("ntasks") or 1),
         key=key or None,
         server=server or None,
@@ -171,7 +171,7 @@ def parse_hosts(text: str) -> list[ClusterHost]:
         state, *rest = line.strip().split("|")
         if len(rest) != 2 or not rest[0].isdigit():
             continue
-        names = expand(rest[1])
+        names = unfold(rest[1])
         for name in names:
             free_and_used = slots.setdefault(name, [0, 0])
             free_and_used[state == "allocated"] += int(rest[0]) // len(names)
@@ -180,19 +180,3 @@ def parse_hosts(text: str) -> list[ClusterHost]:
         ClusterHost(name=name, up=name not in down, slots=sum(both), slots_used=both[1], reason="down" * (name in down))
         for name, both in slots.items()
     ]
-
-
-def expand(hosts: str) -> list[str]:
-    """``a[1-3,7],b`` as names, with the zeros that the numbers are written with."""
-    found = []
-    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", hosts):
-        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if match is None:
-            found.append(part)
-            continue
-        for numbers in match[2].split(","):
-            first, _, last = numbers.partition("-")
-            if first.isdigit() and (last or first).isdigit() and int(last or first) - int(first) < 1_000_000:
-                every = range(int(first), int(last or first) + 1)
-                found += [f"{match[1]}{number:0{len(first)}d}{match[3]}" for number in every]
-    return found

@@ -8,6 +8,7 @@ a list of words, with our time limit, and PSI/J's files are in a directory of th
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 import time
@@ -111,7 +112,7 @@ class Pbs:
         self._ask("qalter", f"-Wmax_run_subjobs={cap}", job)
 
     def _run(self, argv: list[str]) -> str:
-        return ask(argv, timeout_s=self._timeout_s).out
+        return ask(argv, timeout_s=self._timeout_s, environment=os.environ).out
 
     def _ask(self, *argv: str) -> Said:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.hostlist import fold, unfold
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -20,7 +21,6 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.slurm import command, tables
-from tonnage.cluster.schedulers.slurm.hostlist import fold, unfold
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tonnage.cluster.hostlist import unfold
 from tonnage.cluster.scheduler import Job, State
 from tonnage.cluster.schedulers.slurm.command import read_comment
-from tonnage.cluster.schedulers.slurm.hostlist import unfold
 
 JOBS = (
     "ArrayJobID",

@@ -1,4 +1,4 @@
-"""Slurm's way to write many hosts: ``a1,b[01-03,7]x``."""
+"""The way to write many hosts in a word, Slurm's and Flux's: ``a1,b[01-03,7]x``."""
 
 from __future__ import annotations
 
