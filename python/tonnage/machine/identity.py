@@ -56,7 +56,8 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
     below = _below(mount) if layers else None
     lower = find_mount([other for other in mounts if other.number != mount.number], below) if below else None
     if below is not None and lower is not None:
-        return _identity(lower, below, mounts, layers - 1)
+        found = _identity(lower, below, mounts, layers - 1)
+        return found if mount.file_system == "overlay" else f"{found}:{below}"
     whole = _whole(mount, mounts)
     kind = _KIND.get(mount.file_system, mount.file_system)
     if kind == "ceph":
@@ -84,7 +85,7 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
 
 
 def _below(mount: Mount) -> str | None:
-    """Where the data of an overlay, or of an image on a loop device, is in turn."""
+    """Where the data of an overlay, or the image behind a loop device, is in turn."""
     if mount.file_system == "overlay":
         upper = mount.option("upperdir")
         return upper if upper and upper.startswith("/") else None
