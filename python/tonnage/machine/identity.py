@@ -13,7 +13,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from tonnage.machine.blocks import backing_file, block_name, file_system_uuid
+from tonnage.machine.blocks import backing_file, block_name, block_number, file_system_uuid
 from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 
@@ -49,7 +49,7 @@ def beegfs_management(mount: Mount) -> str | None:
 
 def is_local(mount: Mount) -> bool:
     """Whether it is on a block device or in the memory of this host, as far as the mount table says."""
-    return mount.memory_backed or mount.file_system in _ANONYMOUS or block_name(mount.device_number) is not None
+    return mount.memory_backed or mount.file_system in _ANONYMOUS or block_name(block_number(mount)) is not None
 
 
 def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
@@ -74,8 +74,9 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
     if kind == "fuse.sshfs":
         return f"sshfs:{mount.device.rpartition('@')[2]}"
     host = platform.node()
-    if mount.file_system in _ANONYMOUS or block_name(mount.device_number):
-        return f"local:{host}:{file_system_uuid(mount) or block_name(mount.device_number) or mount.device}"
+    block = block_name(block_number(mount))
+    if mount.file_system in _ANONYMOUS or block:
+        return f"local:{host}:{file_system_uuid(mount) or block or mount.device}"
     if is_local(mount) or kind == "overlay":
         return f"local:{host}:{kind}:{whole.mount_point}"
     if kind.startswith("fuse") and not re.search("[:/]", whole.device):
@@ -89,7 +90,7 @@ def _below(mount: Mount) -> str | None:
     if mount.file_system == "overlay":
         upper = mount.option("upperdir")
         return upper if upper and upper.startswith("/") else None
-    return backing_file(mount.device_number)
+    return backing_file(block_number(mount))
 
 
 def _whole(mount: Mount, mounts: list[Mount]) -> Mount:
