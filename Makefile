@@ -13,7 +13,8 @@ heading = @printf '\n== %s ==\n' '$(1)'
 # make a file system on a loop device of known speed, or one that fails as it is told, and the
 # scheduler, network and file services of the lab.
 PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
-	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server
+	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
+	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs
 
 # Tests start their own daemons: installing one must not. Debian asks this file before it starts any.
 POLICY := /usr/sbin/policy-rc.d

@@ -18,7 +18,6 @@ from hosts import Daemon, Host, Hosts, blkio_root_groups, wait_for
 from throttled import GIB, MAKE, Impossible, Throttled
 
 PORT = 24100
-"""Of the first brick."""
 MOUNT = Path("/run/data")
 TOOLS = ("glusterfsd", "glusterfs", "mount.glusterfs")
 
@@ -80,11 +79,13 @@ def volume(
     size: int = 2 * GIB,
     latency_us: int = 0,
     at: Path = MOUNT,
+    port: int = PORT,
 ) -> Iterator[Volume]:
     """A volume with a brick on each of ``servers`` (a host named twice has two), mounted at ``at`` on all hosts.
 
     ``bytes_per_s``: limit of each brick's device, 0 none. ``latency_us``: what each read and write waits in the brick
-    besides, as for a disk's arm: 16 may wait at once. Impossible where GlusterFS cannot run.
+    besides, as for a disk's arm: 16 may wait at once. ``port``: of the first brick; the others follow. Impossible where
+    GlusterFS cannot run.
     """
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         raise Impossible(f"{missing[0]} is not installed")
@@ -92,7 +93,7 @@ def volume(
         bricks = []
         for number, server in enumerate(servers):
             device = stack.enter_context(device_of(hosts[server], f"{name}-{number}", size))
-            bricks.append(_brick(hosts[server], f"{name}-client-{number}", device, PORT + number, latency_us))
+            bricks.append(_brick(hosts[server], f"{name}-client-{number}", device, port + number, latency_us))
             stack.callback(bricks[-1].daemon.end)
         (hosts.site / f"{name}.vol").write_text(_client(name, bricks))
         clients = {}
@@ -110,6 +111,8 @@ def volume(
 def device_of(host: Host, name: str, size: int, file_system: str = "xfs") -> Iterator[Throttled]:
     """A file system of its own on a host, on a loop device on memory that goes with the hosts."""
     groups = blkio_root_groups()
+    if not shutil.which(MAKE[file_system][0]):
+        raise Impossible(f"{MAKE[file_system][0]} is not installed")
     if not groups:
         raise Impossible("no blkio controller of cgroup version 1 is mounted here")
     image, path = Path(f"/run/{name}.image"), Path(f"/run/{name}")

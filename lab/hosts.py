@@ -33,6 +33,8 @@ TOOLS = ("setpriv", "unshare", "nsenter", "ip", "tc", "mount")
 _LOOK_S = 0.005
 
 # A shell as the first process takes the orphans in; its arguments are the host's name.
+# nsenter stops with the program that it started, and would hold its end back: the shell between them does not.
+_DAEMON = '"$@" & wait "$!"'
 _SWITCH = """set -e
 mount -t tmpfs -o mode=755 site /run
 mkdir /run/site /run/of
@@ -80,8 +82,13 @@ class Daemon:
 
     def __init__(self, outside: subprocess.Popen[bytes], log: Path) -> None:
         self._outside, self.log = outside, log
-        wait_for(lambda: bool(children(outside.pid)) or outside.poll() is not None, f"{outside.args} starts")
-        found = children(outside.pid)
+        found: list[int] = []
+
+        def started() -> bool:
+            found[:] = [pid for between in children(outside.pid) for pid in children(between)]
+            return bool(found) or outside.poll() is not None
+
+        wait_for(started, f"{outside.args} starts")
         self.pid = found[0] if found else -1
         """Its number outside the hosts."""
 
@@ -103,9 +110,7 @@ class Daemon:
         self.wait()
 
     def wait(self) -> None:
-        """Until it is gone. Whoever waits for it stops when it is stopped, and would not hear of its end."""
-        with contextlib.suppress(ProcessLookupError):
-            self._outside.send_signal(signal.SIGCONT)
+        """Until it is gone."""
         self._outside.wait(PATIENCE_S)
 
 
@@ -167,7 +172,7 @@ class Host:
         log = self.path(f"/run/{name}.{len(self.daemons)}.log")
         with log.open("xb") as stream:
             process = subprocess.Popen(
-                self.words(argv),
+                self.words(["sh", "-c", _DAEMON, "sh", *argv]),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -241,12 +246,12 @@ def hosts(names: Sequence[str], *, link_bytes_per_s: int | None = None) -> Itera
         _ready([switch])
         first = _first(switch, 1)
         site = Hosts(first)
-        stack.callback(_end, site)
         enter = ["nsenter", f"--target={first}", "--mount", "--pid"]
         holders = [_started(stack, enter, _HOST, name) for name in names]
         _ready(holders)
         for number, (name, holder) in enumerate(zip(names, holders, strict=True), 1):
             site.every[name] = Host(name, f"{NETWORK}.{number}", _first(holder, 2), f"port{number}")
+        stack.callback(_end, site)
         _connect(site)
         if link_bytes_per_s is not None:
             for name in names:
@@ -299,10 +304,16 @@ def _connect(site: Hosts) -> None:
 
 
 def _end(site: Hosts) -> None:
-    """Ends the switch, and waits until the kernel has ended all that was in it."""
+    """Ends all of it, and waits until the kernel has ended all that was in it."""
+    # The hosts first, to the last: the kernel takes a second or two where the switch goes first.
+    firsts = [host.pid for host in site.values()]
+    for pid in firsts:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in firsts), "the hosts end")
     with contextlib.suppress(ProcessLookupError):
         os.kill(site.switch, signal.SIGKILL)
-    wait_for(lambda: ended(site.switch), "the hosts end")
+    wait_for(lambda: ended(site.switch), "the switch ends")
     for daemon in (daemon for host in site.values() for daemon in host.daemons):
         daemon.wait()
 

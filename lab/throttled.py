@@ -23,7 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GIB = 1 << 30
-MAKE = {"xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"]}
+MAKE = {
+    "xfs": ["mkfs.xfs", "-q"],
+    "ext4": ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+    "btrfs": ["mkfs.btrfs", "-q"],
+}
 """No background initialisation: it would take its share of the limit, unasked."""
 
 
