@@ -175,5 +175,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD)
+PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, DOCTOR)
 """Those that stand."""

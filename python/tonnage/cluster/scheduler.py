@@ -8,7 +8,7 @@ site's tools with a time limit (``tonnage.machine.tool``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from tonnage.errors import TonnageError
 
@@ -153,3 +153,11 @@ class Scheduler(Protocol):
 
     def set_cap(self, job: str, cap: int) -> None:
         """From now on at most ``cap`` copies of the array run at once."""
+
+
+@runtime_checkable
+class TellsLicences(Protocol):
+    """A scheduler that also tells which licences it hands out."""
+
+    def licences(self) -> dict[str, int]:
+        """Name → how many there are; those of other sites' servers included."""

@@ -11,6 +11,13 @@ _SYS = Path("/sys/dev/block")
 _BY_UUID = Path("/dev/disk/by-uuid")
 
 
+def block_number(mount: Mount) -> str:
+    """``major:minor`` of the block device that a mount is on. Btrfs gives its superblocks numbers of no device."""
+    if mount.device_number.startswith("0:") and mount.device.startswith("/dev/"):
+        return _read(Path("/sys/class/block") / Path(mount.device).resolve().name / "dev") or mount.device_number
+    return mount.device_number
+
+
 def block_name(device_number: str) -> str | None:
     """The kernel's name (``nvme0n1p2``) of the block device ``major:minor``; None if that is none."""
     if not device_number or device_number.startswith("0:"):
@@ -54,7 +61,7 @@ def remote_server(disk: str) -> tuple[str, str] | None:
 
 def file_system_uuid(mount: Mount) -> str | None:
     """The UUID of the file system on a mount's block device, as udev keeps it; None where it does not."""
-    wanted = block_name(mount.device_number) or Path(mount.device).name
+    wanted = block_name(block_number(mount)) or Path(mount.device).name
     with suppress(OSError):
         for link in sorted(_BY_UUID.iterdir()):
             if link.resolve().name == wanted:

@@ -13,7 +13,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from tonnage.machine.blocks import backing_file, block_name, file_system_uuid
+from tonnage.machine.blocks import backing_file, block_name, block_number, file_system_uuid
 from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 
@@ -49,14 +49,15 @@ def beegfs_management(mount: Mount) -> str | None:
 
 def is_local(mount: Mount) -> bool:
     """Whether it is on a block device or in the memory of this host, as far as the mount table says."""
-    return mount.memory_backed or mount.file_system in _ANONYMOUS or block_name(mount.device_number) is not None
+    return mount.memory_backed or mount.file_system in _ANONYMOUS or block_name(block_number(mount)) is not None
 
 
 def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
     below = _below(mount) if layers else None
     lower = find_mount([other for other in mounts if other.number != mount.number], below) if below else None
     if below is not None and lower is not None:
-        return _identity(lower, below, mounts, layers - 1)
+        found = _identity(lower, below, mounts, layers - 1)
+        return found if mount.file_system == "overlay" else f"{found}:{below}"
     whole = _whole(mount, mounts)
     kind = _KIND.get(mount.file_system, mount.file_system)
     if kind == "ceph":
@@ -73,8 +74,9 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
     if kind == "fuse.sshfs":
         return f"sshfs:{mount.device.rpartition('@')[2]}"
     host = platform.node()
-    if mount.file_system in _ANONYMOUS or block_name(mount.device_number):
-        return f"local:{host}:{file_system_uuid(mount) or block_name(mount.device_number) or mount.device}"
+    block = block_name(block_number(mount))
+    if mount.file_system in _ANONYMOUS or block:
+        return f"local:{host}:{file_system_uuid(mount) or block or mount.device}"
     if is_local(mount) or kind == "overlay":
         return f"local:{host}:{kind}:{whole.mount_point}"
     if kind.startswith("fuse") and not re.search("[:/]", whole.device):
@@ -84,11 +86,11 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
 
 
 def _below(mount: Mount) -> str | None:
-    """Where the data of an overlay, or of an image on a loop device, is in turn."""
+    """Where the data of an overlay, or the image behind a loop device, is in turn."""
     if mount.file_system == "overlay":
         upper = mount.option("upperdir")
         return upper if upper and upper.startswith("/") else None
-    return backing_file(mount.device_number)
+    return backing_file(block_number(mount))
 
 
 def _whole(mount: Mount, mounts: list[Mount]) -> Mount:

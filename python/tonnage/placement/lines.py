@@ -12,7 +12,7 @@ from tonnage.machine.careful import carefully
 from tonnage.placement.site.model import Line, Server, Site
 from tonnage.placement.where.located import Located
 from tonnage.places import user_state
-from tonnage.records.load_lines import KeptLine, kept_lines
+from tonnage.records.load_lines import KeptLine, lines_in
 from tonnage.units import format_size, rate_text
 
 Found: TypeAlias = KeptLine | Line
@@ -45,7 +45,7 @@ def line_of(
             -line.measured_at_s,
         )
 
-    every = [line for line in _kept(site) if _concerns(site, server, located, line)]
+    every = [line for line in all_lines(site)[0] if _concerns(site, server, located, line)]
     return min(every, key=distance) if every else server.line if server else None
 
 
@@ -83,19 +83,19 @@ def line_directories(site: Site) -> list[Path]:
     return found
 
 
-def _kept(site: Site) -> list[KeptLine]:
-    """All lines. Their directories may be on a server that does not answer: then there are none."""
-
+def all_lines(site: Site) -> tuple[list[KeptLine], list[str]]:
+    """Every line that is kept, and a sentence for what should be one and is not."""
     directories = line_directories(site)
 
-    def plain() -> list[dict[str, Any]]:
-        return [asdict(line) for line in kept_lines(directories)]
+    def plain() -> list[list[Any]]:
+        found = [lines_in(directory) for directory in directories]
+        return [[asdict(line) for lines, _ in found for line in lines], [text for _, texts in found for text in texts]]
 
     try:
-        told = carefully(plain, directories, timeout_s=site.policy.file_timeout / 1e9)
+        told, problems = carefully(plain, directories, timeout_s=site.policy.file_timeout / 1e9)
     except OSError:
-        return []
-    return [KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told]
+        return [], [f"{' or '.join(map(str, directories))} does not answer"]
+    return [KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told], problems
 
 
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:

@@ -7,9 +7,11 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from tonnage.records.load_lines import KeptLine, keep_line
 
 
 class Where:
@@ -55,6 +57,37 @@ def test_a_server_of_the_site_file_is_called_by_its_name_with_the_hosts_beside_i
     (server,) = found["file_servers"]
     assert (server["name"], server["hosts"], server["queue"]) == ("rcss1", ["n1", "n2"], "near")
     assert "beside it  n1, n2\n" in where().stdout
+
+
+def test_the_servers_load_and_the_storages_load_line_are_told(where: Where, tmp_path: Path) -> None:
+    (tmp_path / "tonnage.toml").write_text(
+        f'[[server]]\nname = "rcss1"\naliases = ["{platform.node()}"]\nindices = "proc:"\nline = {{ tasks = 6 }}\n'
+        '[policy]\nindex_timeout = "20s"\n'
+    )
+    rows = dict(line.split("  ", 1) for line in where().stdout.splitlines() if "  " in line)
+    assert "6 tasks" in rows["load line"]
+    assert " ago" in rows["load"]
+    found = json.loads(where("--json").stdout)
+    assert found["load_line"]["tasks"] == 6
+    assert found["file_servers"][0]["load"]["source"] == "proc"
+    line = KeptLine(
+        target=found["target"],
+        operation="read",
+        access="sequential",
+        transfer_bytes=1 << 20,
+        tasks=8,
+        low=7,
+        high=9,
+        plateau_bytes_per_s=10**9,
+        single_bytes_per_s=2 * 10**8,
+        measured_at_s=time.time(),
+        host="node1",
+        run="run-1",
+        servers=("rcss1",),
+    )
+    keep_line(tmp_path / "state" / "tonnage" / "lines", line)
+    assert json.loads(where("--json").stdout)["load_line"]["tasks"] == 8
+    assert "load line  8 tasks [7, 9] at 1 GB/s, measured today from node1" in where().stdout
 
 
 def test_where_nobody_knows_it_is_one_line_and_exit_code_1(where: Where) -> None:

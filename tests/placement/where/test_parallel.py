@@ -122,8 +122,7 @@ def test_a_large_file_on_ceph_is_on_all_osds_that_are_up(tools: Tools, monkeypat
     with_attribute(monkeypatch, "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=cephfs_data")
     tools.add("ceph", {"--connect-timeout 10 osd tree --format json": recorded("ceph_osd_tree.json")})
     found = answer(CEPH_FUSE, "/ceph/f", is_directory=False, size_bytes=1 << 30, inode=1)
-    assert found.servers == ("serverc", "serverd")
-    assert [device.name for device in found.devices] == ["osd.0", "osd.2", "osd.1"]
+    assert [(device.name, device.server) for device in found.devices] == [("osd.0", "rcss1"), ("osd.1", "rcss2")]
     assert found.striped
 
 
@@ -152,7 +151,13 @@ def test_each_replica_of_a_file_holds_it_whole(monkeypatch: pytest.MonkeyPatch) 
     assert found.servers == ("node.hello.lan", "test-node")
     assert found.devices[0].name == "node.hello.lan:/speech_v6/data2/brick"
     assert not found.striped
-    assert answer(GLUSTER, "/mnt/g").striped
+
+
+def test_a_directory_is_on_all_bricks_that_share_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_attribute(monkeypatch, recorded("gluster_directory.txt"))
+    found = answer(GLUSTER, "/mnt/g/d")
+    assert found.servers == ("rcss1", "rcss2")
+    assert found.striped
 
 
 def test_a_dispersed_file_is_spread_and_no_brick_is_named_twice() -> None:

@@ -11,6 +11,7 @@ from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
     from tonnage.placement.indices import Reading
+    from tonnage.placement.lines import Found
     from tonnage.placement.site import Server
     from tonnage.placement.where import Located
 
@@ -20,6 +21,7 @@ _MOST_ROWS = 16
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where nobody knows the servers."""
+    from tonnage.placement.lines import line_of
     from tonnage.placement.site import load_site
     from tonnage.placement.where import locate, servers_of
 
@@ -32,20 +34,27 @@ def run(arguments: Namespace) -> int:
         from tonnage.placement.indices import read_indices
 
         readings = read_indices(servers, site.policy, now_s=now_s, wait_ns=site.policy.index_timeout)
+    # What several servers hold together has a line of its own, or none.
+    line = line_of(site, servers[0] if len(servers) == 1 else None, located) if servers else None
     if arguments.json:
         import json
 
-        print(json.dumps(_as_dict(located, servers, readings), indent=2, allow_nan=False))
+        print(json.dumps(_as_dict(located, servers, readings, line), indent=2, allow_nan=False))
     else:
-        print("\n".join(_lines(located, servers, readings, now_s)))
+        loads = {server.name: _load(readings.get(server.name), now_s, site.policy.index_age) for server in servers}
+        print("\n".join(_lines(located, servers, loads, line, now_s)))
     if not servers:
         what = arguments.path or "current working directory"
         raise TonnageError(f"Cannot find fileserver for {what}: {located.problem or 'nothing says who serves it'}")
     return 0
 
 
-def _as_dict(located: Located, servers: tuple[Server, ...], readings: dict[str, Reading]) -> dict[str, Any]:
+def _as_dict(
+    located: Located, servers: tuple[Server, ...], readings: dict[str, Reading], line: Found | None
+) -> dict[str, Any]:
     """What was located, and below ``file_servers`` each server as the site file has it."""
+    from dataclasses import asdict, is_dataclass
+
     return {
         **located.as_dict(),
         "file_servers": [
@@ -58,10 +67,13 @@ def _as_dict(located: Located, servers: tuple[Server, ...], readings: dict[str, 
             }
             for server in servers
         ],
+        "load_line": None if line is None else asdict(line) if is_dataclass(line) else line.model_dump(),
     }
 
 
-def _lines(located: Located, servers: tuple[Server, ...], readings: dict[str, Reading], now_s: float) -> list[str]:
+def _lines(
+    located: Located, servers: tuple[Server, ...], loads: dict[str, str], line: Found | None, now_s: float
+) -> list[str]:
     mount = located.mount
     lines = [_row("path", located.path)]
     if located.real_path != located.path:
@@ -73,11 +85,15 @@ def _lines(located: Located, servers: tuple[Server, ...], readings: dict[str, Re
     for server in servers[:_MOST_ROWS]:
         lines.append(_row("server", server.name + (" (this host)" if located.local else "")))
         lines.append(_row("beside it", ", ".join(server.hosts) or "no host that the site file names"))
-        lines.append(_row("load", _load(readings.get(server.name), now_s)))
+        lines.append(_row("load", loads[server.name]))
     if len(servers) > _MOST_ROWS:
         lines.append(_row("", f"and {len(servers) - _MOST_ROWS} servers more; --json has them all"))
     if located.striped and len(servers) > 1:
         lines.append(_row("", "spread over them: they carry it together, and no job is bound to one"))
+    if servers:
+        from tonnage.placement.lines import describe
+
+        lines.append(_row("load line", describe(line, now_s=now_s)))
     return lines
 
 
@@ -85,8 +101,8 @@ def _row(name: str, text: str) -> str:
     return f"{name:<10} {text}"
 
 
-def _load(reading: Reading | None, now_s: float) -> str:
-    """The indices that were read, with their age."""
+def _load(reading: Reading | None, now_s: float, index_age_ns: int) -> str:
+    """The indices that were read, with their age; a stale one is said to be so."""
     if reading is None:
         return "not known; hint: give the server indices in tonnage.toml"
     parts = []
@@ -98,5 +114,6 @@ def _load(reading: Reading | None, now_s: float) -> str:
         parts.append(f"{reading.rpc_per_s:.0f} NFS calls/s")
     if reading.pressure_permille is not None:
         parts.append(f"I/O pressure {reading.pressure_permille / 10:.0f} %")
-    told = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago" if parts else ""
+    stale = ", too old to count" if reading.is_stale(now_s, index_age_ns) else ""
+    told = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago{stale}" if parts else ""
     return "; ".join(part for part in (told, reading.problem) if part) or "nothing was read yet"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import platform
 
-from tonnage.machine.blocks import backing_file, block_name, disks, remote_server
+from tonnage.machine.blocks import backing_file, block_name, block_number, disks, remote_server
 from tonnage.placement.where.located import Device
 from tonnage.placement.where.place import Answer, Place
 
 
 def resolve(place: Place) -> Answer:
     """The host itself; the host behind a disk over a network; for an image file whoever holds that."""
-    number, host = place.mount.device_number, platform.node()
+    number, host = block_number(place.mount), platform.node()
     if place.mount.memory_backed:
         return Answer(
             servers=(host,), local=True, how=(f"mountinfo: {place.mount.file_system}, in this host's memory",)

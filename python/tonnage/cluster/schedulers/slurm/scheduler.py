@@ -25,6 +25,7 @@ from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
 
+_LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)
 _RECEIPT = re.compile(r"^Submitted batch job (?P<job>[0-9]+).*$", re.MULTILINE)
 _LOST = ("Socket timed out", "Zero Bytes", "receive failure", "shutdown failure", "Message receive")
 """In Slurm's words for an answer that did not come, though the question may have arrived."""
@@ -138,6 +139,10 @@ class Slurm:
             ClusterHost(name=node.name, up=node.up, slots=node.slots, slots_used=node.slots_used, reason=node.reason)
             for node in nodes.values()
         ]
+
+    def licences(self) -> dict[str, int]:
+        said = self._ask("scontrol", "--oneliner", "show", "licenses")
+        return {name: int(total) for name, total in _LICENCE.findall(said.out)}
 
     def cancel(self, job: str) -> None:
         # It fails for no job that it knows or knew, and only when verbose it says so.

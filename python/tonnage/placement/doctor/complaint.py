@@ -1,0 +1,29 @@
+"""What is wrong between a site file and the world, or worth knowing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """One thing, in one line."""
+
+    code: str
+    """Which check it came from: ``unknown-host``."""
+    what: str
+    hint: str
+    where: str | None = None
+    """``FILE:LINE`` that says otherwise; None where no file says anything."""
+    wrong: bool = True
+    """False: a note; nothing has to be changed."""
+
+    def __str__(self) -> str:
+        return (
+            f"{f'{self.where}: ' if self.where else ''}{'' if self.wrong else 'note: '}{self.what}; hint: {self.hint}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return asdict(self)

@@ -1,0 +1,164 @@
+"""What the checks look at: the site, and what the scheduler, the servers and this host say. Each look has its limit."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import platform
+import socket
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError, TellsLicences
+from tonnage.cluster.schedulers import scheduler
+from tonnage.errors import TonnageError
+from tonnage.machine.bounded import in_time
+from tonnage.machine.careful import carefully
+from tonnage.machine.mounts import Mount, read_mounts
+from tonnage.placement.indices import Reading, fresh_indices
+from tonnage.placement.lines import all_lines
+from tonnage.placement.site import Loaded, Server, Site
+from tonnage.placement.where import locate
+from tonnage.placement.where.located import Located
+from tonnage.records.load_lines import KeptLine
+
+NETWORKED = frozenset(
+    {"nfs", "nfs4", "lustre", "ceph", "beegfs", "gpfs", "cifs", "smb3", "9p"}
+    | {f"fuse.{kind}" for kind in ("ceph", "ceph-fuse", "glusterfs", "sshfs")}
+)
+"""File systems whose servers a site file may know."""
+_NAMES_AT_ONCE = 16
+_MOST_MOUNTS = 32
+"""Looked at, one of each source: each may hang for ``file_timeout``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What the scheduler says."""
+
+    name: str
+    hosts: dict[str, ClusterHost] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    licences: dict[str, int] | None = None
+    """None: it does not tell."""
+    problem: str | None = None
+    """Its own words; None where it answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """All of it, at one moment."""
+
+    loaded: Loaded
+    cluster: Cluster
+    addresses: dict[str, tuple[str, ...]] | None
+    """Every name and alias of a server → its addresses, empty where this host knows none; None: names take too long."""
+    readings: dict[str, Reading]
+    mounted: tuple[tuple[Mount, Located], ...]
+    lines: tuple[KeptLine, ...]
+    line_problems: tuple[str, ...]
+    shared_lines: str | None
+    """Why the shared directory of lines takes none; None where it does, or where there is none."""
+    now_s: float
+    host: str
+    kernel: str
+
+    @property
+    def site(self) -> Site:
+        return self.loaded.site
+
+
+def look(loaded: Loaded) -> World:
+    """Asks everybody. TonnageError only where this host itself cannot be looked at."""
+    site = loaded.site
+    lines, problems = all_lines(site)
+    wait_ns = max(site.policy.index_timeout, site.policy.file_timeout)
+    return World(
+        loaded=loaded,
+        cluster=_cluster(site),
+        addresses=_addresses(site),
+        readings=fresh_indices(site.server, wait_ns=wait_ns),
+        mounted=tuple(_mounted(site)),
+        lines=tuple(lines),
+        line_problems=tuple(problems),
+        shared_lines=_shared_lines(site),
+        now_s=time.time(),
+        host=platform.node(),
+        kernel=platform.release(),
+    )
+
+
+def _cluster(site: Site) -> Cluster:
+    found = scheduler(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    if not found.present():
+        return Cluster(name=found.name, problem=f"{found.name} is not installed here")
+    try:
+        return Cluster(
+            name=found.name,
+            hosts={host.name: host for host in found.hosts()},
+            queues={queue.name: queue for queue in found.queues()},
+            licences=found.licences() if isinstance(found, TellsLicences) else None,
+        )
+    except SchedulerError as error:
+        return Cluster(name=found.name, problem=str(error))
+
+
+def _addresses(site: Site) -> dict[str, tuple[str, ...]] | None:
+    """Name servers may be silent for as long as they like: all names are asked for in one child with one limit."""
+    names = list(dict.fromkeys(name for server in site.server for name in names_of(server)))
+
+    def resolved() -> list[list[str]]:
+        with ThreadPoolExecutor(_NAMES_AT_ONCE) as pool:
+            return list(pool.map(_resolved, names))
+
+    try:
+        told = in_time(resolved, timeout_s=site.policy.scheduler_timeout / 1e9) if names else []
+    except OSError:
+        return None
+    return {name: tuple(found) for name, found in zip(names, told, strict=True)}
+
+
+def _resolved(name: str) -> list[str]:
+    try:
+        return [str(ipaddress.ip_address(name))]
+    except ValueError:
+        pass
+    try:
+        return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+    except (OSError, UnicodeError):
+        return []
+
+
+def _mounted(site: Site) -> Iterable[tuple[Mount, Located]]:
+    """One mount of each source, with who serves it."""
+    sources = {mount.device: mount for mount in read_mounts() if mount.file_system in NETWORKED}
+    for mount in list(sources.values())[:_MOST_MOUNTS]:
+        try:
+            yield mount, locate(mount.mount_point, site, timeout_s=site.policy.file_timeout / 1e9)
+        except TonnageError:
+            continue  # it went away meanwhile
+
+
+def _shared_lines(site: Site) -> str | None:
+    if site.lines is None:
+        return None
+    directory = Path(site.lines)
+
+    def why_not() -> str | None:
+        if not directory.is_dir():
+            return "is not a directory"
+        return None if os.access(directory, os.W_OK | os.X_OK) else "takes no lines of yours"
+
+    try:
+        why: str | None = carefully(why_not, [directory], timeout_s=site.policy.file_timeout / 1e9)
+    except OSError:
+        return "does not answer"
+    return why
+
+
+def names_of(server: Server) -> tuple[str, ...]:
+    """All that it is called."""
+    return (server.name, *server.aliases)
