@@ -27,7 +27,7 @@ def test_a_large_job_is_not_overtaken_by_small_ones() -> None:
 def test_a_job_at_its_cap_holds_back_nobody() -> None:
     turn = next_turn([job(1, pending=9, running=2, cap=2), job(2)], 2, {})
     assert turn.starts == {2: 1}
-    assert turn.reasons == {1: "2 copies at once"}
+    assert turn.reasons == {1: "at most 2 at once"}
 
 
 def test_a_cap_that_fell_below_what_runs_starts_nothing() -> None:

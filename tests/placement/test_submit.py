@@ -223,6 +223,7 @@ def test_a_capped_array_takes_what_others_leave_unless_a_licence_counts_them(sit
     (site / "tonnage.toml").write_text(text)
     request = preview(wish(copies=50)).plan.request  # type: ignore[union-attr]
     assert request.cap == 6 and request.licences == (("nfs_rcss1", 1),)
+    assert request.licence_totals == (("nfs_rcss1", 6),)
 
 
 @pytest.mark.usefixtures("desk")

@@ -175,5 +175,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, DOCTOR)
+PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, QUEUES, DOCTOR)
 """Those that stand."""

@@ -166,9 +166,20 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         copies=wish.copies,
         cap=decision.cap,
         licences=tuple((name, 1) for name in licences if name),
+        licence_totals=_totals(servers),
         output=wish.output,
         error=wish.error,
     )
+
+
+def _totals(servers: Sequence[Server]) -> tuple[tuple[str, int], ...]:
+    """How many licences there are of each name: the slots of its servers, or the tasks of their stated lines."""
+    totals: dict[str, int] = {}
+    for server in servers:
+        count = server.slots or (server.line.tasks if server.line is not None else 0)
+        if server.licence and count:
+            totals[server.licence] = totals.get(server.licence, 0) + count
+    return tuple(totals.items())
 
 
 def _near(decision: Decision) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
+from tonnage.cli.placement.columns import columns
 from tonnage.placement.load import Row
 
 if TYPE_CHECKING:
@@ -37,13 +38,7 @@ def problems(rows: Sequence[Row]) -> list[str]:
 
 def text(rows: Sequence[Row]) -> str:
     """The table in plain text: names to the left, figures to the right."""
-    table = [list(HEADINGS), *(cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS))]
-    lines = []
-    for line in table:
-        padded = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
-        lines.append("  ".join([line[0].ljust(widths[0]), *padded[1:]]).rstrip())
-    return "\n".join(lines)
+    return columns([HEADINGS, *(cells(row) for row in rows)], right=range(1, len(HEADINGS)))
 
 
 def drawn(rows: Sequence[Row], notes: Sequence[str]) -> RenderableType:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import pwd
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +19,7 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import door, foreground
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.machine.user import user_name
 from tonnage.places import user_state
 
 QUEUE = "local"
@@ -72,7 +70,7 @@ class Local:
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         """Of this user: others have spools of their own, which are theirs to see."""
-        me = _user()
+        me = user_name()
         if user not in (None, me):
             return []
         with self._spool() as spool:
@@ -137,7 +135,9 @@ class Local:
         totals = dict(request.licence_totals)
         for name, count in request.licences:
             if name not in totals:
-                raise SchedulerError(f"nobody says how many licences {name} there are; hint: set slots of its server")
+                raise SchedulerError(
+                    f"nobody says how many licences {name} there are; hint: set slots of its server in tonnage.toml"
+                )
             if count > totals[name]:
                 raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
 
@@ -150,10 +150,3 @@ class Local:
 
 def _receipt(number: int) -> Submitted:
     return Submitted(str(number), f"Job <{number}> is submitted to queue <{QUEUE}>.")
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return getpass.getuser()

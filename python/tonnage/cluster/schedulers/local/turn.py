@@ -56,7 +56,7 @@ def next_turn(queue: Iterable[Waiting], free_slots: int, free_licences: Mapping[
             held_by = job.number
             turn.reasons[job.number] = f"waits for {job.slots} free slot{'s' if job.slots > 1 else ''}"
         elif started == below_cap:
-            turn.reasons[job.number] = f"{job.cap} copies at once"
+            turn.reasons[job.number] = f"at most {job.cap} at once"
         else:
             short = [name for name, count in counts.items() if count <= started]
             turn.reasons[job.number] = f"waits for licence {', '.join(short)}"

@@ -1,0 +1,50 @@
+"""``tonnage queues``: the scheduler's queues, in the columns of ``bqueues``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tonnage.cli.placement.asked import asked_scheduler
+from tonnage.cli.placement.columns import columns
+from tonnage.cluster.scheduler import Queue
+
+HEADINGS = ("QUEUE_NAME", "STATUS", "MAX", "NJOBS", "PEND", "RUN", "HOSTS")
+_FIGURES = range(2, 6)
+_MOST_HOSTS = 6
+"""Of a queue; ``--json`` has them all."""
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    site_scheduler = asked_scheduler(arguments)
+    found = site_scheduler.queues()
+    if arguments.json:
+        print(json.dumps({"scheduler": site_scheduler.name, "queues": [asdict(queue) for queue in found]}, indent=2))
+    elif found:
+        print(text(found))
+    else:
+        print("No queue found", file=sys.stderr)
+    return 0
+
+
+def text(found: Sequence[Queue]) -> str:
+    """The table."""
+    return columns([HEADINGS, *(_cells(queue) for queue in found)], right=_FIGURES)
+
+
+def _cells(queue: Queue) -> list[str]:
+    more = len(queue.hosts) - _MOST_HOSTS
+    hosts = ",".join(queue.hosts[:_MOST_HOSTS]) + (f" and {more} more" if more > 0 else "")
+    return [
+        queue.name + ("*" if queue.default else ""),
+        "Open" if queue.open else "Closed",
+        "-" if queue.slots is None else str(queue.slots),
+        str(queue.pending + queue.running),
+        str(queue.pending),
+        str(queue.running),
+        hosts or "-",
+    ]
