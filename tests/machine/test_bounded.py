@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -31,6 +33,19 @@ def test_one_that_does_not_return_is_ended_and_collected() -> None:
     assert time.monotonic() - started_s < 5
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_any_thread_may_ask_and_children_may_be_of_no_interest() -> None:
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(in_time(os.getppid, timeout_s=10)))
+    thread.start()
+    thread.join()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        found.append(in_time(os.getppid, timeout_s=10))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert found == [os.getpid()] * 2
 
 
 def test_it_holds_nothing_open_that_somebody_waits_for() -> None:

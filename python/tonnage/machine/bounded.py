@@ -12,6 +12,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 _GRACE_S = 0.2
@@ -82,8 +83,10 @@ def _read(readable: int, until_s: float) -> bytes:
 def _reap(child: int) -> None:
     """Ends and collects it; leaves one that does not go."""
     until_s = time.monotonic() + _GRACE_S
-    os.kill(child, signal.SIGKILL)
-    while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if time.monotonic() > until_s:
-            return
-        time.sleep(0.0005)
+    # Where nobody wants to know of ended children the kernel collects them itself.
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(child, signal.SIGKILL)
+        while os.waitpid(child, os.WNOHANG)[0] == 0:
+            if time.monotonic() > until_s:
+                return
+            time.sleep(0.0005)

@@ -109,6 +109,14 @@ def test_the_site_file_may_know_what_no_tool_does(where: Where, tmp_path: Path) 
     assert found["problem"] is None
 
 
+def test_a_name_of_any_bytes_is_one_line(where: Where, tmp_path: Path) -> None:
+    name = os.fsdecode(b"a\xff\nb\x1b[31m")
+    (tmp_path / name).mkdir()
+    said = where(name)
+    assert f"path       {tmp_path}/a\\udcff\\nb\\x1b[31m\n" in said.stdout
+    assert json.loads(where("--json", name).stdout)["path"] == f"{tmp_path}/{name}"
+
+
 def test_a_broken_link_is_the_users_mistake(where: Where, tmp_path: Path) -> None:
     (tmp_path / "lost").symlink_to("nowhere")
     said = where("lost")

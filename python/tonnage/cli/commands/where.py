@@ -98,7 +98,8 @@ def _lines(
 
 
 def _row(name: str, text: str) -> str:
-    return f"{name:<10} {text}"
+    """One line, whatever bytes a file's name has."""
+    return f"{name:<10} " + "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _load(reading: Reading | None, now_s: float, index_age_ns: int) -> str:

@@ -23,11 +23,11 @@ def resolve(place: Place) -> Answer:
         small = layout is not None and not place.is_directory and 0 < place.size_bytes <= int(layout["object_size"])
         devices = _of_object(place, layout["pool"], notes) if layout is not None and small else _all(place, notes)
     except ToolError as error:
-        return _monitors(place, (*notes, str(error)))
+        return monitors(place, (*notes, str(error)))
     except (ValueError, KeyError, TypeError) as error:
-        return _monitors(place, (*notes, f"ceph gave an answer that is none: {error!r}"))
+        return monitors(place, (*notes, f"ceph gave an answer that is none: {error!r}"))
     if not devices:
-        return _monitors(place, (*notes, "ceph osd tree: no OSD is up"))
+        return monitors(place, (*notes, "ceph osd tree: no OSD is up"))
     return Answer(
         servers=several([device.server for device in devices]),
         devices=tuple(devices),
@@ -86,7 +86,7 @@ def _ask(place: Place, *words: str) -> Any:
     return json.loads(place.tool("ceph", *identity, "--connect-timeout", seconds, *words, "--format", "json"))
 
 
-def _monitors(place: Place, notes: tuple[str, ...]) -> Answer:
+def monitors(place: Place, notes: tuple[str, ...]) -> Answer:
     """``mon1:6789,mon2:6789:/path``, or in newer kernels ``user@fsid.name=/path`` with ``mon_addr=a:3300/b:3300``."""
     text = place.mount.option("mon_addr") or (
         "" if "=" in place.mount.device else place.mount.device.rpartition(":/")[0]
