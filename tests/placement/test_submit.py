@@ -249,6 +249,7 @@ def test_an_interactive_job_gives_its_status(desk: Desk) -> None:
 
 def test_a_program_that_is_not_here_is_a_note_and_not_an_error(site: Path, desk: Desk) -> None:
     (site / "go.sh").write_text("#!/bin/sh\n")
+    (site / "go.sh").chmod(0o755)
     outcome = go(wish("go.sh"))
     assert outcome.plan is not None
     assert any("go.sh is not found on this host" in note and "./go.sh" in note for note in outcome.plan.notes)

@@ -17,10 +17,10 @@ from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.placement.candidates import World, make_candidates, promised_tasks
 from tonnage.placement.choice import Carried, Decision, Demand, decide, line_in_use
-from tonnage.placement.indices import read_indices
+from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.lines import describe, line_of
-from tonnage.placement.site import Policy, Server, Site, load_site
+from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
 
@@ -81,7 +81,7 @@ class Plan:
             "cap": request.cap,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
-            "request": {key: value for key, value in asdict(request).items() if key != "key"},
+            "request": {name: value for name, value in asdict(request).items() if name != "key"},
             "decision": decision_as_dict(decision),
             "how": list(self.located.how),
             "notes": list(self.notes),
@@ -94,7 +94,7 @@ def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
     return {**asdict(replace(decision, considered=())), "considered": scored, "of": len(decision.considered)}
 
 
-def make_plan(wish: Wish, site: Site, ledger: Ledger, site_scheduler: Scheduler, look: Look) -> Plan:
+def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
 
     Who does not answer is done without where that can be; the plan's notes say so.
@@ -102,12 +102,19 @@ def make_plan(wish: Wish, site: Site, ledger: Ledger, site_scheduler: Scheduler,
     policy = site.policy
     if wish.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
-    located = locate(wish.path or look.directory, site, timeout_s=policy.file_timeout / 1e9)
+    now_s = time.time()
+    hosts, jobs = _Later(site_scheduler.hosts), _Later(site_scheduler.jobs)
+    file_timeout_s = policy.file_timeout / 1e9
+    notes = _look_around(directory, wish.argv[0], timeout_s=file_timeout_s)
+    located = locate(wish.path or directory, site, timeout_s=file_timeout_s)
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
     found = {server.name: line_of(site, server, located) for server in servers}
-    notes = list(look.notes)
-    world = _world(servers, policy, ledger, site_scheduler, notes)
+    readings = _readings(servers, policy, now_s, notes)
+    known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
+    # Read last: what another submission placed meanwhile is in the list of jobs or here.
+    placements = ledger.since(now_s - _REMEMBERED * policy.decay / 1e9)
+    world = World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
     carried = _carried(servers, located, world, found, ledger, wish.copies is not None)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:
@@ -143,7 +150,7 @@ def make_plan(wish: Wish, site: Site, ledger: Ledger, site_scheduler: Scheduler,
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, look.directory, servers, decision),
+        request=_request(wish, directory, servers, decision),
         line=None if carried is None else line_in_use(carried),
         notes=tuple(notes),
     )
@@ -205,48 +212,39 @@ def _demand(wish: Wish, policy: Policy) -> Demand:
     return demand
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a look at the working directory says."""
-
-    directory: str
-    answers: bool
-    notes: tuple[str, ...] = ()
-
-
-def look_around(program: str, *, timeout_s: float) -> Look:
-    """Whether a job could start here. RequestError where the directory is gone or closed to this user.
-
-    A directory that does not answer is no reason to stop: beside its server it may be a local disk.
-    """
+def working_directory() -> str:
+    """Where the job will run. RequestError where it is gone."""
     try:
-        directory = os.getcwd()  # noqa: PTH109
+        return os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
         raise RequestError("the working directory was removed; hint: cd to one that exists") from None
     except PermissionError:
         raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
 
+
+def _look_around(directory: str, program: str, *, timeout_s: float) -> list[str]:
+    """What is odd about a job that starts here. RequestError where the directory is closed to this user.
+
+    One that does not answer is no reason to stop: beside its server it may be a local disk.
+    """
+
     def ask() -> list[bool]:
-        return [os.access(directory, os.X_OK), shutil.which(program) is not None]
+        here = "/" not in program and os.access(program, os.X_OK)
+        return [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
 
     try:
-        may_enter, is_found = in_time(ask, timeout_s=timeout_s)
+        may_enter, is_found, is_here = in_time(ask, timeout_s=timeout_s)
     except TimeoutError:
-        return Look(directory, False, (f"{directory} did not answer within {timeout_s:g} s",))
+        return [f"{directory} did not answer within {timeout_s:g} s"]
     if not may_enter:
         raise RequestError(f"no permission to enter {directory}; hint: cd to a directory that you may enter")
     if is_found:
-        return Look(directory, True)
-    there = " here; did you mean ./" + program if "/" not in program and Path(program).exists() else ""
-    return Look(directory, True, (f"{program} is not found on this host{there}; it is submitted all the same",))
+        return []
+    meant = f"; did you mean ./{program}?" if is_here else ""
+    return [f"{program} is not found on this host; it is submitted all the same{meant}"]
 
 
-def _world(
-    servers: Sequence[Server], policy: Policy, ledger: Ledger, site_scheduler: Scheduler, notes: list[str]
-) -> World:
-    """Asks the scheduler and the servers' indices at the same time."""
-    now_s = time.time()
-    hosts, jobs = _Later(site_scheduler.hosts), _Later(site_scheduler.jobs)
+def _readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
     readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
     for name, reading in readings.items():
         if reading.age_s(now_s) > policy.index_age / 1e9:
@@ -254,10 +252,7 @@ def _world(
             notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
         elif reading.problem:
             notes.append(f"the indices of {name} do not count: {reading.problem}")
-    known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
-    # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = ledger.since(now_s - _REMEMBERED * policy.decay / 1e9)
-    return World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
+    return readings
 
 
 class _Later(Generic[_T]):
@@ -312,11 +307,6 @@ def _carried(
         kept=kept if isinstance(kept, int) else None,
         promised=promised_tasks(names, world, entries) if is_array and not licensed else 0.0,
     )
-
-
-def site_of(wish: Wish, look: Look) -> Site:
-    """The site as seen from the working directory; without the project's file where that does not answer."""
-    return load_site(Path(look.directory) if look.answers else Path("/"), wish.site_file)
 
 
 def scheduler_of(wish: Wish, site: Site) -> Scheduler:

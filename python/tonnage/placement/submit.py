@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
-from tonnage.placement.plan import Look, Plan, Wish, look_around, make_plan, scheduler_of, site_of
-from tonnage.placement.site import Policy, Site
+from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of, working_directory
+from tonnage.placement.site import Site, load_site
 
 _SETTLE_S = 2.0
 """A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""
@@ -37,8 +38,8 @@ Tell = Callable[[Plan], None]
 
 def preview(wish: Wish) -> Outcome:
     """The decision and the command; nothing is submitted or written."""
-    look, site, found = _begin(wish)
-    plan = make_plan(wish, site, Ledger(), found, look)
+    directory, site, found = _begin(wish)
+    plan = make_plan(wish, directory, site, Ledger(), found)
     return Outcome(plan=plan, receipt=None, command=tuple(found.command(plan.request)))
 
 
@@ -48,13 +49,13 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
     SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
     job: the same key again finds out.
     """
-    look, site, found = _begin(wish)
+    directory, site, found = _begin(wish)
     timeout_s = site.policy.scheduler_timeout / 1e9
     ledger = Ledger()
     with ledger.held(wish.key, timeout_s=4 * timeout_s):
-        if key_given and (receipt := _earlier(wish, look.directory, ledger, found)) is not None:
+        if key_given and (receipt := _earlier(wish, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
-        plan = make_plan(wish, site, ledger, found, look)
+        plan = make_plan(wish, directory, site, ledger, found)
         tell(plan)
         ledger.intend(wish.key, time.time(), plan.intent(found.name))
         receipt = _ask(found, plan.request, ledger, timeout_s)
@@ -66,9 +67,9 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
 
 def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
     """Runs it with this terminal and returns its exit status."""
-    look, site, found = _begin(wish)
+    directory, site, found = _begin(wish)
     ledger = Ledger()
-    plan = make_plan(wish, site, ledger, found, look)
+    plan = make_plan(wish, directory, site, ledger, found)
     tell(plan)
     ledger.intend(wish.key, time.time(), plan.intent(found.name))
     try:
@@ -82,10 +83,10 @@ def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
     return Outcome(plan=plan, receipt=None, status=status)
 
 
-def _begin(wish: Wish) -> tuple[Look, Site, Scheduler]:
-    look = look_around(wish.argv[0], timeout_s=Policy().file_timeout / 1e9)
-    site = site_of(wish, look)
-    return look, site, scheduler_of(wish, site)
+def _begin(wish: Wish) -> tuple[str, Site, Scheduler]:
+    directory = working_directory()
+    site = load_site(Path(directory), wish.site_file)
+    return directory, site, scheduler_of(wish, site)
 
 
 def _ask(found: Scheduler, request: JobRequest, ledger: Ledger, timeout_s: float) -> Submitted:

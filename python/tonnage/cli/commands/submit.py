@@ -95,8 +95,8 @@ def _notes(plan: Plan) -> None:
 def _no_server(wish: Wish, error: NoFileServer) -> int:
     """The sentence that iobsub's users know, by itself, then why."""
     print(f"Cannot find fileserver for {wish.path or 'current working directory'}.", file=sys.stderr)
-    hint = "" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or go on with --anywhere"
-    print(f"tonnage: error: {' '.join(str(error).split())}{hint}", file=sys.stderr)
+    hint = ", or" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or"
+    print(f"tonnage: error: {' '.join(str(error).split())}{hint} go on with --anywhere", file=sys.stderr)
     return error.exit_code
 
 
