@@ -197,8 +197,10 @@ def serve(backing: Path, mount: Path, rules: Path) -> None:
 class Mounted:
     """One that is mounted."""
 
-    def __init__(self, path: Path, rules: Path) -> None:
+    def __init__(self, path: Path, rules: Path, pid: int) -> None:
         self.path, self._rules = path, rules
+        self.pid = pid
+        """Who serves it: stopped, it is a server that does not answer."""
 
     def obey(self, **rules: Any) -> None:
         """These rules hold from now on, and no others."""
@@ -223,7 +225,7 @@ def mounted(work: Path) -> Iterator[Mounted]:
                     process.kill()
                     raise OSError(f"no FUSE here: {process.communicate()[1]}")
                 time.sleep(_LOOK_S)
-            yield Mounted(mount, rules)
+            yield Mounted(mount, rules, process.pid)
         finally:
             rules.unlink(missing_ok=True)
             if os.path.ismount(mount):

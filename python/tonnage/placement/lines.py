@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -85,17 +86,23 @@ def line_directories(site: Site) -> list[Path]:
 
 def all_lines(site: Site) -> tuple[list[KeptLine], list[str]]:
     """Every line that is kept, and a sentence for what should be one and is not."""
-    directories = line_directories(site)
+    lines: list[KeptLine] = []
+    problems: list[str] = []
+    for directory in line_directories(site):
+        try:
+            told = carefully(partial(_told, directory), [directory], timeout_s=site.policy.file_timeout / 1e9)
+        except OSError:
+            problems.append(f"{directory} does not answer")
+            continue
+        lines += (KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told["lines"])
+        problems += told["problems"]
+    return lines, problems
 
-    def plain() -> list[list[Any]]:
-        found = [lines_in(directory) for directory in directories]
-        return [[asdict(line) for lines, _ in found for line in lines], [text for _, texts in found for text in texts]]
 
-    try:
-        told, problems = carefully(plain, directories, timeout_s=site.policy.file_timeout / 1e9)
-    except OSError:
-        return [], [f"{' or '.join(map(str, directories))} does not answer"]
-    return [KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told], problems
+def _told(directory: Path) -> dict[str, list[Any]]:
+    """As a child can tell it."""
+    lines, problems = lines_in(directory)
+    return {"lines": [asdict(line) for line in lines], "problems": problems}
 
 
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:

@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tonnage.errors import RequestError
 from tonnage.machine.careful import carefully
 
 NAME = "tonnage.toml"
 _PATIENCE_S = 2.0
-"""How long a project's directory may take to be looked at: no site file has been read yet that could say so."""
+"""How long all of them may take: no site file has been read yet that could say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The site files of a directory, the farthest first."""
 
-    files: tuple[Path, ...]
+    texts: dict[Path, str]
     passed_over: tuple[str, ...] = ()
     """Sentences: which file does not count, and why."""
 
 
-def find_files(directory: Path) -> Found:
-    """Those that count in ``directory``. Nothing is read but who owns what; a dead server is left alone after 2 s."""
-    found = [path for path in (system_file(), user_file()) if path.is_file()]
+def find_files(directory: Path, read: Callable[[Path], str]) -> Found:
+    """Those that count in ``directory``, each read by ``read``, whose RequestErrors pass.
+
+    A server that holds a project's directory and does not answer within 2 s costs the project's file only.
+    """
     try:
         # Links are left as they are: where somebody works is what they typed.
-        here = Path(os.path.abspath(directory))  # noqa: PTH100
-        project, passed_over = carefully(lambda: _project_file(here), [here], timeout_s=_PATIENCE_S)
-    except TimeoutError:
-        return Found(tuple(found), (f"no project's site file was looked for: {directory} does not answer",))
+        here: Path | None = Path(os.path.abspath(directory))  # noqa: PTH100
     except OSError:
-        return Found(tuple(found))  # the working directory was removed
-    if project is not None and not any(Path(project).samefile(path) for path in found):
-        found.append(Path(project))
-    return Found(tuple(found), (passed_over,) if passed_over else ())
+        here = None  # the working directory was removed
+    try:
+        return _read(here, read)
+    except TimeoutError:
+        found = _read(None, read)
+        return Found(found.texts, (f"no project's site file was looked for: {directory} does not answer",))
+
+
+def read_file(path: Path, read: Callable[[Path], str]) -> Found:
+    """One file alone."""
+    return _told(lambda: _texts([path], read), [path.absolute()])
 
 
 def system_file() -> Path:
@@ -51,7 +60,37 @@ def user_file() -> Path:
     return (Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.config"))) / "tonnage" / NAME  # noqa: PTH111
 
 
-def _project_file(here: Path) -> tuple[str | None, str | None]:
+def _read(here: Path | None, read: Callable[[Path], str]) -> Found:
+    """Those of everybody and of the user, and the project's where ``here`` is given."""
+    common = [system_file(), user_file()]
+
+    def look() -> dict[str, Any]:
+        files = [path for path in common if path.is_file()]
+        project, passed_over = _project_file(here) if here else (None, None)
+        if project and not any(project.samefile(path) for path in files):
+            files.append(project)
+        return {**_texts(files, read), "passed_over": passed_over}
+
+    return _told(look, [*common, *filter(None, [here])])
+
+
+def _texts(files: list[Path], read: Callable[[Path], str]) -> dict[str, Any]:
+    """What a child can tell: the texts, or in whose place there is a refusal."""
+    try:
+        return {"texts": [[str(path), read(path)] for path in files]}
+    except RequestError as error:
+        return {"refusal": str(error)}
+
+
+def _told(look: Callable[[], dict[str, Any]], paths: list[Path]) -> Found:
+    told = carefully(look, paths, timeout_s=_PATIENCE_S)
+    if "refusal" in told:
+        raise RequestError(told["refusal"])
+    passed_over = told.get("passed_over")
+    return Found({Path(path): text for path, text in told["texts"]}, (passed_over,) if passed_over else ())
+
+
+def _project_file(here: Path) -> tuple[Path | None, str | None]:
     """The nearest upwards; or why it does not count."""
     owners = {os.geteuid(), 0, _owner(here)}
     for above in (here, *here.parents):
@@ -66,7 +105,7 @@ def _project_file(here: Path) -> tuple[str | None, str | None]:
             return None, f"{path} does not count here: it belongs to neither you nor the owner of {here}"
         if facts.st_mode & stat.S_IWOTH:
             return None, f"{path} does not count here: everybody may write it"
-        return str(path), None
+        return path, None
     return None, None
 
 

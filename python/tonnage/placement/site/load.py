@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tonnage.documents import Document, line_of
 from tonnage.errors import RequestError
-from tonnage.placement.site.files import Found, find_files
+from tonnage.placement.site.files import find_files, read_file, system_file, user_file
 from tonnage.placement.site.model import Access, Policy, Server, Site
 
 DOCUMENT = Document(Site, "site file", "docs/site-file.md", "docs/site-file.md")
@@ -67,8 +67,12 @@ def load_site(directory: Path, file: Path | None = None) -> Site:
 
 def read_site(directory: Path, file: Path | None = None) -> Loaded:
     """As :func:`load_site`, with where each value was written."""
-    found = find_files(directory) if file is None else Found((file,))
-    sources = tuple(_read(path) for path in found.files)
+    try:
+        found = find_files(directory, DOCUMENT.read) if file is None else read_file(file, DOCUMENT.read)
+    except TimeoutError:
+        what = file or f"{system_file()} or {user_file()}"
+        raise RequestError(f"{what} does not answer; hint: name a site file on another storage with --site") from None
+    sources = tuple(_source(path, text) for path, text in found.texts.items())
     for source in sources:
         _check_twice(source)
     loaded = Loaded(_merged([source.site for source in sources]), sources, found.passed_over)
@@ -76,8 +80,7 @@ def read_site(directory: Path, file: Path | None = None) -> Loaded:
     return loaded
 
 
-def _read(path: Path) -> Source:
-    text = DOCUMENT.read(path)
+def _source(path: Path, text: str) -> Source:
     data = DOCUMENT.parse(text, str(path))
     try:
         site = Site.model_validate(data, context={"written": True})
