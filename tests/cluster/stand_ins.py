@@ -38,6 +38,11 @@ class StandIns:
         self.add(name, f"sys.stdout.write({text!r})")
 
     @property
+    def called(self) -> bool:
+        """Whether any was."""
+        return self._log.exists()
+
+    @property
     def calls(self) -> list[list[str]]:
         """Each call's words, the program first."""
         return [json.loads(line) for line in self._log.read_text().splitlines()]

@@ -61,6 +61,7 @@ SUBMIT = Command(
     (
         Option(("-q", "--queue"), "queue or partition", "QUEUE", "the server's in the site file"),
         Option(("-I", "--interactive"), "wait for it, with this terminal's input, output and signals", is_flag=True),
+        Option(("-K", "--wait"), "stay until it has ended, all copies, and exit with the worst status", is_flag=True),
         Option(("-o", "--output"), "file of its output; %J: job, %I: copy", "OUT", "the scheduler's", completes="file"),
         Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
         Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=count),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
+from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
 from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of, working_directory
@@ -63,6 +64,12 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
         with suppress(LedgerError):
             ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
     return Outcome(plan=plan, receipt=receipt)
+
+
+def stay(wish: Wish, job: str) -> int:
+    """Waits until the job, all its copies, has ended; its worst exit status."""
+    _, _, found = _begin(wish)
+    return wait_for(found, job, copies=wish.copies)
 
 
 def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:

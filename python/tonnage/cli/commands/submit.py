@@ -13,7 +13,7 @@ from tonnage.cli.placement.decision import as_dict, report, where_to
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish
-from tonnage.placement.submit import Outcome, preview, run_interactive, submit
+from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
 
 
 def run(arguments: Namespace) -> int:
@@ -28,11 +28,13 @@ def run(arguments: Namespace) -> int:
     except NoFileServer as error:
         return _no_server(wish, error)
     if arguments.json:
-        print(json.dumps(_as_json(wish, outcome)))
+        print(json.dumps(_as_json(wish, outcome)), flush=True)
     elif outcome.receipt is not None:
         if outcome.plan is None:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
-        print(outcome.receipt.line)
+        print(outcome.receipt.line, flush=True)
+    if arguments.wait and outcome.receipt is not None:
+        return stay(wish, outcome.receipt.job)
     return 0
 
 
@@ -76,6 +78,7 @@ def _refuse_with_interactive(arguments: Namespace) -> None:
         ("--output", arguments.output is not None, "writes to this terminal"),
         ("--error", arguments.error is not None, "writes to this terminal"),
         ("--key", arguments.key is not None, "ends with this command"),
+        ("--wait", arguments.wait, "is waited for in any case"),
         ("--json", arguments.json and not arguments.dry_run, "writes to this terminal"),
     ):
         if given:

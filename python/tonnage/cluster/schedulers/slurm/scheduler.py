@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.slurm import command, tables
+from tonnage.cluster.schedulers.slurm.present import is_configured
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
@@ -49,7 +49,7 @@ class Slurm:
         self._timeout_s = timeout_s
 
     def present(self) -> bool:
-        return shutil.which("sbatch") is not None
+        return is_configured(timeout_s=self._timeout_s)
 
     def command(self, request: JobRequest) -> list[str]:
         return command.sbatch(request, self._where(request))
