@@ -38,6 +38,8 @@ class FrontEnd:
     options: tuple[Option, ...]
     examples: tuple[tuple[str, str], ...]
     """(command line, what it does)."""
+    usage: str = "[OPTION]..."
+    """What follows after its name."""
 
 
 class HelpAsked(Exception):
@@ -68,6 +70,21 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
         if option.refused and found[option.names[0]] not in (option.default, 0, None):
             raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
     return found
+
+
+def split_program(front: FrontEnd, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The front end's own words, and the program after them, word for word: it begins with the first that is no option.
+
+    RequestError and HelpAsked as ``parse_arguments``.
+    """
+    known = {name: option for option in front.options for name in option.names}
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        if words[at] == "--":
+            return list(words[:at]), list(words[at + 1 :])
+        last, text = _of_word(front, known, words[at])[-1]
+        at += 2 if last.value and text is None else 1
+    return list(words[:at]), list(words[at:])
 
 
 def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tuple[Option, str | None]]:
@@ -145,7 +162,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 def help_text(front: FrontEnd) -> str:
     """What ``--help`` prints."""
-    lines = [f"usage: tonnage {front.name} [OPTION]...", ""]
+    lines = [f"usage: tonnage {front.name} {front.usage}", ""]
     for paragraph in front.text.strip().split("\n\n"):
         lines += [textwrap.fill(paragraph.replace("`", ""), 100), ""]
     lines.append("options:")

@@ -12,7 +12,13 @@ from pathlib import Path
 
 from tonnage.errors import RequestError
 
-NAMES: dict[str, str] = {"ior": "ior", "mdtest": "mdtest", "sob": "sob", "spectral_wait.py": "spectral_wait"}
+NAMES: dict[str, str] = {
+    "ior": "ior",
+    "mdtest": "mdtest",
+    "sob": "sob",
+    "spectral_wait.py": "spectral_wait",
+    "iobsub": "iobsub",
+}
 """Name of the executable → the subcommand of ``tonnage`` that stands in for it."""
 
 MARKER = "# Made by `tonnage compat install`; the next one replaces it."

@@ -94,6 +94,22 @@ def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
     return {**asdict(replace(decision, considered=())), "considered": scored, "of": len(decision.considered)}
 
 
+def where_to(plan: Plan) -> str:
+    """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
+    decision = plan.decision
+    if decision.bind == "pin":
+        return f"Submitting job to run on fileserver {decision.server}"
+    if decision.bind == "prefer":
+        return f"Submitting job to run on {some(decision.hosts)} if free"
+    return "Submitting job to run on any host"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first three, and how many more."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
 def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
 

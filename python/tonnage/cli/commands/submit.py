@@ -9,10 +9,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tonnage.cli.placement.decision import as_dict, report, where_to
+from tonnage.cli.placement.decision import as_dict, report
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
-from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.plan import Plan, Wish, where_to
 from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
 
 

@@ -8,25 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from tonnage.placement.choice import Scored
-from tonnage.placement.plan import Plan, decision_as_dict
+from tonnage.placement.plan import Plan, decision_as_dict, some
 
 _MOST_ROWS = 16
 _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
-
-
-def where_to(plan: Plan) -> str:
-    """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
-    decision = plan.decision
-    if decision.bind == "pin":
-        return f"Submitting job to run on fileserver {decision.server}"
-    if decision.bind == "prefer":
-        return f"Submitting job to run on {_some(decision.hosts)} if free"
-    return "Submitting job to run on any host"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
@@ -48,7 +33,7 @@ def report(plan: Plan, command: Sequence[str]) -> str:
     on = f", {mount.file_system} on {mount.mount_point}" if mount is not None else ""
     lines = [f"{'data':<10} {located.path}{on}"]
     lines += [f"{'known by' if not number else '':<10} {sentence}" for number, sentence in enumerate(located.how)]
-    lines.append(f"{'server':<10} {_some([server.name for server in plan.servers]) or 'nobody knows'}")
+    lines.append(f"{'server':<10} {some([server.name for server in plan.servers]) or 'nobody knows'}")
     lines += ["", *_table(decision.considered), ""]
     lines.append(f"{'goes to':<10} {_goes_to(plan)}")
     lines += [f"{'because' if not number else '':<10} {sentence}" for number, sentence in enumerate(decision.why)]
@@ -59,7 +44,7 @@ def report(plan: Plan, command: Sequence[str]) -> str:
 def _goes_to(plan: Plan) -> str:
     decision, request = plan.decision, plan.request
     how = {"pin": "", "prefer": ", if free", "free": ""}[decision.bind]
-    parts = [f"{_some(decision.hosts)}{how}" if decision.hosts else "any host"]
+    parts = [f"{some(decision.hosts)}{how}" if decision.hosts else "any host"]
     if request.queue:
         parts.append(f"queue {request.queue}")
     if request.copies is not None:

@@ -1,0 +1,37 @@
+"""The options of iobsub, the script of the experiment of that name."""
+
+from __future__ import annotations
+
+from tonnage.compat.front import FrontEnd, Option, number
+
+IOBSUB = FrontEnd(
+    "iobsub",
+    "iobsub's command lines: a job goes to the server that holds the working directory",
+    """
+iobsub looked up the file server of the working directory and gave the job to Openlava's `bsub`, for that host. Its
+command lines run here as they were published, through `tonnage submit`: whichever scheduler the site has, with the
+load line as the cap. It says `Submitting job to run on fileserver NAME` and prints the scheduler's own receipt, or
+`Cannot find fileserver for current working directory.` with exit code 1.
+
+`-q` is for quiet, as in the published session (`iobsub -q -I uname -a`): neither line is printed. The queue is
+`--queue`, or the one that the site file has for the server. Options end where the program begins; its words reach it as
+they were typed, where bsub gave them to a shell. A program in the working directory needs no `./`, as it needed none
+there: `iobsub -o out.dat go.sh`.
+""",
+    (
+        Option(("-q",), "quiet: print nothing of ours, nor the receipt"),
+        Option(("-I",), "interactive: wait for it, with this terminal's input, output and signals"),
+        Option(("-K",), "stay until it has ended, and exit with its status"),
+        Option(("-o",), "file of its output; %J: job, %I: copy", "OUT"),
+        Option(("-e",), "file of its errors", "ERR"),
+        Option(("-n",), "slots it takes", "TASKS", 1, number(1)),
+        Option(("-J",), "name of the job", "NAME"),
+        Option(("--queue",), "queue or partition", "QUEUE"),
+    ),
+    (
+        ("iobsub -q -I uname -a", "which host that is"),
+        ("iobsub uname -a", "as a batch job"),
+        ("iobsub -o out.dat go.sh", "with its output in a file"),
+    ),
+    usage="[OPTION]... PROGRAM [WORD]...",
+)

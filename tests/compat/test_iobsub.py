@@ -1,0 +1,128 @@
+"""iobsub's published session, through the local scheduler; and words that begin where the program does."""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tonnage.cluster.schedulers.local import door
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.compat.front import HelpAsked, split_program
+from tonnage.compat.iobsub.front import NOT_FOUND, run
+from tonnage.compat.iobsub.options import IOBSUB
+from tonnage.compat.shared import Voice
+from tonnage.errors import RequestError
+from tonnage.places import user_state
+
+LIMIT_S = 60.0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory at a site whose scheduler is the local one; nothing that it started outlives the test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    (work / "tonnage.toml").write_text('scheduler = "local"\n')
+    try:
+        yield work
+    finally:
+        pid = door.spooler(Spool(user_state("local", platform.node())))
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+
+def said(*words: str) -> tuple[int, list[str], str]:
+    """Exit code, the lines on stdout, and stderr."""
+    voice = Voice(io.StringIO(), io.StringIO())
+    code = run(words, voice)
+    assert isinstance(voice.out, io.StringIO) and isinstance(voice.err, io.StringIO)
+    return code, voice.out.getvalue().splitlines(), voice.err.getvalue()
+
+
+def content(file: Path) -> str:
+    """What is in a file once a job has written it."""
+    end_s = time.monotonic() + LIMIT_S
+    while not (file.exists() and file.read_text()):
+        assert time.monotonic() < end_s, f"{file} was not written"
+        time.sleep(0.01)
+    return file.read_text()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_quiet_interactive_job_prints_what_the_program_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    assert said("-q", "-I", "uname", "-n") == (0, [], "")
+    assert capfd.readouterr().out.strip() == platform.node()
+
+
+def test_a_batch_job_is_announced_with_its_server_and_the_schedulers_receipt(here: Path) -> None:
+    code, lines, _ = said("uname", "-a")
+    assert code == 0
+    assert lines == [
+        f"Submitting job to run on fileserver {platform.node()}",
+        "Job <1> is submitted to queue <local>.",
+    ]
+    assert platform.node() in content(here / "tonnage-1.out")
+
+
+def test_a_script_here_runs_with_its_output_in_a_file(here: Path) -> None:
+    script = here / "go.sh"
+    script.write_text("#!/bin/sh\necho went with $#\n")
+    script.chmod(0o755)
+    assert said("-o", "out.dat", "go.sh", "-I", "a b")[0] == 0
+    assert content(here / "out.dat") == "went with 2\n"
+
+
+@pytest.mark.usefixtures("here")
+def test_the_status_of_the_program_is_that_of_the_command() -> None:
+    assert said("-q", "-I", "sh", "-c", "exit 7")[0] == 7
+    assert said("-q", "-K", "sh", "-c", "exit 5")[0] == 5
+
+
+def test_no_file_server_is_said_in_its_words(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/proc")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(here))
+    code, lines, complaint = said("uname", "-a")
+    assert (code, lines) == (1, [])
+    assert complaint.splitlines()[0] == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "program"),
+    [
+        (("uname", "-a"), [], ["uname", "-a"]),
+        (("-q", "-I", "uname", "-a"), ["-q", "-I"], ["uname", "-a"]),
+        (("-o", "out.dat", "go.sh"), ["-o", "out.dat"], ["go.sh"]),
+        (("-oout.dat", "-n2", "go.sh", "-o"), ["-oout.dat", "-n2"], ["go.sh", "-o"]),
+        (("-qI", "--", "-odd"), ["-qI"], ["-odd"]),
+        (("-q", "-", "x"), ["-q"], ["-", "x"]),
+        ((), [], []),
+    ],
+)
+def test_options_end_where_the_program_begins(words: tuple[str, ...], options: list[str], program: list[str]) -> None:
+    assert split_program(IOBSUB, words) == (options, program)
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, complaint in (
+        ((), "no program to run"),
+        (("-q",), "no program to run"),
+        (("-x", "uname"), "has no option -x"),
+        (("-I", "-o", "out", "uname"), "writes to this terminal"),
+        (("-n", "0", "uname"), "whole number from 1"),
+        (("-o",), "needs a value"),
+    ):
+        with pytest.raises(RequestError, match=complaint):
+            said(*words)
+    with pytest.raises(HelpAsked):
+        split_program(IOBSUB, ["--help"])
+    assert capsys.readouterr().out == ""
