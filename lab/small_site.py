@@ -38,7 +38,7 @@ class Plan:
     nodes: int = 4
     node_slots: int = 16
     server_slots: int = 8
-    link_bytes_per_s: int = 125_000_000
+    link_bytes_per_s: int = 40_000_000
     device_bytes_per_s: int = 100_000_000
     latency_us: int = 0
     """Of each read and write in a brick."""
@@ -202,8 +202,11 @@ def _start_indices(whole: Site) -> None:
         whole.daemons[f"exporter {server}"] = whole.hosts[server].daemon(
             "prometheus-node-exporter", f"--web.listen-address=:{_EXPORTER_PORT}", "--collector.disable-defaults",
             "--collector.cpu", "--collector.diskstats", "--collector.pressure", "--collector.loadavg",
-            f"--collector.diskstats.device-include=^{own}$",
+            "--collector.diskstats.device-exclude=", f"--collector.diskstats.device-include=^{own}$",
         )  # fmt: skip
+    for server in SERVERS:
+        exporter = whole.daemons[f"exporter {server}"]
+        wait_for(lambda one=exporter: "Listening on" in one.said(), f"the exporter of {server} listens")  # type: ignore[misc]
 
 
 def _start_slurm(whole: Site) -> None:
