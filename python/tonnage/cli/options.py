@@ -151,8 +151,8 @@ VERIFY = Command(
 SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
-    "Prints the JSON schema (draft 2020-12) of what --json prints, or of a campaign file.",
-    (Option(("what",), "which schema: json or campaign", "WHAT", choices=("json", "campaign")),),
+    "Prints the JSON schema (draft 2020-12) of what --json prints, of a campaign file, or of tonnage.toml.",
+    (Option(("what",), "which schema", "WHAT", choices=("json", "campaign", "site")),),
     (("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads"),),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -29,12 +30,14 @@ def line_of(
     operation: str = "read",
     access: str = "sequential",
     transfer_bytes: int | None = None,
+    among: Sequence[KeptLine] | None = None,
 ) -> Found | None:
     """The load line of a server for what was located there: of those measured the nearest in pattern, then the newest;
     else the one that the site file states; None where there is neither.
 
     A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
-    where no path was asked for: then any line of the server's.
+    where no path was asked for: then any line of the server's. ``among``: all lines that are kept (:func:`all_lines`),
+    for who asks of many servers.
     """
 
     def distance(line: KeptLine) -> tuple[float, ...]:
@@ -46,7 +49,8 @@ def line_of(
             -line.measured_at_s,
         )
 
-    every = [line for line in all_lines(site)[0] if _concerns(site, server, located, line)]
+    kept = all_lines(site)[0] if among is None else among
+    every = [line for line in kept if _concerns(site, server, located, line)]
     return min(every, key=distance) if every else server.line if server else None
 
 

@@ -19,7 +19,7 @@ from tonnage.placement.candidates import World, make_candidates, promised_tasks
 from tonnage.placement.choice import Carried, Decision, Demand, decide, line_in_use
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Entry, Ledger
-from tonnage.placement.lines import describe, line_of
+from tonnage.placement.lines import all_lines, describe, line_of
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
@@ -125,7 +125,8 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     located = locate(wish.path or directory, site, timeout_s=file_timeout_s)
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
-    found = {server.name: line_of(site, server, located) for server in servers}
+    kept = all_lines(site)[0]
+    found = {server.name: line_of(site, server, located, among=kept) for server in servers}
     readings = _readings(servers, policy, now_s, notes)
     known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.

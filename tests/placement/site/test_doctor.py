@@ -18,8 +18,7 @@ from tonnage.placement.doctor.world import Cluster
 from tonnage.placement.indices import Reading
 from tonnage.placement.site import read_site
 from tonnage.placement.where.located import Located
-from tonnage.places import user_state
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_lines import KeptLine
 
 NOW_S = 1.8e9
 SITE = """\
@@ -85,7 +84,6 @@ def told(found: World) -> list[str]:
 
 
 def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Callable[..., World]) -> None:
-    keep_line(user_state("lines"), LINE)
     assert told(well()) == []
 
 
@@ -195,7 +193,6 @@ def test_old_lines_and_those_of_another_kernel_are_noted_unless_there_is_a_newer
 def test_more_slots_or_licences_than_the_load_line_carries_and_a_stated_line_that_is_not_so_are_told(
     well: Callable[..., World],
 ) -> None:
-    keep_line(user_state("lines"), LINE)
     cluster = replace(well().cluster, licences={"rcss1_io": 12})
     assert told(well(cluster=cluster)) == [
         "tonnage.toml:8: 12 jobs may hold the licence rcss1_io, and rcss1 carries 8 [7, 9] tasks"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,6 +214,19 @@ def test_a_site_of_twelve_servers_is_read_within_20_ms(places: dict[str, Path]) 
         return time.perf_counter() - began
 
     assert min(once() for _ in range(5)) < 0.020
+
+
+def test_the_example_of_the_page_is_a_site_and_its_schema_allows_it(places: dict[str, Path]) -> None:
+    page = Path(__file__).parents[3] / "docs" / "site-file.md"
+    (example,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    write(places["project"], example)
+    site = load_site(places["project"])
+    assert [server.name for server in site.server] == ["rcss1", "scratch"]
+    schema = Site.model_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(DOCUMENT.parse(example, ""), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"servr": []}, schema)
 
 
 @given(st.text(max_size=80))

@@ -17,7 +17,7 @@ from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.indices import fresh_indices
-from tonnage.placement.lines import line_of
+from tonnage.placement.lines import all_lines, line_of
 from tonnage.placement.load import Row, rows
 from tonnage.placement.site import Server, Site, load_site
 
@@ -69,7 +69,9 @@ class _Look:
         asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
         asking.start()
         readings = fresh_indices(self._servers, wait_ns=_WAIT_NS)
-        lines = {server.name: line.tasks for server in self._servers if (line := line_of(site, server, None))}
+        kept = all_lines(site)[0]
+        found = ((server.name, line_of(site, server, None, among=kept)) for server in self._servers)
+        lines = {name: line.tasks for name, line in found if line}
         asking.join()
         only = self._servers[0].name if len(self._servers) == 1 else None
         return rows(site, readings, self._jobs, lines, now_s=time.time(), only=only)

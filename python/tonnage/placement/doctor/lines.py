@@ -46,7 +46,7 @@ def directories(world: World) -> Iterator[Complaint]:
 def agree(world: World) -> Iterator[Complaint]:
     """What is stated of a server is not what was measured to be untrue."""
     for server in world.site.server:
-        found = line_of(world.site, server, None)
+        found = line_of(world.site, server, None, among=world.lines)
         if found is None:
             continue
         low, high = (found.low, found.high) if isinstance(found, KeptLine) else (found.tasks, found.tasks)
