@@ -101,17 +101,17 @@ def with_attribute(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
 
 
 def test_a_file_of_one_object_is_on_its_first_osd(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_attribute(monkeypatch, "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=cephfs_data")
+    with_attribute(monkeypatch, "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data")
     begin = "--id me --connect-timeout 10 "
     tools.add(
         "ceph",
         {
-            f"{begin}osd map cephfs_data 10000000000.00000000 --format json": recorded("ceph_osd_map.json"),
-            f"{begin}osd find 2 --format json": recorded("ceph_osd_find.json"),
+            f"{begin}osd map data 10000000000.00000000 --format json": recorded("ceph_osd_map.json"),
+            f"{begin}osd find 1 --format json": recorded("ceph_osd_find.json"),
         },
     )
     found = answer(CEPH, "/ceph/f", is_directory=False, size_bytes=1 << 20, inode=0x10000000000)
-    assert [(device.name, device.server) for device in found.devices] == [("osd.2", "serverc.lab.example.com")]
+    assert [(device.name, device.server) for device in found.devices] == [("osd.1", "serverc.lab.example.com")]
     assert not found.striped
     site = Site(server=(Server(name="c", aliases=("172.25.250.12",)),))
     found = answer(CEPH, "/ceph/f", is_directory=False, size_bytes=1 << 20, inode=0x10000000000, site=site)
@@ -119,7 +119,7 @@ def test_a_file_of_one_object_is_on_its_first_osd(tools: Tools, monkeypatch: pyt
 
 
 def test_a_large_file_on_ceph_is_on_all_osds_that_are_up(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_attribute(monkeypatch, "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=cephfs_data")
+    with_attribute(monkeypatch, "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data")
     tools.add("ceph", {"--connect-timeout 10 osd tree --format json": recorded("ceph_osd_tree.json")})
     found = answer(CEPH_FUSE, "/ceph/f", is_directory=False, size_bytes=1 << 30, inode=1)
     assert [(device.name, device.server) for device in found.devices] == [("osd.0", "rcss1"), ("osd.1", "rcss2")]
