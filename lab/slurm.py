@@ -124,11 +124,14 @@ def _free_ports(count: int) -> Iterator[int]:
 
 
 class Keeper:
-    """A process that starts daemons and adopts whatever they leave behind; all of it ends with ``close``."""
+    """A process that starts daemons and adopts whatever they leave behind.
 
-    def __init__(self) -> None:
+    All of it ends with ``close`` or with the process that called, and ``directory``, which is all theirs, with it.
+    """
+
+    def __init__(self, directory: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, str(directory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -178,10 +181,15 @@ class Slurm:
         log = self.directory / f"{name}.out"
         self.pids[name] = self.keeper.start(argv, environment=self.environment, log=log)
 
-    def end(self, name: str) -> None:
-        """As if it were cut from the power."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pids.pop(name), signal.SIGKILL)
+    def stop(self, name: str) -> None:
+        """Ends it as a site does; what it knows is on disk for the next one."""
+        pid = self.pids.pop(name)
+        os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + PATIENCE_S
+        while Path(f"/proc/{pid}").exists():
+            if time.monotonic() > until:
+                raise Impossible(f"{name} did not end")
+            time.sleep(_LOOK_S)
 
     @contextlib.contextmanager
     def held(self, name: str = "slurmctld") -> Iterator[None]:
@@ -224,8 +232,8 @@ def slurm(
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")
-    with tempfile.TemporaryDirectory(prefix="tonnage-slurm-", ignore_cleanup_errors=True) as work:
-        directory = Path(work)
+    directory = Path(tempfile.mkdtemp(prefix="tonnage-slurm-"))
+    with contextlib.closing(Keeper(directory)) as keeper:
         directory.chmod(0o755)  # jobs of other users read their scripts below it
         (directory / "state").mkdir()
         for host in hosts:
@@ -242,15 +250,14 @@ def slurm(
             )
         )
         environment = {**os.environ, "PATH": path, "SLURM_CONF": str(directory / "slurm.conf")}
-        with contextlib.closing(Keeper()) as keeper:
-            cluster = Slurm(environment, directory, tuple(hosts), keeper)
-            for daemon in ("slurmctld", *(host.name for host in hosts)):
-                cluster.start(daemon)
-            cluster.wait_ready()
-            yield cluster
+        cluster = Slurm(environment, directory, tuple(hosts), keeper)
+        for daemon in ("slurmctld", *(host.name for host in hosts)):
+            cluster.start(daemon)
+        cluster.wait_ready()
+        yield cluster
 
 
-def _keep() -> None:
+def _keep(directory: str) -> None:
     """The keeper's life."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
@@ -273,6 +280,7 @@ def _keep() -> None:
                 os.kill(child_pid, signal.SIGKILL)
         _reap()
         time.sleep(_LOOK_S)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _children() -> list[int]:
@@ -287,4 +295,4 @@ def _reap() -> None:
 
 
 if __name__ == "__main__":
-    _keep()
+    _keep(sys.argv[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -36,7 +37,8 @@ print(json.dumps([words, os.getcwd(), *map(os.environ.get, names)]))
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
     try:
-        with lab.slurm(HOSTS, QUEUES, licences={"wan": 2}) as found:
+        # So long Slurm's commands try to reach a controller that is down.
+        with lab.slurm(HOSTS, QUEUES, licences={"wan": 2}, settings={"MessageTimeout": 2}) as found:
             yield found
     except lab.Impossible as error:
         pytest.skip(str(error))
@@ -208,7 +210,7 @@ def test_a_controller_that_hangs_is_not_waited_for_and_the_job_is_there_once(
 def test_a_controller_that_is_down_is_said_to_be_and_nothing_is_there(
     cluster: lab.Slurm, slurm: Slurm, tmp_path: Path
 ) -> None:
-    cluster.end("slurmctld")
+    cluster.stop("slurmctld")
     try:
         with pytest.raises(SchedulerError, match=r"connect failure.*hint: .*scontrol ping") as refusal:
             slurm.submit(request(tmp_path, "true", key="down"))
@@ -217,6 +219,19 @@ def test_a_controller_that_is_down_is_said_to_be_and_nothing_is_there(
         cluster.start("slurmctld")
         cluster.wait_ready()
     assert slurm.find("down") is None
+
+
+def test_a_submission_takes_no_longer_than_sbatch_itself(slurm: Slurm, tmp_path: Path) -> None:
+    alone_s, ours_s = [], []
+    for number in range(15):
+        one = request(tmp_path, "true", key=f"quick{number}", hosts=("a1",), output="/dev/null")
+        began = time.perf_counter()
+        subprocess.run(slurm.command(one), capture_output=True, check=True, timeout=LIMIT_S)
+        between = time.perf_counter()
+        slurm.submit(one)
+        alone_s.append(between - began)
+        ours_s.append(time.perf_counter() - between)
+    assert statistics.median(ours_s) < statistics.median(alone_s) + 0.02
 
 
 def test_queues_and_hosts_are_those_of_the_site(cluster: lab.Slurm, slurm: Slurm) -> None:

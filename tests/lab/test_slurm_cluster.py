@@ -62,4 +62,4 @@ def test_nothing_is_left_of_it_when_the_one_who_started_it_is_killed(slurm: Call
         conf = Path(process.stdout.readline().strip())
         _until(lambda: sum("sleep 60" in command for command in _processes_of(conf)) == 2)
         process.kill()
-    _until(lambda: not _processes_of(conf))
+    _until(lambda: not _processes_of(conf) and not conf.parent.exists())

@@ -171,7 +171,7 @@ class Slurm:
             return []
         if len(hosts) == 1 and not request.prefer:
             return [f"--nodelist={hosts[0]}"]
-        nodes = self._nodes()
+        nodes = self._nodes("--all")
         by_name = {node.name: node for node in nodes}
         for host in hosts:
             if host not in by_name:
@@ -232,9 +232,10 @@ class Slurm:
             return []
         return list(tables.rows(said.out, fields, between))
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self, *options: str) -> list[Node]:
+        """With ``--all`` also those of hidden queues, which take jobs as well."""
         between = tables.separator()
-        said = self._ask("sinfo", "--Node", "--noheader", f"--Format={tables.wanted(tables.NODES, between)}")
+        said = self._ask("sinfo", "--Node", "--noheader", *options, f"--Format={tables.wanted(tables.NODES, between)}")
         return [tables.node_of(row) for row in tables.rows(said.out, tables.NODES, between)]
 
     def _ask(self, *argv: str) -> Said:
