@@ -287,7 +287,7 @@ def test_an_interactive_job_has_this_input_output_and_status() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_reaches_the_interactive_program(number: signal.Signals) -> None:
     name = number.name.removeprefix("SIG")
-    program = f"trap 'echo had {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
+    program = f"trap 'sleep 0.5; echo had {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
     with _interactive(f"signal-{name}", "sh", "-c", program) as process:
         assert process.stdout and process.stdout.readline() == "ready\n"
         process.send_signal(number)
