@@ -129,14 +129,16 @@ class Keeper:
     All of it ends with ``close`` or with the process that called, and ``directory``, which is all theirs, with it.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(directory)],
+            [sys.executable, __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
+        assert self._process.stdout
+        self.directory = Path(self._process.stdout.readline().removesuffix("\n"))
 
     def start(self, argv: Sequence[str], *, environment: Mapping[str, str], log: Path) -> int:
         """The new process's id."""
@@ -232,8 +234,8 @@ def slurm(
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")
-    directory = Path(tempfile.mkdtemp(prefix="tonnage-slurm-"))
-    with contextlib.closing(Keeper(directory)) as keeper:
+    with contextlib.closing(Keeper()) as keeper:
+        directory = keeper.directory
         directory.chmod(0o755)  # jobs of other users read their scripts below it
         (directory / "state").mkdir()
         for host in hosts:
@@ -257,7 +259,7 @@ def slurm(
         yield cluster
 
 
-def _keep(directory: str) -> None:
+def _keep() -> None:
     """The keeper's life."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
@@ -280,7 +282,6 @@ def _keep(directory: str) -> None:
                 os.kill(child_pid, signal.SIGKILL)
         _reap()
         time.sleep(_LOOK_S)
-    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _children() -> list[int]:
@@ -295,4 +296,6 @@ def _reap() -> None:
 
 
 if __name__ == "__main__":
-    _keep(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="tonnage-slurm-", ignore_cleanup_errors=True) as kept:
+        print(kept, flush=True)
+        _keep()
