@@ -87,7 +87,7 @@ def test_a_server_without_indices_is_shown_and_says_why_it_has_none() -> None:
 
 
 def test_one_server_alone_still_knows_the_jobs_of_the_others() -> None:
-    (found,) = rows(SITE, {}, [job(1, server="rcss1")], {}, now_s=NOW_S, only="rcss2")
+    (found,) = rows(SITE, {}, [job(1, server="rcss1")], {}, now_s=NOW_S, only=["rcss2"])
     assert found.server == "rcss2" and found.running == 0
 
 

@@ -176,5 +176,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, QUEUES, DOCTOR, IOBSUB)
+PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, QUEUES, DOCTOR, IOBSUB, LSLOAD)
 """Those that stand."""

@@ -18,6 +18,7 @@ NAMES: dict[str, str] = {
     "sob": "sob",
     "spectral_wait.py": "spectral_wait",
     "iobsub": "iobsub",
+    "lsload": "lsload",
 }
 """Name of the executable → the subcommand of ``tonnage`` that stands in for it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,16 +68,16 @@ def rows(
     lines: Mapping[str, int],
     *,
     now_s: float,
-    only: str | None = None,
+    only: Collection[str] = (),
 ) -> list[Row]:
-    """A row for each server of the site, or for the one of the name ``only``, in the site's order.
+    """A row for each server of the site, or for those of the names ``only``, in the site's order.
 
     ``jobs``: all that wait or run; None where the scheduler did not tell. ``lines``: tasks, by the server's name.
     """
     running, waiting = _tasks(site, jobs) if jobs is not None else (None, None)
     found = []
     for server in site.server:
-        if only not in (None, server.name):
+        if only and server.name not in only:
             continue
         reading = readings.get(server.name)
         known = reading is not None and reading.cpus is not None

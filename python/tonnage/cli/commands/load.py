@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -13,26 +12,18 @@ from pathlib import Path
 
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.stream import is_plain
-from tonnage.cluster.scheduler import Job
-from tonnage.cluster.schedulers import scheduler
-from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.indices import fresh_indices
-from tonnage.placement.lines import all_lines, line_of
-from tonnage.placement.load import Row, rows
-from tonnage.placement.site import Server, Site, load_site
+from tonnage.errors import TonnageError
+from tonnage.placement.load import Row
+from tonnage.placement.look import Look, asked_for
+from tonnage.placement.site import load_site
 
-_WAIT_NS = 3 * 10**9
-"""For a server's answer, where a person waits for the table."""
 _EVERY_NS = 2 * 10**9
-_JOBS_NS = 5 * 10**9
-"""The list of all jobs costs a large site's scheduler more than an index costs a server: asked no more often."""
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where no index of any server could be read."""
     site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
-    servers = _asked_for(site, arguments.server)
-    look = _Look(site, servers)
+    look = Look(site, asked_for(site, [arguments.server] if arguments.server else []))
     if arguments.watch or arguments.metrics is not None:
         return _go_on(look, arguments)
     found = look()
@@ -40,53 +31,6 @@ def run(arguments: Namespace) -> int:
     if all(row.age_s is None for row in found):
         raise TonnageError("no index of any server could be read; hint: `tonnage doctor` tells what is wrong")
     return 0
-
-
-def _asked_for(site: Site, name: str | None) -> tuple[Server, ...]:
-    if not site.server:
-        raise RequestError("no file server is known; hint: name them in tonnage.toml, as docs/site-file.md says")
-    if name is None:
-        return site.server
-    server = site.named(name)
-    if server is None:
-        known = ", ".join(server.name for server in site.server)
-        raise RequestError(f"there is no file server {name!r}; hint: the site file has {known}")
-    return (server,)
-
-
-class _Look:
-    """One look at everything; what went wrong beside the servers is in ``notes`` after it."""
-
-    def __init__(self, site: Site, servers: Sequence[Server]) -> None:
-        self._site, self._servers = site, servers
-        self._jobs: list[Job] | None = None
-        self._jobs_ns: int | None = None
-        self.notes: list[str] = []
-
-    def __call__(self) -> list[Row]:
-        site = self._site
-        # A daemon: Ctrl-C does not wait for a scheduler that hangs.
-        asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
-        asking.start()
-        readings = fresh_indices(self._servers, wait_ns=_WAIT_NS)
-        kept = all_lines(site)[0]
-        found = ((server.name, line_of(site, server, None, among=kept)) for server in self._servers)
-        lines = {name: line.tasks for name, line in found if line}
-        asking.join()
-        only = self._servers[0].name if len(self._servers) == 1 else None
-        return rows(site, readings, self._jobs, lines, now_s=time.time(), only=only)
-
-    def _ask_scheduler(self) -> None:
-        now_ns = time.monotonic_ns()
-        if self._jobs_ns is not None and now_ns - self._jobs_ns < _JOBS_NS:
-            return
-        self.notes = []
-        try:
-            self._jobs = scheduler(self._site.scheduler, timeout_s=self._site.policy.scheduler_timeout / 1e9).jobs()
-        except TonnageError as error:
-            self._jobs = None
-            self.notes = [f"jobs are not known: {error}"]
-        self._jobs_ns = time.monotonic_ns()
 
 
 def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> None:
@@ -109,7 +53,7 @@ def _json(found: Sequence[Row], notes: Sequence[str]) -> str:
     return json.dumps(told, ensure_ascii=False, allow_nan=False)
 
 
-def _go_on(look: _Look, arguments: Namespace) -> int:
+def _go_on(look: Look, arguments: Namespace) -> int:
     """Until Ctrl-C, which is how one leaves it."""
     every_s = (arguments.every or _EVERY_NS) / 1e9
     latest: list[Row] = []

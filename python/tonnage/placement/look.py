@@ -1,0 +1,67 @@
+"""One look at file servers: their indices, the scheduler's jobs and the kept load lines together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from tonnage.cluster.scheduler import Job
+from tonnage.cluster.schedulers import scheduler
+from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.indices import fresh_indices
+from tonnage.placement.lines import all_lines, line_of
+from tonnage.placement.load import Row, rows
+from tonnage.placement.site import Server, Site
+
+_WAIT_NS = 3 * 10**9
+"""For a server's answer, where a person waits for the table."""
+_JOBS_NS = 5 * 10**9
+"""The list of all jobs costs a large site's scheduler more than an index costs a server: asked no more often."""
+
+
+def asked_for(site: Site, names: Sequence[str]) -> tuple[Server, ...]:
+    """The servers of these names, all where there are none; RequestError where one is not known."""
+    if not site.server:
+        raise RequestError("no file server is known; hint: name them in tonnage.toml, as docs/site-file.md says")
+    found = {name: site.named(name) for name in names}
+    for name, server in found.items():
+        if server is None:
+            known = ", ".join(server.name for server in site.server)
+            raise RequestError(f"there is no file server {name!r}; hint: the site file has {known}")
+    return tuple(server for server in found.values() if server is not None) or site.server
+
+
+class Look:
+    """One look at everything; what went wrong beside the servers is in ``notes`` after it."""
+
+    def __init__(self, site: Site, servers: Sequence[Server]) -> None:
+        self._site, self._servers = site, servers
+        self._jobs: list[Job] | None = None
+        self._jobs_ns: int | None = None
+        self.notes: list[str] = []
+
+    def __call__(self) -> list[Row]:
+        site = self._site
+        # A daemon: Ctrl-C does not wait for a scheduler that hangs.
+        asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
+        asking.start()
+        readings = fresh_indices(self._servers, wait_ns=_WAIT_NS)
+        kept = all_lines(site)[0]
+        found = ((server.name, line_of(site, server, None, among=kept)) for server in self._servers)
+        lines = {name: line.tasks for name, line in found if line}
+        asking.join()
+        only = [server.name for server in self._servers]
+        return rows(site, readings, self._jobs, lines, now_s=time.time(), only=only)
+
+    def _ask_scheduler(self) -> None:
+        now_ns = time.monotonic_ns()
+        if self._jobs_ns is not None and now_ns - self._jobs_ns < _JOBS_NS:
+            return
+        self.notes = []
+        try:
+            self._jobs = scheduler(self._site.scheduler, timeout_s=self._site.policy.scheduler_timeout / 1e9).jobs()
+        except TonnageError as error:
+            self._jobs = None
+            self.notes = [f"jobs are not known: {error}"]
+        self._jobs_ns = time.monotonic_ns()
