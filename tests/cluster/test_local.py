@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -325,3 +326,32 @@ def test_what_another_version_left_is_in_nobodys_way(local: Local, tmp_path: Pat
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     assert job == "2"
     assert ended(local, job).state == "done"
+
+
+def processes_of(local: Local) -> int:
+    """The spooler of this spool and what it forked."""
+    directory = os.fsencode(spool_of(local).directory)
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += directory in path.read_bytes()
+    return found
+
+
+@pytest.mark.slow
+def test_a_thousand_jobs_that_wait_cost_one_process_and_20_ms_each(local: Local, tmp_path: Path) -> None:
+    blocker = full(local, tmp_path)
+    times_s = []
+    for number in range(1000):
+        before_s = time.perf_counter()
+        local.submit(request("true", key=f"k{number}", directory=tmp_path, output=os.devnull))
+        times_s.append(time.perf_counter() - before_s)
+    (queue,) = local.queues()
+    assert queue.pending == 1000
+    assert processes_of(local) <= 2, "the spooler, and the process that waits for the one program that runs"
+    # The least is what the work costs; the rest is what else the machine does.
+    assert sorted(times_s)[100] < 0.02
+    spool = spool_of(local)
+    for number in spool.numbers():
+        spool.cancel(number)
+    local.cancel(blocker)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.places import user_state
 
 from .local_spool import own_local, request, spool_of, until
 
 SEEDS = range(50)
-KILLS = 6
+KILLS = 4
 SCRIPT = 'echo "$1.$TONNAGE_COPY" >> "$2"; sleep "$3"; exit "$4"'
 
 
@@ -64,3 +70,72 @@ def test_every_copy_runs_exactly_once_however_often_the_spooler_is_killed(
     assert ran == Counter(dict.fromkeys(expected, 1))
     told = {f"{line.name}.{'' if line.copy is None else line.copy}": line.exit_status for line in lines}
     assert told == expected, "only the spooler was killed: those that wait for the programs know their ends"
+
+
+def kill_a_waiter(local: Local, chance: random.Random) -> None:
+    """One of the processes that wait for programs, if there is one."""
+    spool = spool_of(local)
+    waiting = []
+    for number in spool.numbers():
+        started, over = spool.copies(number)
+        waiting += [spool.started(number, copy) for copy in started - over]
+    for found in chance.sample(waiting, min(len(waiting), 1)):
+        if found is not None and found.waiter.alive:
+            with suppress(ProcessLookupError):
+                os.kill(found.waiter.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_no_copy_runs_twice_and_each_has_an_end_when_whoever_waits_for_it_is_killed_too(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    chance = random.Random(1000 + seed)
+    with own_local() as local:
+        expected: dict[str, int] = {}
+        for batch in range(KILLS):
+            expected |= submit_some(local, chance, tmp_path, batch)
+            kill_a_waiter(local, chance)
+            kill_soon(local, chance)
+            local.jobs()
+        until(lambda: not local.jobs(), "the end of all jobs")
+        lines = local.jobs(ended=True)
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert set(ran.values()) == {1}
+    assert len(lines) == len(expected)
+    for line in lines:
+        name = f"{line.name}.{'' if line.copy is None else line.copy}"
+        assert (line.exit_status == expected[name] and name in ran) or line.state == "unknown"
+
+
+def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    spool = Spool(user_state("local", "host"))
+    number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=None, timeout_s=5)
+    started = Started(Process.this(), time.time_ns())
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda _: spool.claim(number, WHOLE, started), range(64)))
+    assert won.count(True) == 1
+
+
+def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as local:
+        spool = spool_of(local)
+        # As a process that is on its way from a killed spooler to its claim.
+        with (spool.directory / "starting").open("w") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            job = local.submit(request("touch", "ran", key="k", directory=tmp_path)).job
+            assert door.spooler(spool) is not None
+            time.sleep(0.3)
+            assert not (tmp_path / "ran").exists()
+            spool.claim(int(job), WHOLE, Started(Process.this(), time.time_ns()))
+        # It finds the copy claimed by us, who live, and has nothing to start.
+        until(lambda: not spool.is_active(int(job)) or [line.state for line in local.jobs()] == ["running"])
+        time.sleep(0.3)
+        assert not (tmp_path / "ran").exists()
+        spool.end(int(job), WHOLE, Ended("done", 0, "", time.time_ns()))
+        until(lambda: not local.jobs())

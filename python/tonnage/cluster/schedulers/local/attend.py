@@ -114,7 +114,7 @@ def _run(case: Case) -> Ended:
 
 
 def _start(case: Case, streams: list[int]) -> subprocess.Popen[bytes]:
-    environment = dict(case.entry.environment)
+    environment = case.spool.environment(case.number)
     if case.copy != WHOLE:
         environment["TONNAGE_COPY"] = str(case.copy)
     stdin, stdout, stderr = streams

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tonnage.cluster.scheduler import Job, State
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import Spool, copies_in
 from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
 
@@ -24,8 +24,9 @@ def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
         entry = spool.entry(number)
         if entry is None:
             continue
-        lines = list(_lines(spool, number, entry))
-        found += [line for line in lines if ended or line.state in ("pending", "running")]
+        files = spool.files(number)
+        lines = list(_lines(spool, number, entry, files, ended=ended))
+        found += lines
         running = sum(line.state == "running" for line in lines)
         pending = sum(line.count for line in lines if line.state == "pending")
         free -= running * entry.request.slots
@@ -33,15 +34,15 @@ def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
         for name, count in entry.request.licences:
             held[name] = held.get(name, 0) + count * running
         if pending:
-            queue.append(_waiting(spool, number, entry, pending, running))
+            queue.append(_waiting(spool, number, entry, pending, running, "cap" in files))
     free_licences = {name: total - held.get(name, 0) for name, total in totals.items()}
     reasons = next_turn(queue, free, free_licences).reasons
     return [replace(line, reason=reasons.get(int(line.job), "")) if line.state == "pending" else line for line in found]
 
 
-def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int) -> Waiting:
+def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int, has_cap: bool) -> Waiting:
     request = entry.request
-    ordered = spool.cap(number)
+    ordered = spool.cap(number) if has_cap else None
     return Waiting(
         number=number,
         pending=pending,
@@ -52,9 +53,8 @@ def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int
     )
 
 
-def _lines(spool: Spool, number: int, entry: Entry) -> Iterator[Job]:
+def _lines(spool: Spool, number: int, entry: Entry, files: set[str], *, ended: bool) -> Iterator[Job]:
     request = entry.request
-    is_cancelled = spool.cancelled_at_ns(number) is not None
     line = Job(
         job=str(number),
         name=request.name,
@@ -63,11 +63,14 @@ def _lines(spool: Spool, number: int, entry: Entry) -> Iterator[Job]:
         server=request.server,
         submitted_at_s=entry.submitted_at_ns / 1e9,
     )
-    started, ended = spool.copies(number)
-    for copy in sorted(started | ended):
-        yield _copy_line(spool, number, copy, replace(line, copy=None if copy == WHOLE else copy))
-    pending = sum(copy not in started for copy in entry.copies)
-    if pending:
+    started, over = copies_in(files)
+    for copy in sorted(started if ended else started - over):
+        told = _copy_line(spool, number, copy, replace(line, copy=None if copy == WHOLE else copy))
+        if ended or told.state == "running":
+            yield told
+    pending = len(entry.copies) - len(started)
+    is_cancelled = "cancelled" in files
+    if pending and (ended or not is_cancelled):
         state: State = "cancelled" if is_cancelled else "pending"
         last = entry.copies[-1]
         yield replace(line, copy=last if pending == 1 and last != WHOLE else None, state=state, count=pending)

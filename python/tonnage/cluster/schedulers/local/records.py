@@ -20,7 +20,6 @@ class Entry:
     """A job as it was submitted."""
 
     request: JobRequest
-    environment: dict[str, str]
     umask: int
     submitted_at_ns: int
     waiter: Process | None
@@ -28,10 +27,10 @@ class Entry:
 
     @classmethod
     def of(cls, request: JobRequest, waiter: Process | None) -> Entry:
-        """With the environment of whoever asks."""
+        """As whoever asks would run it."""
         umask = os.umask(0o077)
         os.umask(umask)
-        return cls(request, dict(os.environ), umask, time.time_ns(), waiter)
+        return cls(request, umask, time.time_ns(), waiter)
 
     @property
     def copies(self) -> range:
@@ -54,13 +53,8 @@ class Entry:
         known = {field.name for field in fields(JobRequest)}
         request = JobRequest(**{key: value for key, value in wanted.items() if key in known})
         waiter = record["waiter"]
-        return cls(
-            request,
-            record["environment"],
-            int(record["umask"]),
-            int(record["submitted_at_ns"]),
-            Process.read(waiter) if waiter else None,
-        )
+        read_waiter = Process.read(waiter) if waiter else None
+        return cls(request, int(record["umask"]), int(record["submitted_at_ns"]), read_waiter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +95,16 @@ class Ended:
         """As ``dump`` wrote it."""
         record = json.loads(text)
         return cls(record["state"], record["status"], record["reason"], int(record["at_ns"]))
+
+
+def dump_environment() -> bytes:
+    """This process's, for the spool."""
+    return _dump(dict(os.environ))
+
+
+def load_environment(text: bytes) -> dict[str, str]:
+    """As ``dump_environment`` wrote it."""
+    return {str(name): str(value) for name, value in json.loads(text).items()}
 
 
 def dump_process(process: Process) -> bytes:

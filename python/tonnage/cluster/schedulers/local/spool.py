@@ -8,7 +8,8 @@
     wake                  a FIFO: numbers of jobs that changed
     keys/key-KEY          a symbolic link whose text is the number of the job with that key
     jobs/NUMBER/          jobs that wait or run
-        request.json      written before the directory has its name
+        request.json      what was asked for, and in a second line the environment; written before the directory has
+                          its name
         N.started N.program N.ended     of copy N; 0 where the job is no array
         cap cancelled granted           orders, and the word to a job in the foreground
         go                a FIFO that wakes it
@@ -24,13 +25,21 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import Ended, Entry, Started, dump_process, load_process
+from tonnage.cluster.schedulers.local.records import (
+    Ended,
+    Entry,
+    Started,
+    dump_environment,
+    dump_process,
+    load_environment,
+    load_process,
+)
 
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
@@ -60,7 +69,7 @@ class Spool:
         fresh = self.directory / f".fresh-{secrets.token_hex(8)}"
         fresh.mkdir(mode=0o700)
         try:
-            _write(fresh / "request.json", Entry.of(request, waiter).dump())
+            _write(fresh / "request.json", Entry.of(request, waiter).dump() + dump_environment())
             if waiter is not None:
                 os.mkfifo(fresh / "go", 0o600)
             with self.locked(timeout_s) as counter:
@@ -92,9 +101,23 @@ class Spool:
         """What was asked for; None where the spool has no such job, or one of another version that cannot be read."""
         text = self._read(number, "request.json")
         try:
-            return None if text is None else Entry.load(text)
+            return None if text is None else Entry.load(text.partition(b"\n")[0])
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def environment(self, number: int) -> dict[str, str]:
+        """That of whoever submitted the job. KeyError where the spool has no such job."""
+        text = self._read(number, "request.json")
+        if text is None:
+            raise KeyError(number)
+        return load_environment(text.partition(b"\n")[2])
+
+    def files(self, number: int) -> set[str]:
+        """The names of what is kept of a job: one look instead of one a file."""
+        for place in (self._active, self._ended):
+            with suppress(FileNotFoundError):
+                return {file.name for file in (place / str(number)).iterdir()}
+        return set()
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
@@ -157,14 +180,7 @@ class Spool:
 
     def copies(self, number: int) -> tuple[set[int], set[int]]:
         """The copies of a job that were started, and those that ended."""
-        found: dict[str, set[int]] = {"started": set(), "ended": set()}
-        for place in (self._active, self._ended):
-            with suppress(FileNotFoundError):
-                for file in (place / str(number)).iterdir():
-                    if match := _COPY_FILE.fullmatch(file.name):
-                        found[match[2]].add(int(match[1]))
-                break
-        return found["started"], found["ended"]
+        return copies_in(self.files(number))
 
     def claim(self, number: int, copy: int, started: Started) -> bool:
         """Writes down, for good, that a copy is started; False where somebody did so before, who then starts it."""
@@ -255,6 +271,15 @@ class Spool:
             return False
         except FileNotFoundError:
             return False
+
+
+def copies_in(files: Iterable[str]) -> tuple[set[int], set[int]]:
+    """As ``Spool.copies``, of the names in a job's directory."""
+    found: dict[str, set[int]] = {"started": set(), "ended": set()}
+    for name in files:
+        if match := _COPY_FILE.fullmatch(name):
+            found[match[2]].add(int(match[1]))
+    return found["started"], found["ended"]
 
 
 def _write(path: Path, text: bytes, *, lasting: bool = True) -> None:
