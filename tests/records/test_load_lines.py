@@ -85,6 +85,19 @@ def test_what_others_put_beside_is_passed_over_and_told(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"low": 9}, {"high": 7}, {"tasks": 0, "low": 0}, {"tasks": True}, {"measured_at_s": "inf"}, {"servers": [1]},
+     {"transfer_bytes": 0}, {"single_bytes_per_s": -1}, {"run": None}],
+)  # fmt: skip
+def test_a_line_that_cannot_be_is_none(change: dict[str, object]) -> None:
+    stored = json.loads(json.dumps({name: getattr(LINE, name) for name in LINE.__slots__}))
+    assert _line_of(stored) == LINE
+    assert _line_of({**stored, **change}) is None
+    del stored["host"]
+    assert _line_of(stored) is None
+
+
 @given(
     st.fixed_dictionaries(
         {},

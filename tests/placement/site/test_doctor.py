@@ -198,6 +198,9 @@ def test_more_slots_or_licences_than_the_load_line_carries_and_a_stated_line_tha
         "tonnage.toml:8: 12 jobs may hold the licence rcss1_io, and rcss1 carries 8 [7, 9] tasks"
     ]
     hosts = {name: ClusterHost(name=name, up=True, slots=16) for name in ("io1", "io2", "far1")}
+    # The licence is what holds jobs back then, not the slots.
+    held = replace(cluster, hosts=hosts, licences={"rcss1_io": 9})
+    assert told(well(SITE.replace("slots = 8", "slots = 20"), cluster=held)) == []
     without = SITE.replace('licence = "rcss1_io"\n', "line = { tasks = 20 }\n").replace("slots = 8", "slots = 10")
     assert told(well(without, cluster=replace(cluster, hosts=hosts))) == [
         "tonnage.toml:8: the load line of rcss1 is stated as 20, and was measured as 8 [7, 9]",
