@@ -68,8 +68,8 @@ def well(project: Path) -> Callable[..., World]:
         reading = Reading(server="rcss1", source="node_exporter", at_s=NOW_S, clock_ahead_s=0.1)
         found = World(
             loaded=read_site(project), cluster=cluster, addresses={"rcss1": (), "10.0.0.5": ("10.0.0.5",)},
-            readings={"rcss1": reading}, mounted=(), lines=(LINE,), line_problems=(), shared_lines=None, now_s=NOW_S,
-            host="here", kernel="6.1",
+            readings={"rcss1": reading}, mounted=(), mounts_left=0, lines=(LINE,), line_problems=(),
+            shared_lines=None, now_s=NOW_S, host="here", kernel="6.1",
         )  # fmt: skip
         return replace(found, **changes)
 
@@ -171,6 +171,7 @@ def test_mounts_of_servers_that_the_file_does_not_know_are_noted(well: Callable[
         return mount, located
 
     mounted = (of("/known", "10.0.0.5"), of("/new", "nas7"), of("/odd", problem="the tool is missing"))
+    assert told(well(mounts_left=3))[0].startswith("note: 3 more mounts were not looked at")
     assert told(well(mounted=mounted)) == [
         "note: /new (nfs4) is served by nas7, of which the site file says nothing",
         "note: nobody says who serves /odd (nfs4): the tool is missing",

@@ -102,3 +102,10 @@ def mounts(world: World) -> Iterator[Complaint]:
                 hint=f'name it in holds of a [[server]]: "{mount.device}"',
                 wrong=False,
             )
+    if world.mounts_left:
+        yield Complaint(
+            code="mounts-left",
+            what=f"{world.mounts_left} more mounts were not looked at: others take too long",
+            hint="unmount what is dead",
+            wrong=False,
+        )

@@ -7,7 +7,6 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +30,8 @@ NETWORKED = frozenset(
 )
 """File systems whose servers a site file may know."""
 _NAMES_AT_ONCE = 16
-_MOST_MOUNTS = 32
-"""Looked at, one of each source: each may hang for ``file_timeout``."""
+_MOUNTS_TIMES = 10
+"""All mounts together may take so many times ``file_timeout``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +57,8 @@ class World:
     """Every name and alias of a server → its addresses, empty where this host knows none; None: names take too long."""
     readings: dict[str, Reading]
     mounted: tuple[tuple[Mount, Located], ...]
+    mounts_left: int
+    """Those that nobody looked at, for want of time."""
     lines: tuple[KeptLine, ...]
     line_problems: tuple[str, ...]
     shared_lines: str | None
@@ -75,13 +76,15 @@ def look(loaded: Loaded) -> World:
     """Asks everybody. TonnageError only where this host itself cannot be looked at."""
     site = loaded.site
     lines, problems = all_lines(site)
+    mounted, left = _mounted(site)
     wait_ns = max(site.policy.index_timeout, site.policy.file_timeout)
     return World(
         loaded=loaded,
         cluster=_cluster(site),
         addresses=_addresses(site),
         readings=fresh_indices(site.server, wait_ns=wait_ns),
-        mounted=tuple(_mounted(site)),
+        mounted=tuple(mounted),
+        mounts_left=left,
         lines=tuple(lines),
         line_problems=tuple(problems),
         shared_lines=_shared_lines(site),
@@ -132,14 +135,21 @@ def _resolved(name: str) -> list[str]:
         return []
 
 
-def _mounted(site: Site) -> Iterable[tuple[Mount, Located]]:
-    """One mount of each source, with who serves it."""
+def _mounted(site: Site) -> tuple[list[tuple[Mount, Located]], int]:
+    """One mount of each source, with who serves it; and how many were left out, for dead ones take their time."""
     sources = {mount.device: mount for mount in read_mounts() if mount.file_system in NETWORKED}
-    for mount in list(sources.values())[:_MOST_MOUNTS]:
+    limit_s = site.policy.file_timeout / 1e9
+    until_s = time.monotonic() + _MOUNTS_TIMES * limit_s
+    found, left = [], 0
+    for mount in sources.values():
+        if time.monotonic() > until_s:
+            left += 1
+            continue
         try:
-            yield mount, locate(mount.mount_point, site, timeout_s=site.policy.file_timeout / 1e9)
+            found.append((mount, locate(mount.mount_point, site, timeout_s=limit_s)))
         except TonnageError:
             continue  # it went away meanwhile
+    return found, left
 
 
 def _shared_lines(site: Site) -> str | None:
