@@ -16,6 +16,7 @@ import pytest
 from tonnage.cluster import scheduler
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import spool as spool_page
 from tonnage.cluster.schedulers.local.attend import file_name
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
@@ -246,6 +247,29 @@ def test_others_have_spools_of_their_own(local: Local, tmp_path: Path) -> None:
     assert local.jobs(user="somebody-else") == []
     (line,) = local.jobs()
     assert [found.job for found in local.jobs(user=line.user)] == [job]
+
+
+def test_what_ended_long_ago_is_not_listed_and_its_key_is_known(local: Local, tmp_path: Path) -> None:
+    job = local.submit(request("true", key="k", directory=tmp_path)).job
+    ended(local, job)
+    directory = spool_of(local).directory / "ended" / job
+    os.utime(directory, (time.time() - 7200, time.time() - 7200))
+    assert local.jobs(ended=True) == []
+    assert local.find("k") is not None
+
+
+def test_what_ended_very_long_ago_is_forgotten(local: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in "abc":
+        ended(local, local.submit(request("true", key=key, directory=tmp_path)).job)
+    spool = spool_of(local)
+    monkeypatch.setattr(spool_page, "REMEMBERED", 2)
+    spool.forget()
+    assert spool.numbers(ended=True) == [2, 3]
+    assert [local.find(key) is None for key in "abc"] == [True, False, False]
+    monkeypatch.setattr(spool_page, "REMEMBERED_NS", 0)
+    spool.forget()
+    assert spool.numbers(ended=True) == []
+    assert local.submit(request("true", key="a", directory=tmp_path)).job == "4", "numbers are not given twice"
 
 
 def test_a_spool_that_cannot_be_made_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tonnage.cluster import waiting
@@ -59,6 +60,11 @@ def test_copies_that_are_not_told_of_yet_are_waited_for() -> None:
 
 def test_a_job_that_was_cancelled_did_not_succeed() -> None:
     assert wait([job("running")], [job("cancelled")]) == 1
+
+
+def test_a_job_whose_end_nobody_saw_has_ended_and_one_that_is_out_of_sight_has_not() -> None:
+    assert wait([job("unknown")], [job("running")], [job("done", 0)]) == 0
+    assert wait([job("running")], [replace(job("unknown"), ended_at_s=1.0)]) == 1
 
 
 def test_a_scheduler_that_is_silent_for_a_moment_is_asked_again() -> None:

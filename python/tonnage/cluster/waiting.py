@@ -16,7 +16,7 @@ _OVER = ("done", "failed", "cancelled")
 def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> int:
     """The worst exit status of the job, or of its copies, when the last has ended.
 
-    A copy that failed without a status of its own (it was cancelled, its host died) counts as 1. SchedulerError where
+    A copy that failed without a status of its own (it was cancelled, its host died, nobody knows) counts as 1. SchedulerError where
     the scheduler does not know the job any more; one that does not answer for a moment is asked again.
     """
     pause_s, seen_at_s = _FIRST_S, time.monotonic()
@@ -27,7 +27,7 @@ def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> in
             if time.monotonic() - seen_at_s > _FORGOTTEN_S:
                 raise
             found = []
-        over = [one for one in found if one.state in _OVER]
+        over = [one for one in found if one.state in _OVER or _is_lost(one)]
         if over and len(over) == len(found) and sum(one.count for one in over) >= (copies or 1):
             return max(_status(one) for one in over)
         if len(over) < len(found):
@@ -37,6 +37,11 @@ def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> in
             raise SchedulerError(f"the scheduler knows {known} of job {job} any more; hint: look at its output")
         time.sleep(pause_s)
         pause_s = min(_LAST_S, 1.3 * pause_s)
+
+
+def _is_lost(job: Job) -> bool:
+    """Whether it has ended and nobody knows how; one of which nothing is known for now may yet run."""
+    return job.state == "unknown" and job.ended_at_s is not None
 
 
 def _status(job: Job) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,9 +11,12 @@ from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry
 from tonnage.cluster.schedulers.local.spool import Spool, copies_in
 from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
+LATELY_NS = 3600 * 10**9
+"""How long a job that ended is listed."""
+
 
 def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
-    """What waits or runs on a host of so many slots, and with ``ended`` what did, in the order of submission."""
+    """What waits or runs on a host of so many slots, and with ``ended`` what did lately, in the order of submission."""
     found: list[Job] = []
     queue: list[Waiting] = []
     free = slots
@@ -20,7 +24,9 @@ def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
     held: dict[str, int] = {}
     # Those that wait or run first: a job that ends meanwhile is met again, not missed.
     numbers = {*spool.numbers()}
-    for number in sorted(numbers | {*spool.numbers(ended=True)} if ended else numbers):
+    if ended:
+        numbers.update(spool.ended_since(time.time_ns() - LATELY_NS))
+    for number in sorted(numbers):
         entry = spool.entry(number)
         if entry is None:
             continue

@@ -124,6 +124,16 @@ class Spool:
         names = (path.name for path in (self._ended if ended else self._active).iterdir())
         return sorted(int(name) for name in names if name.isdecimal())
 
+    def ended_since(self, since_ns: int) -> list[int]:
+        """Those of which the last copy ended after a moment, in nanoseconds since 1970."""
+        found = []
+        for number in self.numbers(ended=True):
+            # Another process may be removing what ended long ago.
+            with suppress(FileNotFoundError):
+                if (self._ended / str(number)).stat().st_mtime_ns >= since_ns:
+                    found.append(number)
+        return found
+
     def is_active(self, number: int) -> bool:
         """Whether it is among those that wait or run."""
         return (self._active / str(number)).is_dir()
