@@ -39,7 +39,7 @@ class Kept:
 
     def is_due(self, now_s: float, refresh_ns: int) -> bool:
         """Whether it should be asked again: after ``refresh_ns``, or as soon as a second look gives rates."""
-        wait_s = SHORTEST_S if self.again else refresh_ns / 1e9
+        wait_s = 2 * SHORTEST_S if self.again else refresh_ns / 1e9
         return not -_CLOCKS_S <= now_s - self.asked_s < wait_s
 
     def asked(self, now_s: float) -> Kept:
@@ -50,7 +50,7 @@ class Kept:
         """It told its counters."""
         if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
             # Another process asked at the same time: two looks this near make no rate.
-            return replace(self, took_ns=took_ns)
+            return replace(self, took_ns=took_ns, again=self.reading.ut_permille is None)
         told = reading(server, source, self.look, look)
         return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
 
