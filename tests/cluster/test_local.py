@@ -252,6 +252,7 @@ def test_others_have_spools_of_their_own(local: Local, tmp_path: Path) -> None:
 def test_what_ended_long_ago_is_not_listed_and_its_key_is_known(local: Local, tmp_path: Path) -> None:
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     ended(local, job)
+    until(lambda: not spool_of(local).numbers(), "the job's end in the spool")
     directory = spool_of(local).directory / "ended" / job
     os.utime(directory, (time.time() - 7200, time.time() - 7200))
     assert local.jobs(ended=True) == []
@@ -262,6 +263,7 @@ def test_what_ended_very_long_ago_is_forgotten(local: Local, tmp_path: Path, mon
     for key in "abc":
         ended(local, local.submit(request("true", key=key, directory=tmp_path)).job)
     spool = spool_of(local)
+    until(lambda: not spool.numbers(), "the jobs' end in the spool")
     monkeypatch.setattr(spool_page, "REMEMBERED", 2)
     spool.forget()
     assert spool.numbers(ended=True) == [2, 3]

@@ -16,8 +16,9 @@ _OVER = ("done", "failed", "cancelled")
 def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> int:
     """The worst exit status of the job, or of its copies, when the last has ended.
 
-    A copy that failed without a status of its own (it was cancelled, its host died, nobody knows) counts as 1. SchedulerError where
-    the scheduler does not know the job any more; one that does not answer for a moment is asked again.
+    A copy that failed without a status of its own (it was cancelled, its host died, nobody saw its end) counts as 1.
+    SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
+    again.
     """
     pause_s, seen_at_s = _FIRST_S, time.monotonic()
     while True:
