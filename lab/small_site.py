@@ -201,7 +201,7 @@ def _start_indices(whole: Site) -> None:
         own = Path(volume_.bricks[0].device.device).name
         whole.daemons[f"exporter {server}"] = whole.hosts[server].daemon(
             "prometheus-node-exporter", f"--web.listen-address=:{_EXPORTER_PORT}", "--collector.disable-defaults",
-            "--collector.cpu", "--collector.diskstats", "--collector.pressure", "--collector.loadavg",
+            "--collector.cpu", "--collector.diskstats", "--collector.pressure", "--collector.stat", "--collector.time",
             "--collector.diskstats.device-exclude=", f"--collector.diskstats.device-include=^{own}$",
         )  # fmt: skip
     for server in SERVERS:

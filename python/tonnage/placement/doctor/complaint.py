@@ -6,6 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
+def own_hint(problem: str, otherwise: str) -> tuple[str, str]:
+    """Somebody else's words, and the hint that they end with; ``otherwise`` where they have none."""
+    what, _, hint = problem.partition("; hint: ")
+    return what, hint or otherwise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
     """One thing, in one line."""

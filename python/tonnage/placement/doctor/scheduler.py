@@ -6,19 +6,19 @@ import difflib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from tonnage.placement.doctor.complaint import Complaint
+from tonnage.placement.doctor.complaint import Complaint, own_hint
 from tonnage.placement.doctor.world import World
 
 
 def answers(world: World) -> Iterator[Complaint]:
     """It is there."""
     if world.cluster.problem:
-        yield Complaint(
-            code="scheduler-silent",
-            where=world.loaded.origin("scheduler"),
-            what=f"the scheduler tells nothing: {world.cluster.problem}",
-            hint="hosts, queues and licences were not looked at; ask again when it answers, or set scheduler",
+        why, hint = own_hint(
+            world.cluster.problem,
+            "hosts, queues and licences were not looked at; ask again when it answers, or set scheduler",
         )
+        where = world.loaded.origin("scheduler")
+        yield Complaint(code="scheduler-silent", where=where, what=f"the scheduler tells nothing: {why}", hint=hint)
 
 
 def hosts(world: World) -> Iterator[Complaint]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.placement.doctor.complaint import Complaint
+from tonnage.placement.doctor.complaint import Complaint, own_hint
 from tonnage.placement.doctor.world import World, names_of
 from tonnage.placement.where import servers_of
 
@@ -58,12 +58,9 @@ def indices(world: World) -> Iterator[Complaint]:
             continue
         age_s = reading.age_s(world.now_s)
         if reading.problem:
-            yield Complaint(
-                code="indices-silent",
-                where=where,
-                what=f"the indices of {server.name} cannot be read: {reading.problem}",
-                hint="start what should answer there, or correct indices",
-            )
+            why, hint = own_hint(reading.problem, "start what should answer there, or correct indices")
+            what = f"the indices of {server.name} cannot be read: {why}"
+            yield Complaint(code="indices-silent", where=where, what=what, hint=hint)
         elif age_s * 1e9 > world.site.policy.index_age:
             yield Complaint(
                 code="indices-stale",
@@ -98,7 +95,7 @@ def mounts(world: World) -> Iterator[Complaint]:
             yield Complaint(
                 code="nobodys-mount",
                 what=f"nobody says who serves {mount.mount_point} ({mount.file_system}): "
-                f"{located.problem.partition('; hint:')[0]}",
+                f"{own_hint(located.problem, '')[0]}",
                 hint=f'name it in holds of a [[server]]: "{mount.device}"',
                 wrong=False,
             )
