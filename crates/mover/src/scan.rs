@@ -21,7 +21,9 @@ use crate::version::{Kind, Version};
 use crate::watch::Watch;
 use listing::Listing;
 
-/// Names that go to the journal in one transaction.
+/// Names that go to the journal in one transaction: few at first, so that whoever carries them begins at once, then twice as many
+/// each time, because each transaction waits for the device.
+const FIRST_BATCH: usize = 256;
 const BATCH: usize = 8192;
 /// Entries that come from the journal at once.
 const PAGE: u32 = 4096;
@@ -101,6 +103,8 @@ struct Pass<'a> {
     /// The directory that was opened last.
     last: Option<(TreePath, OwnedFd)>,
     found: Vec<(TreePath, Version)>,
+    /// So many of them are handed on together.
+    batch: usize,
     gone: Vec<i64>,
     scanned: Scanned,
 }
@@ -109,7 +113,8 @@ impl<'a> Pass<'a> {
     fn new(scanner: Scanner<'a>, sink: &'a mut dyn FnMut(Vec<Entry>)) -> Result<Self> {
         let root = root(scanner.from)?;
         let (directories, found, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { scanner, sink, root, directories, last: None, found, gone, scanned: Scanned::default() })
+        let (batch, scanned) = (FIRST_BATCH, Scanned::default());
+        Ok(Self { scanner, sink, root, directories, last: None, found, batch, gone, scanned })
     }
 
     fn halted(&mut self) -> bool {
@@ -286,7 +291,11 @@ impl<'a> Pass<'a> {
     fn found(&mut self, path: TreePath, version: Version) -> Result<()> {
         self.scanned.entries += 1;
         self.found.push((path, version));
-        if self.found.len() >= BATCH { self.flush() } else { Ok(()) }
+        if self.found.len() < self.batch {
+            return Ok(());
+        }
+        self.batch = (self.batch * 2).min(BATCH);
+        self.flush()
     }
 
     /// Notes that something cannot be read. Without its root there is no tree.
