@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::copy::{Large, SMALL_BYTES, Started};
 use crate::entry::{Entry, State};
 use crate::error::Result;
+use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
 use crate::version::Kind;
 
@@ -17,11 +18,17 @@ use super::landing::land;
 /// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.
 const BATCH_ENTRIES: usize = 2048;
 const BATCH_BYTES: u64 = 64 << 20;
+/// A batch waits for the device some times, whatever is in it: less work than this is not worth another's waits. A file of no bytes
+/// is [some](FILE_COST_BYTES), too.
+const WORTH_ENTRIES: usize = 128;
+const WORTH_BYTES: u64 = WORTH_ENTRIES as u64 * FILE_COST_BYTES;
+/// So few are divided all the same: each may be dear.
+const FEW: usize = 32;
 
 enum Job {
     Help(Arc<Large>),
-    /// Numbers, and whether each is taken for the first time.
-    Carry(Vec<(i64, bool)>),
+    /// Numbers, and whether each is taken for the first time; how many of them are this worker's whatever they cost.
+    Carry(Vec<(i64, bool)>, usize),
 }
 
 /// The life of the worker `number`.
@@ -30,7 +37,7 @@ pub(super) fn run(core: &Core, number: u32) -> Result<()> {
     while let Some(job) = core.next_job(number) {
         match job {
             Job::Help(large) => core.help(&large, number)?,
-            Job::Carry(taken) => core.carry(&taken)?,
+            Job::Carry(taken, share) => core.carry(&taken, share)?,
         }
     }
     Ok(())
@@ -50,12 +57,14 @@ impl Core {
                     return Some(Job::Help(Arc::clone(large)));
                 }
                 // A share for each, so that a few files do not all wait for one worker.
-                let share = desk.queue.ready().div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
+                let ready = desk.queue.ready();
+                let share = ready.div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
+                let worth = if ready > FEW { share.max(WORTH_ENTRIES) } else { share };
                 // Each stays open until its batch is durable.
                 let room = self.most_open.saturating_sub(desk.queue.flying());
-                let taken = desk.queue.take(share.min(room));
+                let taken = desk.queue.take(worth.min(room));
                 if !taken.is_empty() {
-                    return Some(Job::Carry(taken));
+                    return Some(Job::Carry(taken, share));
                 }
             }
             desk = self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
@@ -74,18 +83,18 @@ impl Core {
         Ok(())
     }
 
-    fn carry(&self, taken: &[(i64, bool)]) -> Result<()> {
+    fn carry(&self, taken: &[(i64, bool)], share: usize) -> Result<()> {
         let ids: Vec<i64> = taken.iter().map(|(id, _)| *id).collect();
         let first: HashSet<i64> = taken.iter().filter(|(_, first)| *first).map(|(id, _)| *id).collect();
         let entries = self.journal.entries(&ids)?;
         let (mut batch, mut bytes, mut rest) = (Vec::new(), 0_u64, Vec::new());
-        for entry in entries {
-            let size = size_of(&entry);
+        for (number, entry) in entries.into_iter().enumerate() {
+            let (size, own) = (size_of(&entry), number < share);
             if !matches!(entry.state, State::Queued | State::Placing) {
                 self.lock().queue.land(entry.id);
-            } else if size > SMALL_BYTES {
+            } else if size > SMALL_BYTES && own {
                 rest.push(entry);
-            } else if bytes + size > BATCH_BYTES {
+            } else if bytes + size > BATCH_BYTES || !own && (size > SMALL_BYTES || cost(bytes, batch.len()) >= WORTH_BYTES) {
                 self.lock().queue.give_back(entry.id, self.rules.key(&entry));
             } else {
                 bytes += size;
@@ -100,6 +109,10 @@ impl Core {
         }
         let begun = batch.iter().chain(&large).filter(|entry| first.contains(&entry.id) && entry.version.kind != Kind::Directory);
         self.log.dequeue(begun.map(|entry| &entry.path));
+        if batch.len() < taken.len() {
+            // Whoever saw the queue empty meanwhile.
+            self.bell.notify_all();
+        }
         if let Some(entry) = large {
             self.begin_large(entry)?;
         }
@@ -123,6 +136,10 @@ impl Core {
             Started::Ended(id, outcome) => land(self, vec![(id, outcome)]),
         }
     }
+}
+
+fn cost(bytes: u64, entries: usize) -> u64 {
+    bytes.saturating_add(FILE_COST_BYTES * entries as u64)
 }
 
 fn size_of(entry: &Entry) -> u64 {
