@@ -12,7 +12,11 @@ use crate::version::Version;
 impl Journal {
     /// The entries of these numbers, in this order; a number that was never given is left out.
     pub fn entries(&self, ids: &[i64]) -> Result<Vec<Entry>> {
-        self.read(|db| ids.iter().filter_map(|&id| one(db, id).transpose()).collect())
+        self.read(|db| {
+            // Each query by itself would take a lock of its own.
+            let _together = db.unchecked_transaction()?;
+            ids.iter().filter_map(|&id| one(db, id).transpose()).collect()
+        })
     }
 
     /// What is to be carried over, queued or placing, by number from after `after_id` on; at most `limit`.

@@ -21,7 +21,9 @@ pub(super) fn entry(db: &Connection, row: &Row<'_>) -> Sql<Entry> {
     let id: i64 = row.get(0)?;
     let state = state(row.get(3)?)?;
     let placed = placed(row, 15)?;
-    let before = if placed.is_some() { before(db, id)? } else { Vec::new() };
+    // None is left of what was done.
+    let may_have = placed.is_some() && !matches!(state, State::Done | State::Cleared);
+    let before = if may_have { before(db, id)? } else { Vec::new() };
     Ok(Entry {
         id,
         path: path(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?)?,

@@ -14,6 +14,8 @@ struct Stored {
     state: State,
     present: bool,
     version: Version,
+    /// Whether it is known what lies, or may lie, at the destination.
+    placed: bool,
 }
 
 impl Journal {
@@ -49,13 +51,19 @@ impl Journal {
     pub fn done(&self, ids: &[i64]) -> Result<Vec<i64>> {
         self.write(|pass| {
             let mut changed = Vec::new();
+            let (any_before, any_chunk) = (pass.any("before")?, pass.any("chunk")?);
             for &id in ids {
                 let Some(stored) = pass.stored(id)? else { continue };
-                pass.run("DELETE FROM before WHERE entry = ?", id)?;
+                if any_before {
+                    pass.run("DELETE FROM before WHERE entry = ?", id)?;
+                }
                 if stored.state == State::Placing {
-                    pass.run("UPDATE entry SET reason = NULL WHERE id = ? AND reason IS NOT NULL", id)?;
-                    pass.forget_chunks(&stored)?;
-                    pass.turn(&stored, State::Done)?;
+                    if any_chunk {
+                        pass.forget_chunks(&stored)?;
+                    }
+                    let done = "UPDATE entry SET state = ?, reason = NULL WHERE id = ?";
+                    pass.db.prepare_cached(done)?.execute(params![State::Done as u8, id])?;
+                    pass.count_turn(&stored, State::Done);
                 } else if stored.state != State::Done {
                     changed.push(id);
                 }
@@ -187,7 +195,8 @@ const INSERT: &str = "INSERT OR IGNORE INTO entry \
 const ADOPT: &str = "INSERT OR IGNORE INTO entry (id, dir, name, size, state, present, kind, ino, mtime_ns, ctime_ns, mode, links, \
     uid, gid, placed_ino, placed_size, placed_mtime_ns, placed_checksum) \
     VALUES (?1, ?2, ?3, ?4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?5, ?4, ?6, ?7)";
-const STORED: &str = "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid FROM entry";
+const STORED: &str =
+    "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, placed_ino IS NOT NULL FROM entry";
 const NEVER_STAGED: &str = "a socket or a device, which is never staged";
 
 /// Whether an entry in this state may still be carried over. One that was given up may, by whoever holds it.
@@ -264,18 +273,27 @@ impl Pass<'_> {
         if !is_waiting(stored.state) || !stored.present || later {
             return Ok(false);
         }
-        self.run(
-            "INSERT INTO before (entry, ino, size, mtime_ns, checksum) \
-             SELECT id, placed_ino, placed_size, placed_mtime_ns, placed_checksum FROM entry WHERE id = ? AND placed_ino NOT NULL",
-            id,
-        )?;
-        let update =
-            "UPDATE entry SET placed_ino = ?2, placed_size = ?3, placed_mtime_ns = ?4, placed_checksum = ?5 WHERE id = ?1";
-        let (ino, size) = (placed.ino as i64, placed.size as i64);
-        self.db.prepare_cached(update)?.execute(params![id, ino, size, placed.mtime_ns, placed.checksum])?;
+        if stored.placed {
+            self.run(
+                "INSERT INTO before (entry, ino, size, mtime_ns, checksum) \
+                 SELECT id, placed_ino, placed_size, placed_mtime_ns, placed_checksum FROM entry WHERE id = ?",
+                id,
+            )?;
+        }
         let now = if is_directory { stored.version } else { *version };
         self.set_version(&stored, &now)?;
-        self.turn(&Stored { version: now, ..stored }, State::Placing).map(|()| true)
+        let update = "UPDATE entry SET state = ?2, placed_ino = ?3, placed_size = ?4, placed_mtime_ns = ?5, placed_checksum = ?6 \
+            WHERE id = ?1";
+        let (state, ino, size) = (State::Placing, placed.ino as i64, placed.size as i64);
+        self.db.prepare_cached(update)?.execute(params![id, state as u8, ino, size, placed.mtime_ns, placed.checksum])?;
+        self.count_turn(&Stored { version: now, ..stored }, state);
+        Ok(true)
+    }
+
+    /// Whether there is anything in a table.
+    fn any(&self, table: &'static str) -> Sql<bool> {
+        let mut query = self.db.prepare_cached(&format!("SELECT EXISTS (SELECT 1 FROM {table})"))?;
+        query.query_row([], |row| row.get(0))
     }
 
     fn stored(&self, id: i64) -> Sql<Option<Stored>> {
@@ -310,9 +328,13 @@ impl Pass<'_> {
             return Ok(());
         }
         self.db.prepare_cached("UPDATE entry SET state = ? WHERE id = ?")?.execute(params![state as u8, stored.id])?;
+        self.count_turn(stored, state);
+        Ok(())
+    }
+
+    fn count_turn(&mut self, stored: &Stored, state: State) {
         self.kept.totals.take(stored.state, stored.version.kind, stored.version.size);
         self.kept.totals.add(state, stored.version.kind, stored.version.size);
-        Ok(())
     }
 
     fn turn_if(&mut self, id: i64, state: State, may: impl Fn(&Stored) -> bool) -> Sql<bool> {
@@ -356,5 +378,5 @@ impl Stored {
 
 fn stored(row: &rusqlite::Row<'_>) -> Sql<Stored> {
     let version = row::version(row, 3)?;
-    Ok(Stored { id: row.get(0)?, state: row::state(row.get(1)?)?, present: row.get(2)?, version })
+    Ok(Stored { id: row.get(0)?, state: row::state(row.get(1)?)?, present: row.get(2)?, version, placed: row.get(12)? })
 }
