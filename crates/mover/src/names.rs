@@ -85,10 +85,8 @@ fn look_and_rename(from: (BorrowedFd, &[u8]), to: (BorrowedFd, &[u8])) -> Result
 /// Gives the temporary the name `name`, whether that is free or taken by what is `expected`. Whatever else has the name keeps it:
 /// the two are exchanged, what came out is looked at, and the unexpected is put back. A directory is never replaced.
 pub fn replace(dir: BorrowedFd, temporary: &[u8], name: &[u8], expected: &mut dyn FnMut(&Version) -> bool) -> Result<Replaced> {
-    let there = match Version::at(dir, name) {
-        Err(Errno::NOENT) => return take_free(dir, temporary, name),
-        other => other?,
-    };
+    // Most often it is free.
+    let Replaced::No(there) = take_free(dir, temporary, name)? else { return Ok(Replaced::Yes) };
     if there.kind == Kind::Directory || !expected(&there) {
         return Ok(Replaced::No(there));
     }

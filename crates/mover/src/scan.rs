@@ -113,8 +113,7 @@ impl<'a> Pass<'a> {
     fn new(scanner: Scanner<'a>, sink: &'a mut dyn FnMut(Vec<Entry>)) -> Result<Self> {
         let root = root(scanner.from)?;
         let (directories, found, gone) = (Vec::new(), Vec::new(), Vec::new());
-        let (batch, scanned) = (FIRST_BATCH, Scanned::default());
-        Ok(Self { scanner, sink, root, directories, last: None, found, batch, gone, scanned })
+        Ok(Self { scanner, sink, root, directories, last: None, found, batch: FIRST_BATCH, gone, scanned: Scanned::default() })
     }
 
     fn halted(&mut self) -> bool {

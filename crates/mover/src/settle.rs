@@ -73,13 +73,13 @@ impl Settler {
 
     /// Who has the regular file `file`, opened for reading, open for writing; `version` is what it is now.
     pub fn writer(&self, file: impl AsFd, version: &Version) -> SysResult<Option<String>> {
-        let id = FileId::of(&file)?;
         match lease::of(&file)? {
             Lease::Free => Ok(None),
             Lease::Writer => {
-                Ok(Some(self.holder(id, i64::MIN).unwrap_or_else(|| "open for writing, by whom cannot be seen".to_owned())))
+                let who = self.holder(FileId::of(&file)?, i64::MIN);
+                Ok(Some(who.unwrap_or_else(|| "open for writing, by whom cannot be seen".to_owned())))
             }
-            Lease::Unknown => Ok(self.holder(id, version.ctime_ns)),
+            Lease::Unknown => Ok(self.holder(FileId::of(&file)?, version.ctime_ns)),
         }
     }
 

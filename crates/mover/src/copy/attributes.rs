@@ -11,9 +11,16 @@ const NS_PER_S: i64 = 1_000_000_000;
 /// The kernel's own bounds of a list of names and of a value.
 const LARGEST: usize = 64 << 10;
 
-/// Gives an open copy what its source has. The times come last, because all else would move them.
-pub(super) fn give(copy: BorrowedFd, source: BorrowedFd, version: &Version, accessed: Timespec) -> Result<()> {
-    let owned = own(version, |uid, gid| fs::fchown(copy, uid, gid))?;
+/// Gives an open copy what its source has. The times come last, because all else would move them. `beside` is the group of the
+/// directory it was just made in, where that is known.
+pub(super) fn give(
+    copy: BorrowedFd,
+    source: BorrowedFd,
+    version: &Version,
+    accessed: Timespec,
+    beside: Option<u32>,
+) -> Result<()> {
+    let owned = own(version, beside, |uid, gid| fs::fchown(copy, uid, gid))?;
     give_extended(copy, source)?;
     fs::fchmod(copy, Mode::from_raw_mode(owned.mode(version)))?;
     fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })
@@ -21,12 +28,12 @@ pub(super) fn give(copy: BorrowedFd, source: BorrowedFd, version: &Version, acce
 
 /// The same for a directory, whose time of access nobody keeps.
 pub(super) fn give_directory(copy: BorrowedFd, source: BorrowedFd, version: &Version) -> Result<()> {
-    give(copy, source, version, Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT })
+    give(copy, source, version, Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT }, None)
 }
 
 /// The same for a link or a FIFO, which is not opened.
 pub(super) fn give_named(dir: BorrowedFd, name: &[u8], version: &Version) -> Result<()> {
-    let owned = own(version, |uid, gid| fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW))?;
+    let owned = own(version, None, |uid, gid| fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW))?;
     if version.kind == Kind::Fifo {
         fs::chmodat(dir, name, Mode::from_raw_mode(owned.mode(version)), AtFlags::empty())?;
     }
@@ -54,7 +61,7 @@ impl Owned {
 }
 
 /// Only root may give a file away, and others only to a group of their own; that is no failure.
-fn own(version: &Version, change: impl Fn(Option<Uid>, Option<Gid>) -> Result<()>) -> Result<Owned> {
+fn own(version: &Version, beside: Option<u32>, change: impl Fn(Option<Uid>, Option<Gid>) -> Result<()>) -> Result<Owned> {
     let (user, group) = (Uid::from_raw(version.uid), Gid::from_raw(version.gid));
     let may = |done: Result<()>| match done {
         Ok(()) => Ok(true),
@@ -63,7 +70,10 @@ fn own(version: &Version, change: impl Fn(Option<Uid>, Option<Gid>) -> Result<()
     };
     let own_user = rustix::process::geteuid() == user;
     if own_user && rustix::process::getegid() == group && version.mode & 0o2000 == 0 {
-        // As it was made, unless its directory hands its own group down; then asking again is cheap and refused at worst.
+        // As it was made, unless its directory hands another group down; then asking again is cheap and refused at worst.
+        if beside == Some(version.gid) {
+            return Ok(Owned { user: true, group: true });
+        }
         return Ok(Owned { user: true, group: may(change(None, Some(group)))? });
     }
     if may(change(Some(user), Some(group)))? {
@@ -126,7 +136,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = fs::open(root.path(), fs::OFlags::RDONLY, Mode::empty()).unwrap();
         let version = Version { mode: 0o6755, ..Version::of(&dir).unwrap() };
-        let lost = own(&version, |_, _| Err(Errno::PERM)).unwrap();
+        let lost = own(&version, None, |_, _| Err(Errno::PERM)).unwrap();
         assert!(!lost.group);
         assert_eq!(lost.mode(&version) & 0o2000, 0);
         assert_eq!(Owned { user: false, group: true }.mode(&version), 0o2755);

@@ -197,7 +197,7 @@ impl<'a> Batch<'a> {
         shared.take(0, 1)?;
         let temporary = shared.temporary(&entry);
         let sink = shared.create(&target, &temporary, path)?;
-        let filled = self.fill(&source, &sink, path).and_then(|checksum| {
+        let filled = self.fill(&source, &target, &sink, path).and_then(|checksum| {
             source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
             if each || !target.covered {
                 fs::fsync(&sink).map_err(|errno| ended::target("sync", &shared.parts.to, path, errno))?;
@@ -229,7 +229,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Copies bytes and attributes; the checksum of what was read, which is what was written.
-    fn fill(&mut self, source: &Source, sink: &OwnedFd, path: &TreePath) -> Attempt<Option<[u8; 32]>> {
+    fn fill(&mut self, source: &Source, dir: &Target, sink: &OwnedFd, path: &TreePath) -> Attempt<Option<[u8; 32]>> {
         let shared = self.shared;
         let size = source.version.size;
         let mut hasher = (shared.parts.options.check != Check::None).then(Hasher::new);
@@ -242,7 +242,8 @@ impl<'a> Batch<'a> {
         if source.sparse {
             fs::ftruncate(sink, size).map_err(failed)?;
         }
-        attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed).map_err(failed)?;
+        let beside = Some(dir.group);
+        attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
         Ok(hasher.map(|hasher| *hasher.finalize().as_bytes()))
     }
 

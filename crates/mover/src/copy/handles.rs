@@ -24,6 +24,8 @@ pub(super) struct Target {
     file: OwnedFd,
     /// Whether one `syncfs` makes what is written in it durable.
     pub(super) covered: bool,
+    /// Its group, which it may hand down.
+    pub(super) group: u32,
 }
 
 impl AsFd for Target {
@@ -100,8 +102,9 @@ impl<'a> Handles<'a> {
             Err(Errno::NOENT) if !path.is_root() => self.make(path)?,
             other => other.map_err(|errno| ended::target("open directory", to, path, errno))?,
         };
+        let found = Version::of(&file).map_err(|errno| ended::target("look at directory", to, path, errno))?;
         let covered = self.shared.sync.covers(file.as_fd());
-        let opened = Rc::new(Target { file, covered });
+        let opened = Rc::new(Target { file, covered, group: found.gid });
         keep(&mut self.targets, path.clone(), &opened);
         Ok(opened)
     }

@@ -336,7 +336,7 @@ impl Large {
         let failed = |errno| ended::target("write", &parts.to, path, errno);
         let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
         let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
-        attributes::give(self.plain.as_fd(), self.source.file.as_fd(), version, self.source.accessed).map_err(failed)?;
+        attributes::give(self.plain.as_fd(), self.source.file.as_fd(), version, self.source.accessed, None).map_err(failed)?;
         self.source.require_unchanged(&parts.from, &parts.settler, self.source_dir.as_fd(), path)?;
         fs::fsync(&self.plain).map_err(|errno| ended::target("sync", &parts.to, path, errno))?;
         let made = Version::of(&self.plain).map_err(failed)?;

@@ -9,8 +9,11 @@ use rustix::io::{self, Errno, Result as SysResult};
 use crate::tree::Tree;
 use crate::version::Version;
 
-/// Fits a core's own cache, so that hashing and writing find the bytes there.
+/// Handed to the destination at once: enough for a device that is written past the cache.
 const PIECE_BYTES: usize = 1 << 20;
+/// Read and hashed, and through the page cache also written, at once: fits a core's own cache beside the pages it comes from and
+/// goes to.
+const HOT_BYTES: usize = 128 << 10;
 /// What direct transfers are aligned to, in memory and in the file.
 pub(super) const ALIGNED: usize = 4096;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -133,17 +136,29 @@ pub(super) fn copy(
                 return Err(Trouble::Halted);
             }
             let piece = &mut buffer.piece()[..length];
-            if read_full(source, piece, offset).map_err(Trouble::Read)? < length {
-                return Err(Trouble::Short);
+            let at_once = if sink.is_some_and(|sink| sink.direct.is_none()) { HOT_BYTES } else { length };
+            for part in piece.chunks_mut(at_once) {
+                take_in(source, part, offset, hasher.as_deref_mut())?;
+                if let Some(sink) = sink {
+                    sink.put(part, offset).map_err(Trouble::Write)?;
+                }
+                offset += part.len() as u64;
             }
-            if let Some(hasher) = hasher.as_deref_mut() {
-                hasher.update(piece);
-            }
-            if let Some(sink) = sink {
-                sink.put(piece, offset).map_err(Trouble::Write)?;
-            }
-            offset += length as u64;
         }
+    }
+    Ok(())
+}
+
+/// Reads `part`, and hashes it while it is in the processor's cache.
+fn take_in(source: BorrowedFd, part: &mut [u8], mut offset: u64, mut hasher: Option<&mut Hasher>) -> Result<(), Trouble> {
+    for hot in part.chunks_mut(HOT_BYTES) {
+        if read_full(source, hot, offset).map_err(Trouble::Read)? < hot.len() {
+            return Err(Trouble::Short);
+        }
+        if let Some(hasher) = hasher.as_deref_mut() {
+            hasher.update(hot);
+        }
+        offset += hot.len() as u64;
     }
     Ok(())
 }
