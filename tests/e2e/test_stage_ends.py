@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from .shell import LAUNCHER, Shell, wait_until
+from .shell import DEADLINE_S, LAUNCHER, Shell, wait_until
 from .stage import Stage
 from .test_stage import fill
 
@@ -150,3 +153,45 @@ def test_the_program_outlives_a_killed_mover_and_resume_finishes(stage: Stage) -
     wait_until((stage.local / "late").exists, "the program went on")
     resumed(stage)
     assert (stage.remote / "late").read_text() == "done\n"
+
+
+def on_another_host(stage: Stage, *words: str | Path) -> str:
+    """What a command says where the host has another name. Only the first process needs the right to give it one."""
+    script = "import socket, subprocess, sys; socket.sethostname('elsewhere'); sys.exit(subprocess.call(sys.argv[1:]))"
+    unshare = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--uts"]
+    done = subprocess.run(
+        [*unshare, sys.executable, "-c", script, LAUNCHER, *words],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        env=stage.shell.environment(XDG_RUNTIME_DIR=str(stage.shell.home / "elsewhere")),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def may_name_a_host() -> bool:
+    words = (
+        ["unshare", "--uts", "true"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--uts", "true"]
+    )
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not may_name_a_host(), reason="no right to a host name of one's own")
+def test_a_mover_that_was_killed_is_resumed_from_another_host_that_has_its_journal(stage: Stage) -> None:
+    fill(stage.local, 4)
+    stage("start", *stage.trees)
+    stage("wait")
+    stage("limit", "1MB/s")
+    fill(stage.local / "later", 10, 2_000_000)
+    stage.wait_for_copying()
+    stage.kill()
+    (stage.shell.home / "elsewhere").mkdir(mode=0o700)
+    on_another_host(stage, "stage", "resume", "--wait", "--state", stage.state)
+    stage.assert_equal()
+    [manifest] = (stage.remote / ".tonnage-stage").iterdir()
+    lines = [json.loads(line) for line in manifest.read_text().splitlines()]
+    hosts = {line["path"]: line["host"] for line in lines if line["kind"] == "file"}
+    assert {hosts.pop(f"file{number}") for number in range(4)} == {socket.gethostname()}
+    assert len(hosts) == 10 and "elsewhere" in hosts.values(), hosts

@@ -107,3 +107,17 @@ def test_a_control_socket_that_cannot_be_made_ends_it_at_once_and_the_name_s_hol
 
 def test_a_limit_for_nobody(stage: Stage) -> None:
     assert "no mover runs with the state" in stage("limit", "0", "--state", stage.local, check=2).err
+
+
+def test_the_status_names_each_file_that_failed_and_why(stage: Stage) -> None:
+    (stage.local / "taken").write_text("ours")
+    (stage.local / "free").write_text("ours")
+    stage.remote.mkdir()
+    (stage.remote / "taken").write_text("somebody else's")
+    stage("in", *stage.trees, "--state", stage.state, check=1)
+    said = stage("status", "--state", stage.state, "--json", check=None)
+    assert said.code == 1 and said.json["failed"]["files"] == 1
+    [failure] = said.json["failures"]
+    assert failure["path"] == "taken"
+    assert "has the name" in failure["reason"] and "; hint: " in failure["reason"], failure
+    assert (stage.remote / "taken").read_text() == "somebody else's" and (stage.remote / "free").read_text() == "ours"
