@@ -200,3 +200,13 @@ def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> N
     entries = (entry("k1", tasks=5, cap=5, io_share=0.5),)
     assert promised_tasks({"rcss1"}, world(jobs=jobs), entries) == pytest.approx(1 + 5 * 0.5 + 3)
     assert promised_tasks({"rcss1"}, world(jobs=None), entries) == 0
+
+
+def test_servers_over_which_the_data_is_spread_carry_their_load_together() -> None:
+    pair = (Server(name="oss1", hosts=("c1",)), Server(name="oss2", hosts=("c2",)))
+    jobs = (job("1", server="oss1"), job("2", server="oss1"), job("3", server="oss2"))
+    around = world(jobs=jobs, lines={"oss1": 8.0, "oss2": 8.0})
+    apart = make_candidates(Site(), pair, located(), around)
+    assert [one.on_server for one in apart if one.near] == [2, 1]
+    spread = make_candidates(Site(), pair, located(striped=True), around)
+    assert [one.on_server for one in spread if one.near] == [3, 3]

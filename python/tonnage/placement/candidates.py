@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -62,6 +62,8 @@ def make_candidates(site: Site, servers: Sequence[Server], located: Located, wor
     """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local."""
     policy = site.policy
     loads = _loads({server.name for server in servers}, world, policy)
+    if located.striped:
+        loads = dict.fromkeys(loads, _together(loads.values()))
     hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
     found = []
     for server in servers:
@@ -72,6 +74,17 @@ def make_candidates(site: Site, servers: Sequence[Server], located: Located, wor
         beside = {one.host for one in found}
         found += _far(site, servers[0], (host for host in hosts.values() if host.name not in beside), loads, world)
     return found
+
+
+def _together(loads: Collection[_Load]) -> _Load:
+    """Of servers over which the data is spread: whoever uses one of them uses all."""
+    return _Load(
+        on_server=sum(load.on_server for load in loads),
+        placed=sum(load.placed for load in loads),
+        waiting=sum(load.waiting for load in loads),
+        running=sum(load.running for load in loads),
+        age_s=sum(load.age_s for load in loads),
+    )
 
 
 def _near(site: Site, server: Server, name: str, host: ClusterHost | None, load: _Load, world: World) -> Candidate:

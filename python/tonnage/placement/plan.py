@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from threading import Thread
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
-from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.bounded import in_time
-from tonnage.placement.candidates import World, make_candidates, promised_tasks
-from tonnage.placement.choice import Carried, Decision, Demand, decide, line_in_use
-from tonnage.placement.indices import Reading, read_indices
-from tonnage.placement.ledger import Entry, Ledger
-from tonnage.placement.lines import all_lines, describe, line_of
+from tonnage.errors import RequestError
+from tonnage.placement.candidates import World, make_candidates
+from tonnage.placement.choice import Decision, Demand, decide, line_in_use
+from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
 
-PATTERN = "read sequential"
-"""The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 _REMEMBERED = 8
 """Times the decay after which a placement weighs nothing (e⁻⁸)."""
-_DAY_S = 86400.0
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,23 +110,23 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     if wish.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
     now_s = time.time()
-    hosts, jobs = _Later(site_scheduler.hosts), _Later(site_scheduler.jobs)
+    hosts, jobs = Later(site_scheduler.hosts), Later(site_scheduler.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    notes = _look_around(directory, wish.argv[0], timeout_s=file_timeout_s)
+    notes = look_around(directory, wish.argv[0], timeout_s=file_timeout_s)
     located = locate(wish.path or directory, site, timeout_s=file_timeout_s)
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
-    kept = all_lines(site)[0]
-    found = {server.name: line_of(site, server, located, among=kept) for server in servers}
-    readings = _readings(servers, policy, now_s, notes)
+    found = load_lines(site, servers, located)
+    readings = fresh_readings(servers, policy, now_s, notes)
     known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
     placements = ledger.since(now_s - _REMEMBERED * policy.decay / 1e9)
     world = World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
-    carried = _carried(servers, located, world, found, ledger, wish.copies is not None)
+    carried = carried_by(servers, located, world, found, ledger, wish.copies is not None)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:
-        lines[servers[0].name] = float(line_in_use(carried))
+        together = servers if located.striped else servers[:1]
+        lines |= {server.name: float(line_in_use(carried)) for server in together}
     plateaus = {
         name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
         for name, line in found.items()
@@ -227,103 +218,6 @@ def _demand(wish: Wish, policy: Policy) -> Demand:
     if wish.io_share is not None:
         demand = replace(demand, io_share=wish.io_share, source="as asked")
     return demand
-
-
-def working_directory() -> str:
-    """Where the job will run. RequestError where it is gone."""
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
-    except PermissionError:
-        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
-
-
-def _look_around(directory: str, program: str, *, timeout_s: float) -> list[str]:
-    """What is odd about a job that starts here. RequestError where the directory is closed to this user.
-
-    One that does not answer is no reason to stop: beside its server it may be a local disk.
-    """
-
-    def ask() -> list[bool]:
-        here = "/" not in program and os.access(program, os.X_OK)
-        return [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
-
-    try:
-        may_enter, is_found, is_here = in_time(ask, timeout_s=timeout_s)
-    except TimeoutError:
-        return [f"{directory} did not answer within {timeout_s:g} s"]
-    if not may_enter:
-        raise RequestError(f"no permission to enter {directory}; hint: cd to a directory that you may enter")
-    if is_found:
-        return []
-    meant = f"; did you mean ./{program}?" if is_here else ""
-    return [f"{program} is not found on this host; it is submitted all the same{meant}"]
-
-
-def _readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
-    readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
-    for name, reading in readings.items():
-        if reading.age_s(now_s) > policy.index_age / 1e9:
-            why = f": {reading.problem}" if reading.problem else ""
-            notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
-        elif reading.problem:
-            notes.append(f"the indices of {name} do not count: {reading.problem}")
-    return readings
-
-
-class _Later(Generic[_T]):
-    """A question that is asked while others are."""
-
-    def __init__(self, question: Callable[[], _T]) -> None:
-        self._question = question
-        self._answer: _T | None = None
-        self._error: TonnageError | None = None
-        self._thread = Thread(target=self._ask, daemon=True)
-        self._thread.start()
-
-    def _ask(self) -> None:
-        try:
-            self._answer = self._question()
-        except TonnageError as error:
-            self._error = error
-
-    def get(self, notes: list[str]) -> _T | None:
-        """The answer; None, and a note, where it failed."""
-        self._thread.join()
-        if self._error is not None:
-            note = f"{self._error}; the decision does without"
-            if note not in notes:
-                notes.append(note)
-        return self._answer
-
-
-def _carried(
-    servers: Sequence[Server],
-    located: Located,
-    world: World,
-    found: dict[str, Any],
-    ledger: Ledger,
-    is_array: bool,
-) -> Carried | None:
-    """The first server's load line, with what is promised of it."""
-    line = found.get(servers[0].name) if servers else None
-    if line is None:
-        return None
-    last = ledger.last({"target": located.target, "pattern": PATTERN})
-    kept = last.get("line") if last is not None else None
-    names = {server.name for server in servers}
-    licensed = any(server.licence for server in servers)
-    entries: list[Entry] = ledger.since(world.now_s - _DAY_S) if is_array and not licensed else []
-    measured = isinstance(line, KeptLine)
-    return Carried(
-        tasks=line.tasks,
-        low=line.low if measured else line.tasks,
-        high=line.high if measured else line.tasks,
-        source=describe(line, now_s=world.now_s),
-        kept=kept if isinstance(kept, int) else None,
-        promised=promised_tasks(names, world, entries) if is_array and not licensed else 0.0,
-    )
 
 
 def scheduler_of(wish: Wish, site: Site) -> Scheduler:

@@ -11,8 +11,9 @@ from pathlib import Path
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.known import working_directory
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
-from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of, working_directory
+from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
 from tonnage.placement.site import Site, load_site
 
 _SETTLE_S = 2.0

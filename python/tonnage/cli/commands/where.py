@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tonnage.cli.stream import one_line
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ def _lines(
 
 
 def _row(name: str, text: str) -> str:
-    """One line, whatever bytes a file's name has."""
-    return f"{name:<10} " + "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return f"{name:<10} {one_line(text)}"
 
 
 def _load(reading: Reading | None, now_s: float, index_age_ns: int) -> str:

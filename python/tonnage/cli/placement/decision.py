@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tonnage.cli.stream import one_line
 from tonnage.placement.choice import Scored
 from tonnage.placement.plan import Plan, decision_as_dict, some
 
@@ -38,7 +39,7 @@ def report(plan: Plan, command: Sequence[str]) -> str:
     lines.append(f"{'goes to':<10} {_goes_to(plan)}")
     lines += [f"{'because' if not number else '':<10} {sentence}" for number, sentence in enumerate(decision.why)]
     lines.append(f"{'command':<10} {shlex.join(command)}")
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def _goes_to(plan: Plan) -> str:

@@ -1,0 +1,139 @@
+"""What is known at the time of a decision: each question asked once, with its time limit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from threading import Thread
+from typing import Generic, TypeVar
+
+from tonnage.errors import RequestError, TonnageError
+from tonnage.machine.bounded import in_time
+from tonnage.placement.candidates import World, promised_tasks
+from tonnage.placement.choice import Carried
+from tonnage.placement.indices import Reading, read_indices
+from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.lines import Found, all_lines, describe, line_of
+from tonnage.placement.site import Line, Policy, Server, Site
+from tonnage.placement.where import Located
+from tonnage.records.load_lines import KeptLine
+
+PATTERN = "read sequential"
+"""The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
+_DAY_S = 86400.0
+_T = TypeVar("_T")
+
+
+def working_directory() -> str:
+    """Where the job will run. RequestError where it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
+    except PermissionError:
+        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
+
+
+def look_around(directory: str, program: str, *, timeout_s: float) -> list[str]:
+    """What is odd about a job that starts here. RequestError where the directory is closed to this user.
+
+    One that does not answer is no reason to stop: beside its server it may be a local disk.
+    """
+
+    def ask() -> list[bool]:
+        here = "/" not in program and os.access(program, os.X_OK)
+        return [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
+
+    try:
+        may_enter, is_found, is_here = in_time(ask, timeout_s=timeout_s)
+    except TimeoutError:
+        return [f"{directory} did not answer within {timeout_s:g} s"]
+    if not may_enter:
+        raise RequestError(f"no permission to enter {directory}; hint: cd to a directory that you may enter")
+    if is_found:
+        return []
+    meant = f"; did you mean ./{program}?" if is_here else ""
+    return [f"{program} is not found on this host; it is submitted all the same{meant}"]
+
+
+def fresh_readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
+    readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    for name, reading in readings.items():
+        if reading.age_s(now_s) > policy.index_age / 1e9:
+            why = f": {reading.problem}" if reading.problem else ""
+            notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
+        elif reading.problem:
+            notes.append(f"the indices of {name} do not count: {reading.problem}")
+    return readings
+
+
+class Later(Generic[_T]):
+    """A question that is asked while others are."""
+
+    def __init__(self, question: Callable[[], _T]) -> None:
+        self._question = question
+        self._answer: _T | None = None
+        self._error: TonnageError | None = None
+        self._thread = Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._answer = self._question()
+        except TonnageError as error:
+            self._error = error
+
+    def get(self, notes: list[str]) -> _T | None:
+        """The answer; None, and a note, where it failed."""
+        self._thread.join()
+        if self._error is not None:
+            note = f"{self._error}; the decision does without"
+            if note not in notes:
+                notes.append(note)
+        return self._answer
+
+
+def load_lines(site: Site, servers: Sequence[Server], located: Located) -> dict[str, Found | None]:
+    """The load line of each server. Servers over which the data is spread carry it together: they have one line, that
+    of the storage as it was measured, else the sum of what the site file states of each."""
+    kept = all_lines(site)[0]
+    found = {server.name: line_of(site, server, located, among=kept) for server in servers}
+    if not located.striped or len(servers) < 2:
+        return found
+    every = [line for line in found.values() if line is not None]
+    whole: Found | None = next(
+        (line for line in every if isinstance(line, KeptLine) and line.target == located.target), None
+    )
+    if whole is None and len(every) == len(servers):
+        rates = [line.plateau for line in every if isinstance(line, Line) and line.plateau]
+        plateau = sum(rates) if len(rates) == len(every) else None
+        whole = Line(tasks=sum(line.tasks for line in every), plateau=plateau)
+    return dict.fromkeys(found, whole)
+
+
+def carried_by(
+    servers: Sequence[Server],
+    located: Located,
+    world: World,
+    found: Mapping[str, Found | None],
+    ledger: Ledger,
+    is_array: bool,
+) -> Carried | None:
+    """The first server's load line, with what is promised of it."""
+    line = found.get(servers[0].name) if servers else None
+    if line is None:
+        return None
+    last = ledger.last({"target": located.target, "pattern": PATTERN})
+    kept = last.get("line") if last is not None else None
+    names = {server.name for server in servers}
+    licensed = any(server.licence for server in servers)
+    entries: list[Entry] = ledger.since(world.now_s - _DAY_S) if is_array and not licensed else []
+    return Carried(
+        tasks=line.tasks,
+        low=line.low if isinstance(line, KeptLine) else line.tasks,
+        high=line.high if isinstance(line, KeptLine) else line.tasks,
+        source=describe(line, now_s=world.now_s),
+        kept=kept if isinstance(kept, int) else None,
+        promised=promised_tasks(names, world, entries) if is_array and not licensed else 0.0,
+    )

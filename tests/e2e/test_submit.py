@@ -1,0 +1,169 @@
+"""``tonnage submit`` on a machine without a scheduler, as its user sees it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .shell import LAUNCHER, Said, Shell, wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+
+from local_spool import own_local
+
+SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd(), os.environ.get('TONNAGE_COPY')]))"
+
+
+class Submitter:
+    """A user in a directory of this host, whose jobs this host runs."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell, self.data = shell, shell.data
+
+    def __call__(self, *words: str, check: int = 0, text: str = "", at: Path | None = None) -> Said:
+        done = subprocess.run(
+            [LAUNCHER, "submit", *words],
+            cwd=at or self.data,
+            env=self.shell.environment(),
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == check, done.stderr
+        assert "Traceback" not in done.stderr
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def site(self, text: str) -> None:
+        (self.data / "tonnage.toml").write_text('scheduler = "local"\n' + text)
+
+    def text_of(self, name: str) -> str:
+        file = self.data / name
+        wait_until(lambda: file.exists() and file.read_text().endswith("\n"), f"{name} is written")
+        return file.read_text()
+
+
+@pytest.fixture
+def submit(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submitter]:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    with own_local():
+        made = Submitter(shell)
+        made.site("")
+        yield made
+
+
+def test_a_job_runs_here_beside_its_data_and_its_words_arrive_as_typed(submit: Submitter) -> None:
+    words = ["a b", "two\nlines", "", "$HOME", "*", "'\"\\", "--json", "-I", "%J"]
+    said = submit("-o", "out.%J", sys.executable, "-c", SHOW, *words)
+    host = os.uname().nodename
+    assert said.out == f"Submitting job to run on fileserver {host}\nJob <1> is submitted to queue <local>.\n"
+    assert json.loads(submit.text_of("out.1")) == [words, str(submit.data), None]
+
+
+def test_copies_run_no_more_at_once_than_the_stated_line(submit: Submitter) -> None:
+    submit.site(f'[[server]]\nname = "{os.uname().nodename}"\nline = {{ tasks = 1 }}\n')
+    work = "import time; a = time.time(); time.sleep(0.3); print(a, time.time())"
+    said = submit("--dry-run", "--copies", "4", sys.executable, "-c", work)
+    assert "4 copies, 1 at once" in said.out and "stated in the site file" in said.out
+    submit("--copies", "4", "-o", "copy.%I", sys.executable, "-c", work)
+    spans = sorted(tuple(map(float, submit.text_of(f"copy.{number}").split())) for number in range(1, 5))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans)), spans
+
+
+def test_an_interactive_job_has_input_output_and_status(submit: Submitter) -> None:
+    said = submit("-I", "sh", "-c", "cat; exit 7", text="typed\n", check=7)
+    assert said.out.splitlines()[1:] == ["typed"]
+
+
+def test_a_signal_reaches_an_interactive_job(
+    submit: Submitter, interrupt: Callable[[subprocess.Popen[str], signal.Signals], Said]
+) -> None:
+    work = (
+        "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(3)); print('up', flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [LAUNCHER, "submit", "-I", sys.executable, "-c", work],
+        cwd=submit.data,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=submit.shell.environment(),
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline(), process.stdout.readline()][1] == "up\n"
+    assert interrupt(process, signal.SIGTERM).code == 3
+
+
+def test_one_key_is_one_job(submit: Submitter) -> None:
+    first = submit("--json", "--key", "k1", "true").json
+    again = submit("--json", "--key", "k1", "true").json
+    assert (again["job"], again["new"]) == (first["job"], False)
+    assert "belongs to another job" in submit("--key", "k1", "false", check=2).err
+
+
+def test_json_explains_the_decision(submit: Submitter) -> None:
+    said = submit("--json", "true").json
+    assert said["line"] == "Job <1> is submitted to queue <local>."
+    assert said["decision"]["considered"][0]["host"] == os.uname().nodename
+    assert said["decision"]["why"] and said["located"]["path"] == str(submit.data)
+    (ledger,) = (submit.shell.home / "XDG_STATE_HOME").glob("tonnage/placement/submissions.jsonl")
+    intent = json.loads(ledger.read_text().splitlines()[0])
+    assert intent["decision"]["considered"] == said["decision"]["considered"]
+
+
+def test_a_path_whose_server_nobody_knows_is_the_line_of_iobsub(submit: Submitter) -> None:
+    said = submit("--path", "/proc", "true", check=1)
+    assert said.out == ""
+    assert said.err.splitlines()[0] == "Cannot find fileserver for /proc."
+    assert "--anywhere" in said.err.splitlines()[1]
+    assert submit("--path", "/proc", "--anywhere", "true").out.startswith("Submitting job to run on any host\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "there is no command to submit"),
+        (["--path", "dangling", "true"], "broken symbolic link"),
+        (["--scheduler", "lsf", "true"], "lsf is not installed"),
+        (["--site", "missing.toml", "true"], "missing.toml"),
+        (["--profile", "nowhere", "true"], "nowhere"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_nothing_is_submitted(submit: Submitter, words: list[str], told: str) -> None:
+    (submit.data / "dangling").symlink_to("nowhere-at-all")
+    said = submit(*words, check=2)
+    assert said.out == "" and len(said.err.splitlines()) == 1 and told in said.err
+
+
+def test_a_queue_that_does_not_exist_and_slots_that_nobody_has_are_refused(submit: Submitter) -> None:
+    assert "there is no queue nope" in submit("-q", "nope", "true", check=1).err
+    assert "slots" in submit("-n", "4096", "true", check=1).err
+
+
+def test_a_directory_that_was_removed_is_a_wrong_request(submit: Submitter) -> None:
+    gone = submit.data / "gone"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && exec "$2" submit --scheduler local true'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", gone, LAUNCHER], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2 and "the working directory was removed" in done.stderr
+
+
+def test_names_of_any_bytes_are_shown_on_one_line(submit: Submitter) -> None:
+    odd = submit.data / os.fsdecode(b"odd\xff\nname")
+    odd.mkdir()
+    said = submit("--dry-run", "echo", os.fsdecode(b"\xfe"), at=odd)
+    assert said.out.splitlines()[0].startswith(f"data       {submit.data}/odd\\udcff\\nname, ")

@@ -1,0 +1,60 @@
+"""What is known of load lines when servers hold the data together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tonnage.placement.known import load_lines
+from tonnage.placement.lines import line_directories
+from tonnage.placement.site import Line, Server, Site
+from tonnage.placement.where import Located
+from tonnage.records.load_lines import KeptLine, keep_line
+
+PAIR = (
+    Server(name="oss1", line=Line(tasks=6, plateau=10**9)),
+    Server(name="oss2", line=Line(tasks=4, plateau=10**9)),
+)
+SPREAD = Located(path="/scratch", mount=None, target="lustre:scratch", servers=("oss1", "oss2"), striped=True)
+MEASURED = KeptLine(
+    target="lustre:scratch",
+    operation="read",
+    access="sequential",
+    transfer_bytes=1 << 20,
+    tasks=17,
+    low=16,
+    high=18,
+    plateau_bytes_per_s=4 * 10**9,
+    single_bytes_per_s=3 * 10**8,
+    measured_at_s=1e6,
+    host="c1",
+    run="/r",
+    servers=("oss1", "oss2"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_each_server_has_its_own_line_where_the_data_is_not_spread() -> None:
+    found = load_lines(Site(server=PAIR), PAIR, replace(SPREAD, striped=False))
+    assert [line.tasks for line in found.values() if line] == [6, 4]
+
+
+def test_servers_that_carry_the_data_together_have_the_sum_of_what_is_stated() -> None:
+    found = load_lines(Site(server=PAIR), PAIR, SPREAD)
+    assert found["oss1"] == found["oss2"] == Line(tasks=10, plateau=2 * 10**9)
+
+
+def test_a_line_measured_on_the_whole_comes_before_that() -> None:
+    site = Site(server=PAIR)
+    keep_line(line_directories(site)[0], MEASURED)
+    assert set(load_lines(site, PAIR, SPREAD).values()) == {MEASURED}
+
+
+def test_a_set_of_which_one_line_is_not_known_has_none() -> None:
+    unknown = (PAIR[0], Server(name="oss2"))
+    assert set(load_lines(Site(server=unknown), unknown, SPREAD).values()) == {None}
