@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -13,3 +17,16 @@ def _own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
+        _end_spooler()
+
+
+def _end_spooler() -> None:
+    """It stays a while for the next job; there is none."""
+    from tonnage.cluster.schedulers.local import door
+    from tonnage.cluster.schedulers.local.spool import Spool
+    from tonnage.places import user_state
+
+    pid = door.spooler(Spool(user_state("local", platform.node())))
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)

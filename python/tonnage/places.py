@@ -1,9 +1,10 @@
-"""Where this user's own files are: what is kept from one command to the next."""
+"""Where this program is, and where this user's own files are: what is kept from one command to the next."""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 from tonnage.errors import RequestError
@@ -29,3 +30,12 @@ def user_state(*parts: str) -> Path:
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise RequestError(f"{place} is not a directory that only you can write; {hint}")
     return place
+
+
+def launcher() -> list[str]:
+    """What starts this Tonnage: the checkout's launcher, or the Python it is installed in."""
+    root = Path(__file__).resolve().parents[2]
+    start = root / "tonnage"
+    if start.is_file() and os.access(start, os.X_OK) and (root / "pyproject.toml").is_file():
+        return [str(start)]
+    return [sys.executable, "-I", "-m", "tonnage.cli"]

@@ -100,6 +100,12 @@ def test_jobs_stand_beside_the_jobs_by_how_many_at_once() -> None:
     assert cell(table, ("copies", "this run"), "user and system") == "30.0 s"
 
 
+def test_placed_jobs_count_as_the_many_that_they_are() -> None:
+    (table,) = beside("iobsub", point("copies-placed", "command", 1, 0.01, metric=OPERATIONS))
+    assert cell(table, ("copies", "this run, placed"), "at once") == "its load line"
+    assert cell(table, ("copies", "this run, placed"), "jobs/s") == "0.500 /s"
+
+
 def test_a_run_that_names_no_figures_shows_none() -> None:
     analysis, source = sample.whole()
     assert comparisons(analysis) == []

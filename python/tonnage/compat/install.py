@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
+from tonnage.places import launcher
 
 NAMES: dict[str, str] = {
     "ior": "ior",
@@ -59,15 +59,6 @@ def install(directory: str, command: list[str] | None = None) -> list[Path]:
 def script(command: list[str], subcommand: str) -> str:
     """The executable's text: nothing of what a user types is read by the shell again."""
     return f'#!/bin/sh\n{MARKER}\nexec {shlex.join(command)} {subcommand} "$@"\n'
-
-
-def launcher() -> list[str]:
-    """What starts this Tonnage: the checkout's launcher, or the Python it is installed in."""
-    root = Path(__file__).resolve().parents[3]
-    start = root / "tonnage"
-    if start.is_file() and os.access(start, os.X_OK) and (root / "pyproject.toml").is_file():
-        return [str(start)]
-    return [sys.executable, "-I", "-m", "tonnage.cli"]
 
 
 def is_ours(file: Path) -> bool:

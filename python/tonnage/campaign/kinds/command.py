@@ -18,6 +18,7 @@ from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Sweep, Time
+from tonnage.places import launcher
 from tonnage.section import time_field
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 PHASE = "command"
 PLACE = "{copy}"
 """Becomes the copy's number in an argument."""
+OURSELVES = "{tonnage}"
+"""As the program: this Tonnage, wherever it is installed."""
 _SCALED = re.compile(r"\{scale:(\d{1,18})\}")
 
 
@@ -71,7 +74,10 @@ class Command(WorkloadSection):
     FACTORS: ClassVar[tuple[str, ...]] = ("tasks",)
 
     kind: Literal["command"] = Field(description="copies of any command line, so many at once as there are tasks")
-    argv: Argv = Field(description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number")
+    argv: Argv = Field(
+        description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number, "
+        f"a program {OURSELVES} is this one"
+    )
     copies: Count = Field(
         description="how many copies a trial runs; scale multiplies it where no argument does {scale:N}"
     )
@@ -160,6 +166,8 @@ class CommandSetting(Setting):
         path = dict(variable.split("=", 1) for variable in self.environment).get("PATH", os.environ.get("PATH"))
         for key in ("argv", "setup", "prepare", "cleanup", "teardown"):
             argv = getattr(self, key)
+            if key == "argv" and self.argv[0] == OURSELVES:
+                continue
             if argv and not _found(argv[0].replace(PLACE, "0"), directory, path):
                 raise RequestError(
                     f"workload.{key}: there is no program {argv[0]!r}; hint: give its path, or put it in PATH"
@@ -205,13 +213,18 @@ class CommandSetting(Setting):
             "seed": seed,
             "work": {
                 "kind": "command",
-                "argv": self.argv,
+                "argv": _spoken(self.argv),
                 "copies": self.copies,
                 "directory": str(self.place(target)),
                 "environment": dict(variable.split("=", 1) for variable in self.environment),
                 "output": None if output is None else str(output),
             },
         }
+
+
+def _spoken(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """With the words that start this program in the place of ``{tonnage}``."""
+    return (*launcher(), *argv[1:]) if argv[0] == OURSELVES else argv
 
 
 def _found(program: str, directory: Path, path: str | None) -> bool:
