@@ -253,7 +253,7 @@ COMMANDS = (
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),
-    (1, "a measurement failed, or a file is not safe at its destination"),
+    (1, "a measurement or a submission failed, a file is not safe at its destination, or what was checked is not well"),
     (2, "the request was wrong; nothing was written"),
     (130, "interrupted"),
 )
