@@ -132,20 +132,15 @@ def _check_twice(source: Source) -> None:
 
 
 def _check_names(loaded: Loaded) -> None:
-    """RequestError where a name, an alias or what is held is said of two servers."""
+    """RequestError where a name or an alias is said of two servers; what they hold may be the same."""
     named: dict[str, str] = {}
-    held: dict[str, str] = {}
     for server in loaded.site.server:
-        for table, names, key, verb in (
-            (named, (server.name, *server.aliases), "aliases", "stands for"),
-            (held, server.holds, "holds", "is held by"),
-        ):
-            for name in names:
-                other = table.setdefault(name, server.name)
-                if other != server.name:
-                    at = loaded.origin(key, server=server.name) or loaded.origin("name", server=server.name)
-                    there = loaded.origin(key, server=other) or loaded.origin("name", server=other)
-                    raise RequestError(
-                        f"{at}: {name!r} {verb} server {server.name!r}, and at {there} {verb} {other!r}; "
-                        "hint: leave it to one of them"
-                    )
+        for name in (server.name, *server.aliases):
+            other = named.setdefault(name, server.name)
+            if other != server.name:
+                at = loaded.origin("aliases", server=server.name) or loaded.origin("name", server=server.name)
+                there = loaded.origin("aliases", server=other) or loaded.origin("name", server=other)
+                raise RequestError(
+                    f"{at}: {name!r} stands for server {server.name!r}, and at {there} for {other!r}; "
+                    "hint: leave it to one of them"
+                )

@@ -62,7 +62,9 @@ class Server(Section):
     name: Text = Field(description="what users and messages call it")
     aliases: tuple[Text, ...] = Field((), description="other names and addresses of it, as mounts and tools print them")
     holds: tuple[Text, ...] = Field(
-        (), description="what it serves, where no tool says so: a mount source, a path, or FSNAME-OST0003; `*` matches"
+        (),
+        description="what it serves, where no tool says so: a mount source, a path, or FSNAME-OST0003; `*` matches; "
+        "where several servers hold the same, any of them will do",
     )
     hosts: tuple[Name, ...] = Field((), description="hosts beside it, as the scheduler calls them, nearest first")
     queue: Name | None = Field(None, description="queue or partition of those hosts")
