@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.candidates import World, make_candidates, pressure, promised_tasks
-from tonnage.placement.choice import Candidate
+from tonnage.placement.choice import Candidate, Demand, decide
 from tonnage.placement.indices import Reading
 from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Access, Policy, Server, Site
@@ -210,3 +210,25 @@ def test_servers_over_which_the_data_is_spread_carry_their_load_together() -> No
     assert [one.on_server for one in apart if one.near] == [2, 1]
     spread = make_candidates(Site(), pair, located(striped=True), around)
     assert [one.on_server for one in spread if one.near] == [3, 3]
+
+
+def test_a_burst_that_only_the_ledger_has_seen_is_shared_by_what_each_server_carries() -> None:
+    lines = {f"s{number:02}": float(line) for number, line in enumerate((4, 8, 16, 32) * 3)}
+    servers = tuple(Server(name=name, hosts=(name,)) for name in lines)
+    hosts = tuple(ClusterHost(name=name, up=True, slots=4096) for name in lines)
+    copies = located(servers=tuple(lines))
+    running = [job(f"{name}-{at}", server=name) for at, name in enumerate(lines) for _ in range(at)]
+    got = dict.fromkeys(lines, 0)
+    placed: list[Entry] = []
+    for number in range(1000):
+        now_s = NOW_S + 0.02 * number
+        around = world(now_s=now_s, hosts=hosts, jobs=running, placements=placed, lines=lines)
+        candidates = make_candidates(Site(), servers, copies, around)
+        chosen = decide(Demand(bytes=10**9, operations=0), candidates, located=copies, policy=Policy()).server
+        assert chosen is not None
+        got[chosen] += 1
+        placed.append(Entry(key=f"k{number}", at_s=now_s, intent={"server": chosen, "tasks": 1}))
+    whole = 1000 + len(running)
+    for at, (name, line) in enumerate(lines.items()):
+        fair = whole * line / sum(lines.values()) - at
+        assert got[name] <= fair * 1.1 + 1, (name, fair, got)

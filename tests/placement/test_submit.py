@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,12 @@ from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
 from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.ledger import Ledger
+from tonnage.placement.lines import line_directories
 from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.site import Site
 from tonnage.placement.submit import Outcome, preview, run_interactive, submit
+from tonnage.placement.where import locate
+from tonnage.records.load_lines import KeptLine, keep_line
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -286,3 +291,43 @@ def test_a_burst_from_one_user_counts_itself(desk: Desk) -> None:
     plan = preview(replace(wish(), key="last")).plan
     assert plan is not None
     assert plan.decision.considered[0].load_s > 0.5, "ten tasks on a line of six, though nobody has seen them run"
+
+
+def _state_line(site: Path, low: int, tasks: int, high: int) -> None:
+    target = locate(str(site), Site(), timeout_s=5).target
+    keep_line(
+        line_directories(Site())[0],
+        KeptLine(
+            target=target,
+            operation="read",
+            access="sequential",
+            transfer_bytes=1 << 20,
+            tasks=tasks,
+            low=low,
+            high=high,
+            plateau_bytes_per_s=10**9,
+            single_bytes_per_s=10**8,
+            measured_at_s=time.time(),
+            host="rcss1",
+            run="/r",
+        ),
+    )
+
+
+def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_before(site: Path, desk: Desk) -> None:
+    desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
+    caps = []
+    for number, (low, tasks, high) in enumerate(((7, 8, 9), (7, 9, 11), (12, 14, 16))):
+        _state_line(site, low, tasks, high)
+        go(wish(key=f"k{number}", copies=50))
+        caps.append(desk.taken()[number + 1]["cap"])
+    assert caps == [8, 8, 14]
+
+
+def test_a_single_job_beyond_the_line_is_told_how_to_be_held_back(site: Path, desk: Desk) -> None:
+    desk.known_jobs = [Job(job=str(number), server="rcss1", state="running") for number in range(6)]
+    plan = preview(wish()).plan
+    assert plan is not None and any("licence" in sentence for sentence in plan.decision.why)
+    assert "licence" not in " ".join(preview(wish(copies=3)).plan.decision.why)  # type: ignore[union-attr]
+    (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line =", 'licence = "nfs"\nline ='))
+    assert "licence" not in " ".join(preview(wish()).plan.decision.why)  # type: ignore[union-attr]

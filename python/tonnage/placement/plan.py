@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -153,6 +153,8 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         slots=wish.slots,
         carried=carried,
     )
+    if wish.copies is None and not any(server.licence for server in servers):
+        decision = replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
     return Plan(
         located=located,
         servers=servers,
@@ -162,6 +164,16 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         line=None if carried is None else line_in_use(carried),
         notes=tuple(notes),
     )
+
+
+def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[str, ...]:
+    """What a single job cannot do for itself: only an array has a limit of its own."""
+    chosen = next((one for one in decision.considered if one.host in decision.hosts[:1]), None)
+    line = lines.get(decision.server or "")
+    if chosen is None or line is None or not chosen.load_s:
+        return ()
+    told = f"{decision.server} has more tasks then than its load line of {line:g}"
+    return (f"{told}; hint: with a `licence` in tonnage.toml the scheduler holds such jobs back",)
 
 
 def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: Decision) -> JobRequest:
