@@ -115,6 +115,6 @@ def _load(reading: Reading | None, now_s: float, index_age_ns: int) -> str:
         parts.append(f"{reading.rpc_per_s:.0f} NFS calls/s")
     if reading.pressure_permille is not None:
         parts.append(f"I/O pressure {reading.pressure_permille / 10:.0f} %")
-    stale = ", too old to count" if reading.is_stale(now_s, index_age_ns) else ""
+    stale = ", too old to count" if reading.age_s(now_s) * 1e9 > index_age_ns else ""
     told = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago{stale}" if parts else ""
     return "; ".join(part for part in (told, reading.problem) if part) or "nothing was read yet"
