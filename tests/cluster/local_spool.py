@@ -50,12 +50,12 @@ def ended(local: Local, job: str) -> Job:
     return line
 
 
-def kill_spooler(local: Local) -> None:
-    """As the kernel does it when memory runs out."""
+def kill_spooler(local: Local, number: int = signal.SIGKILL) -> None:
+    """As the kernel does it when memory runs out, or with a signal that asks it to go."""
     pid = door.spooler(spool_of(local))
     if pid is not None:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
         until(lambda: Process.of(pid) is None, "the spooler's end")
 
 

@@ -304,15 +304,29 @@ def test_there_is_one_spooler(local: Local) -> None:
     assert door.spooler(spool) == pid
 
 
-def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(local: Local, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(
+    local: Local, tmp_path: Path, number: signal.Signals
+) -> None:
     job = local.submit(
         request(*shell("while [ ! -e go ]; do sleep 0.02; done; exit 5"), key="k", directory=tmp_path)
     ).job
     until(lambda: spool_of(local).program(int(job), WHOLE) is not None)
-    kill_spooler(local)
+    kill_spooler(local, number)
     assert [line.state for line in local.jobs()] == ["running"]
     (tmp_path / "go").touch()
     assert ended(local, job).exit_status == 5
+
+
+def test_a_copy_that_ends_brings_back_the_spooler_for_those_that_wait(local: Local, tmp_path: Path) -> None:
+    slots = local.hosts()[0].slots
+    script = "while [ ! -e go ]; do sleep 0.02; done"
+    first = local.submit(request(*shell(script), key="a", directory=tmp_path, slots=slots)).job
+    local.submit(request("touch", "ran", key="b", directory=tmp_path))
+    until(lambda: spool_of(local).program(int(first), WHOLE) is not None)
+    kill_spooler(local)
+    (tmp_path / "go").touch()
+    until((tmp_path / "ran").exists, "the second job, though nobody asks for anything")
 
 
 def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status_is_unknown(

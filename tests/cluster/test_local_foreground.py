@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -150,4 +151,25 @@ def test_a_key_that_is_taken_starts_nothing(local: Local, tmp_path: Path) -> Non
     done = outcome(tmp_path, "sh", "-c", "echo ran")
     assert (done.returncode, done.stdout) == (1, "")
     assert "has the key i already" in done.stderr
+    until(lambda: not local.jobs())
+
+
+def test_ctrl_c_reaches_a_program_in_a_terminal_once(local: Local, tmp_path: Path) -> None:
+    count = "import signal, time; signal.signal(2, lambda *_: print('one', flush=True)); print('ready', flush=True)"
+    argv = command(tmp_path, sys.executable, "-c", f"{count}; time.sleep(1); print('end', flush=True); exit(7)")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(argv[0], argv)
+    said = b""
+    try:
+        while b"ready\r\n" not in said:
+            said += os.read(terminal, 4096)
+        os.write(terminal, b"\x03")
+        while b"end" not in said:
+            said += os.read(terminal, 4096)
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert said.count(b"one") == 1
     until(lambda: not local.jobs())
