@@ -198,8 +198,8 @@ def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> N
         job("9", server="other"),
     )
     entries = (entry("k1", tasks=5, cap=5, io_share=0.5),)
-    assert promised_tasks({"rcss1"}, world(jobs=jobs), entries) == pytest.approx(1 + 5 * 0.5 + 3)
-    assert promised_tasks({"rcss1"}, world(jobs=None), entries) == 0
+    assert promised_tasks({"rcss1"}, world(jobs=jobs, placements=entries)) == pytest.approx(1 + 5 * 0.5 + 3)
+    assert promised_tasks({"rcss1"}, world(jobs=None, placements=entries)) == 0
 
 
 def test_servers_over_which_the_data_is_spread_carry_their_load_together() -> None:

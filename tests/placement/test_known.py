@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.placement.known import load_lines
+from tonnage.cluster.scheduler import Job
+from tonnage.placement.known import load_lines, placements_of
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import line_directories
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.where import Located
@@ -58,3 +60,12 @@ def test_a_line_measured_on_the_whole_comes_before_that() -> None:
 def test_a_set_of_which_one_line_is_not_known_has_none() -> None:
     unknown = (PAIR[0], Server(name="oss2"))
     assert set(load_lines(Site(server=unknown), unknown, SPREAD).values()) == {None}
+
+
+def test_what_runs_is_known_however_long_ago_it_was_submitted(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for at_s, key in ((1.0, "old-and-runs"), (2.0, "old-and-gone"), (100.0, "new")):
+        ledger.intend(key, at_s, {"io_share": 0.2})
+    jobs = [Job(job="1", key="old-and-runs"), Job(job="2", key="of-another-user"), Job(job="3")]
+    assert [entry.key for entry in placements_of(ledger, jobs, since_s=50.0)] == ["old-and-runs", "new"]
+    assert [entry.key for entry in placements_of(ledger, None, since_s=50.0)] == ["new"]

@@ -96,8 +96,9 @@ def test_the_intent_is_durable_before_the_scheduler_is_asked(desk: Desk, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(desk, "submit", submit_and_die)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SubmissionUnknown, match=r"interrupted while desk was asked; .* --key k1") as interrupted:
         go(wish())
+    assert interrupted.value.exit_code == 130
     found = Ledger().entry("k1")
     assert found is not None and found.open, "nobody knows: a retry has to ask"
 

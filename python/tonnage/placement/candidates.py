@@ -31,7 +31,7 @@ class World:
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By the server's name."""
     placements: Sequence[Entry] = ()
-    """What the ledger has of late."""
+    """What the ledger has of late, and of all jobs that wait or run."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Load line in tasks, by the server's name; a server that is not here has none."""
     plateaus: Mapping[str, int] = field(default_factory=dict)
@@ -215,12 +215,9 @@ def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> Non
             load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
 
 
-def promised_tasks(names: set[str], world: World, entries: Iterable[Entry]) -> float:
-    """Tasks that others may run on these servers at once: those that run, and what capped arrays have left to start.
-
-    ``entries``: what the ledger knows of them, as far back as jobs run.
-    """
-    known = {entry.key: entry for entry in entries}
+def promised_tasks(names: Collection[str], world: World) -> float:
+    """Tasks that others may run on these servers at once: those that run, and what capped arrays have left to start."""
+    known = {entry.key: entry for entry in world.placements}
     told: dict[str, list[Job]] = {}
     for job in world.jobs or ():
         if job.server in names:

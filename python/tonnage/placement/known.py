@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
 from typing import Generic, TypeVar
 
+from tonnage.cluster.scheduler import Job
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.placement.candidates import World, promised_tasks
@@ -21,7 +22,6 @@ from tonnage.records.load_lines import KeptLine
 
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
-_DAY_S = 86400.0
 _T = TypeVar("_T")
 
 
@@ -112,13 +112,15 @@ def load_lines(site: Site, servers: Sequence[Server], located: Located) -> dict[
     return dict.fromkeys(found, whole)
 
 
+def placements_of(ledger: Ledger, jobs: Sequence[Job] | None, *, since_s: float) -> list[Entry]:
+    """What the ledger has since a time, and of all jobs that wait or run, since when ever."""
+    lately = {entry.key: entry for entry in ledger.since(since_s)}
+    older = {job.key for job in jobs or () if job.key is not None} - lately.keys()
+    return [*ledger.of(older), *lately.values()]
+
+
 def carried_by(
-    servers: Sequence[Server],
-    located: Located,
-    world: World,
-    found: Mapping[str, Found | None],
-    ledger: Ledger,
-    is_array: bool,
+    servers: Sequence[Server], located: Located, world: World, found: Mapping[str, Found | None], ledger: Ledger
 ) -> Carried | None:
     """The first server's load line, with what is promised of it."""
     line = found.get(servers[0].name) if servers else None
@@ -126,14 +128,12 @@ def carried_by(
         return None
     last = ledger.last({"target": located.target, "pattern": PATTERN})
     kept = last.get("line") if last is not None else None
-    names = {server.name for server in servers}
     licensed = any(server.licence for server in servers)
-    entries: list[Entry] = ledger.since(world.now_s - _DAY_S) if is_array and not licensed else []
     return Carried(
         tasks=line.tasks,
         low=line.low if isinstance(line, KeptLine) else line.tasks,
         high=line.high if isinstance(line, KeptLine) else line.tasks,
         source=describe(line, now_s=world.now_s),
         kept=kept if isinstance(kept, int) else None,
-        promised=promised_tasks(names, world, entries) if is_array and not licensed else 0.0,
+        promised=0.0 if licensed else promised_tasks([server.name for server in servers], world),
     )

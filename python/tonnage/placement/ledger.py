@@ -9,9 +9,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -26,6 +27,8 @@ LOCK = "lock"
 MOST_BYTES = 4 << 20
 """A ledger larger than this is written anew with its newest lines."""
 KEPT_BYTES = 1 << 20
+_BEGIN = re.compile(rb'\{"kind":"[a-z]+","key":"([A-Za-z0-9._-]{1,64})"')
+"""Of each line: tells which are worth parsing."""
 _POLL_S = 0.002
 _PATIENCE_S = 10.0
 """A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
@@ -94,10 +97,14 @@ class Ledger:
 
     def entry(self, key: str) -> Entry | None:
         """What is known of a key."""
-        spelled = json.dumps(key).encode()
-        lines = (line for line in self._read().split(b"\n") if spelled in line)
-        found = _entries(record for line in lines if (record := _parse(line)) and record["key"] == key)
-        return found.get(key)
+        return next(iter(self.of((key,))), None)
+
+    def of(self, keys: Collection[str]) -> list[Entry]:
+        """What is known of these keys, however long ago they were submitted."""
+        wanted = {key.encode() for key in keys}
+        begins = ((line, _BEGIN.match(line)) for line in self._read().split(b"\n")) if wanted else ()
+        records = (_parse(line) for line, begin in begins if begin is not None and begin[1] in wanted)
+        return list(_entries(record for record in records if record is not None).values())
 
     def since(self, at_s: float) -> list[Entry]:
         """All that were intended after a time, the oldest first."""

@@ -13,7 +13,7 @@ from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError
 from tonnage.placement.candidates import World, make_candidates
 from tonnage.placement.choice import Decision, Demand, decide, line_in_use
-from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around
+from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around, placements_of
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
@@ -120,9 +120,9 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     readings = fresh_readings(servers, policy, now_s, notes)
     known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = ledger.since(now_s - _REMEMBERED * policy.decay / 1e9)
+    placements = placements_of(ledger, known_jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
     world = World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
-    carried = carried_by(servers, located, world, found, ledger, wish.copies is not None)
+    carried = carried_by(servers, located, world, found, ledger)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:
         together = servers if located.striped else servers[:1]

@@ -97,17 +97,28 @@ def _begin(wish: Wish) -> tuple[str, Site, Scheduler]:
     return directory, site, scheduler_of(wish, site)
 
 
+class Interrupted(SubmissionUnknown):
+    """Ctrl-C while the scheduler was asked."""
+
+    exit_code = 130
+
+
 def _ask(found: Scheduler, request: JobRequest, ledger: Ledger, timeout_s: float) -> Submitted:
+    again = (
+        f"the job may be there; hint: give the same command again with --key {request.key}: it is never submitted twice"
+    )
     try:
-        return found.submit(request)
-    except SubmissionUnknown as error:
-        receipt = _find_within(found, request.key, timeout_s)
-        if receipt is None:
-            raise SubmissionUnknown(
-                f"{error}; the job may be there; hint: give the same command again with --key {request.key}: "
-                "it is never submitted twice"
-            ) from None
-        return receipt
+        try:
+            return found.submit(request)
+        except SubmissionUnknown as error:
+            receipt = _find_within(found, request.key, timeout_s)
+            if receipt is None:
+                raise SubmissionUnknown(f"{error}; {again}") from None
+            return receipt
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted while {found.name} was asked; {again}") from None
+    except SubmissionUnknown:
+        raise
     except TonnageError as error:
         with suppress(LedgerError):
             ledger.refuse(request.key, time.time(), str(error))
