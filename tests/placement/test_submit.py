@@ -332,3 +332,13 @@ def test_a_single_job_beyond_the_line_is_told_how_to_be_held_back(site: Path, de
     assert "licence" not in " ".join(preview(wish(copies=3)).plan.decision.why)  # type: ignore[union-attr]
     (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line =", 'licence = "nfs"\nline ='))
     assert "licence" not in " ".join(preview(wish()).plan.decision.why)  # type: ignore[union-attr]
+
+
+def test_a_wish_for_hosts_does_not_shut_the_job_into_their_queue(
+    site: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread = replace(locate(str(site), Site(), timeout_s=5), servers=("rcss1",), striped=True, local=False)
+    monkeypatch.setattr(planning, "locate", lambda *_, **__: spread)
+    go(wish())
+    assert (desk.taken()[1]["prefer"], desk.taken()[1]["hosts"]) == (True, ["rcss1"])
+    assert desk.taken()[1]["queue"] is None

@@ -178,7 +178,6 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
 
 def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: Decision) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
-    beside = server is not None and decision.bind != "free" and bool(set(decision.hosts) & _near(decision))
     licences = dict.fromkeys(one.licence for one in servers if one.licence)
     return JobRequest(
         argv=wish.argv,
@@ -186,7 +185,8 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         directory=directory,
         name=wish.name or _name(wish.argv[0]),
         server=decision.server,
-        queue=wish.queue or (server.queue if server is not None and beside else None),
+        # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
+        queue=wish.queue or (server.queue if server is not None and decision.bind == "pin" else None),
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
         slots=wish.slots,
@@ -207,10 +207,6 @@ def _totals(servers: Sequence[Server]) -> tuple[tuple[str, int], ...]:
         if server.licence and count:
             totals[server.licence] = totals.get(server.licence, 0) + count
     return tuple(totals.items())
-
-
-def _near(decision: Decision) -> set[str]:
-    return {one.host for one in decision.considered if one.near}
 
 
 def _name(program: str) -> str:
