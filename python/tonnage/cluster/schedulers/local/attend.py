@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry, Starte
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.tool import ToolError, ToolMissing
 
+ROOM_S = 0.5
+"""How often it is tried whether a full disk has room again."""
 CANNOT_RUN, NOT_FOUND = 126, 127
 """What a shell exits with for a program that cannot be run, or is not there."""
 
@@ -39,13 +42,13 @@ class Case:
 
 def attend(case: Case, claimed: Callable[[], object]) -> None:
     """In the background: a session of its own, and files. ``claimed`` is called once it is written down."""
-    won = _claim(case)
+    won = _when_there_is_room(lambda: _claim(case))
     claimed()
     if not won:
         return
     cancelled = Ended("cancelled", None, "cancelled before it began", time.time_ns())
     ended = cancelled if case.is_cancelled else _run(case)
-    case.spool.end(case.number, case.copy, ended)
+    _when_there_is_room(lambda: case.spool.end(case.number, case.copy, ended))
 
 
 def attend_here(case: Case) -> int | None:
@@ -72,6 +75,17 @@ def attend_here(case: Case) -> int | None:
     return status
 
 
+def _when_there_is_room(write: Callable[[], bool]) -> bool:
+    """What ``write`` returns, which a full disk only delays: nobody else could tell how the copy ended."""
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+        time.sleep(ROOM_S)
+
+
 def _claim(case: Case) -> bool:
     return case.spool.claim(case.number, case.copy, Started(Process.this(), time.time_ns()))
 
@@ -80,7 +94,9 @@ def _note(case: Case, pid: int, signal_it: Callable[[int, int], None]) -> None:
     """Writes down which process the copy is; ends it where the order to do so came before that was known."""
     identity = Process.of(pid)
     if identity is not None:
-        case.spool.note_program(case.number, case.copy, identity)
+        # On a full disk it goes unsaid: only who finds the copy without us would read it.
+        with suppress(OSError):
+            case.spool.note_program(case.number, case.copy, identity)
     if case.is_cancelled:
         with suppress(ProcessLookupError):
             signal_it(pid, signal.SIGTERM)

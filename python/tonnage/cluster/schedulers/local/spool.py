@@ -272,15 +272,18 @@ class Spool:
         try:
             _write(fresh, text, lasting=lasting)
             os.link(fresh, place / name)
-            fresh.unlink()
+        except (FileExistsError, FileNotFoundError):
+            return False
+        finally:
+            fresh.unlink(missing_ok=True)
+        try:
             if lasting:
                 _sync(place)
-            return True
-        except FileExistsError:
-            fresh.unlink()
-            return False
-        except FileNotFoundError:
-            return False
+        except OSError:
+            # Not said for good is not said: whoever wrote it may try again.
+            (place / name).unlink()
+            raise
+        return True
 
 
 def copies_in(files: Iterable[str]) -> tuple[set[int], set[int]]:

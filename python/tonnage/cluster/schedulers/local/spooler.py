@@ -226,8 +226,10 @@ def _leave_the_terminal(spool: Spool) -> None:
 
 
 def _log(text: str) -> None:
-    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n")
-    sys.stderr.flush()
+    # A full disk is no reason to stop.
+    with suppress(OSError):
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n"
+        os.write(sys.stderr.fileno(), line.encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":
