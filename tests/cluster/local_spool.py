@@ -59,6 +59,16 @@ def kill_spooler(local: Local, number: int = signal.SIGKILL) -> None:
         until(lambda: Process.of(pid) is None, "the spooler's end")
 
 
+def processes_of(local: Local) -> int:
+    """The spooler of this spool and what it forked."""
+    directory = os.fsencode(spool_of(local).directory)
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += directory in path.read_bytes()
+    return found
+
+
 @contextmanager
 def own_local() -> Iterator[Local]:
     """A local scheduler; whoever calls has set XDG_STATE_HOME. Nothing it started outlives it."""
@@ -71,4 +81,5 @@ def own_local() -> Iterator[Local]:
             with suppress(Exception):
                 local.cancel(str(number))
         until(lambda: not local.jobs(), "the end of all jobs")
-        kill_spooler(local)
+        # A copy that ends just now brings the spooler back.
+        until(lambda: kill_spooler(local) or not processes_of(local), "the end of all processes")

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from tonnage.cluster.schedulers.local.attend import file_name
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
 
-from .local_spool import ended, kill_spooler, lines_of, own_local, request, spool_of, until
+from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
 
 PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd(), os.environ.get('A_WORD')]))"
 
@@ -366,16 +365,6 @@ def test_what_another_version_left_is_in_nobodys_way(local: Local, tmp_path: Pat
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     assert job == "2"
     assert ended(local, job).state == "done"
-
-
-def processes_of(local: Local) -> int:
-    """The spooler of this spool and what it forked."""
-    directory = os.fsencode(spool_of(local).directory)
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            found += directory in path.read_bytes()
-    return found
 
 
 @pytest.mark.slow
