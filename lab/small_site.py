@@ -40,6 +40,8 @@ class Plan:
     server_slots: int = 8
     link_bytes_per_s: int = 40_000_000
     device_bytes_per_s: int = 100_000_000
+    limited: bool = True
+    """The device keeps to that from the start; otherwise when whoever has filled it says so."""
     latency_us: int = 0
     """Of each read and write in a brick."""
     volume_bytes: int = 2 * GIB
@@ -153,7 +155,7 @@ def site(plan: Plan = Plan()) -> Iterator[Site]:
             stack.enter_context(
                 volume(
                     every, (server,), name=name.name, at=name, size=plan.volume_bytes, port=24100 + number,
-                    bytes_per_s=plan.device_bytes_per_s, latency_us=plan.latency_us,
+                    bytes_per_s=plan.device_bytes_per_s * plan.limited, latency_us=plan.latency_us,
                 )
             )
             for number, (server, name) in enumerate(zip(SERVERS, (SCRATCH, PROJECTS), strict=True))
@@ -183,7 +185,10 @@ def site_file(plan: Plan, every: Hosts) -> str:
             f"slots = {plan.server_slots}",
             f'indices = "http://{server}:{_EXPORTER_PORT}/metrics"',
         ]
-    for servers, who, rate in ((SERVERS, SERVERS, plan.device_bytes_per_s), (SERVERS, ("*",), plan.link_bytes_per_s)):
+    for servers, who, rate in (
+        (SERVERS, SERVERS, plan.device_bytes_per_s or 10**9),
+        (SERVERS, ("*",), plan.link_bytes_per_s),
+    ):
         for server in servers:
             beside = [server] if who == SERVERS else list(who)
             lines += ["", "[[access]]", f"hosts = {_list(beside)}", f"servers = {_list([server])}"]
