@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,12 +203,30 @@ def test_two_at_once_with_one_key_are_one_job(user: User, cluster: lab.Slurm) ->
     assert len([line for line in jobs(cluster) if ":twins:" in line]) == 1
 
 
-@pytest.mark.parametrize("moment_s", [0.4, 0.7, 1.0, 1.3])
-def test_a_submission_that_was_killed_is_found_by_its_key(user: User, cluster: lab.Slurm, moment_s: float) -> None:
-    key = f"killed-{moment_s}"
-    process = user.start("--key", key, "sleep", "1")
-    time.sleep(moment_s)  # wherever it is then
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    user("--key", key, "sleep", "1")
-    assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1
+def asks_slurm(key: str) -> bool:
+    """Whether an ``sbatch`` of that key runs."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            lines.append((process / "cmdline").read_bytes())
+    return any(line.startswith(b"sbatch\0") and f":{key}:".encode() in line for line in lines)
+
+
+def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, cluster: lab.Slurm) -> None:
+    user.site('[policy]\nscheduler_timeout = "1500ms"')
+    with cluster.held():
+        process = user.start("--key", "held", "sleep", "1")
+        # With a key given, a controller that does not answer stops it before anything is submitted.
+        assert process.wait(LIMIT_S) == 1
+        process.communicate()
+    for number in range(3):
+        key = f"killed-{number}"
+        process = user.start("--key", key, "sleep", "1")
+        ledger = Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "placement" / "submissions.jsonl"
+        until(lambda key=key, ledger=ledger: ledger.exists() and f'"key":"{key}"' in ledger.read_text())
+        with cluster.held():
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        user("--key", key, "sleep", "1")
+        until(lambda key=key: not asks_slurm(key))
+        assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1, key
