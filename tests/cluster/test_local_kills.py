@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tonnage.cluster import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started
@@ -139,3 +140,23 @@ def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
         assert not (tmp_path / "ran").exists()
         spool.end(int(job), WHOLE, Ended("done", 0, "", time.time_ns()))
         until(lambda: not local.jobs())
+
+
+def test_many_who_submit_at_once_get_numbers_of_their_own_one_a_key_and_one_spooler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    keys = [f"k{index % 40}" for index in range(80)]
+
+    def submit(key: str) -> str:
+        # Nobody has started a spooler yet: all of them want to.
+        other = scheduler("local", timeout_s=30)
+        return other.submit(request("sh", "-c", 'echo "$0" >> ran', key, key=key, directory=tmp_path)).job
+
+    with own_local() as local:
+        with ThreadPoolExecutor(8) as pool:
+            numbers = list(pool.map(submit, keys))
+        assert numbers[:40] == numbers[40:]
+        assert sorted(map(int, numbers[:40])) == list(range(1, 41))
+        until(lambda: not local.jobs(), "the end of all jobs")
+    assert Counter((tmp_path / "ran").read_text().split()) == Counter(set(keys))
