@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,15 @@ def arguments() -> argparse.Namespace:
     return given
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of a cell, in seconds."""
+
+    elapsed_s: float
+    submit_s: float | None
+    """What the submitting command took; None where it is part of the other."""
+
+
 class Bench:
     """A site that holds the files, and what is run on it."""
 
@@ -111,8 +121,8 @@ class Bench:
         (kept,) = (self.lab.hosts.site / "lines").glob("*.json")
         self.line = json.loads(kept.read_text())
 
-    def makespan_s(self, submit: Callable[[], object], copies: int) -> float:
-        """From the submission's start to the end of its last job, with nothing in memory before."""
+    def makespan(self, submit: Callable[[], object], copies: int) -> Measured:
+        """From the receipt to the end of the last job, with nothing in memory before; the submission for itself."""
         for mark in self.done.iterdir():
             mark.unlink()
         for file in self.lab.scratch.at("rcss1").glob("*.gz"):
@@ -120,10 +130,11 @@ class Bench:
         self.lab.scratch.forget()
         began_s = time.time()
         submit()
+        received_s = time.time()
         wait_for(lambda: len(list(self.done.iterdir())) >= copies, "every job ends well", patience_s=PATIENCE_S)
-        elapsed_s = max(mark.stat().st_mtime for mark in self.done.iterdir()) - began_s
+        elapsed_s = max(mark.stat().st_mtime for mark in self.done.iterdir()) - received_s
         self.lab.wait_idle(PATIENCE_S)
-        return elapsed_s
+        return Measured(elapsed_s, received_s - began_s)
 
     def array(
         self, width: int, *where: str, script: str = "./go.sh", copies: int | None = None
@@ -137,8 +148,8 @@ class Bench:
         count = str(copies or self.given.copies)
         return lambda: self.lab.tonnage("submit", "--copies", count, "-o", "/dev/null", *words)
 
-    def cells(self) -> dict[str, Callable[[], float]]:
-        """What is measured, by name: each gives seconds."""
+    def cells(self) -> dict[str, Callable[[], Measured]]:
+        """What is measured, by name."""
         copies, few = self.given.copies, self.given.compute_copies
         beside = ("-p", "storage", "-w", "rcss1")
         compute = "./compute.sh"
@@ -149,11 +160,11 @@ class Bench:
             PLAIN_CPU: (self.array(few, "-p", "compute", script=compute, copies=few), few),
             PLACED_CPU: (self.placed("--cap", "auto", "--profile", "/run/site/profile", compute, copies=few), few),
         }
-        jobs = {name: (lambda one=one: self.makespan_s(*one)) for name, one in every.items()}  # type: ignore[misc]
-        return {FAR_GZIP: lambda: self.single_s(near=False), NEAR_GZIP: lambda: self.single_s(near=True), **jobs}
+        jobs = {name: (lambda one=one: self.makespan(*one)) for name, one in every.items()}  # type: ignore[misc]
+        return {FAR_GZIP: lambda: self.single(near=False), NEAR_GZIP: lambda: self.single(near=True), **jobs}
 
-    def single_s(self, *, near: bool) -> float:
-        """One program over one large file, with the terminal waiting for it."""
+    def single(self, *, near: bool) -> Measured:
+        """One program over one large file, with the terminal waiting for it: from the command's start to its end."""
         program = ("gzip", "-1", "-k", "-f", "large.fq")
         words: Sequence[str] = ("srun", "-Q", "-p", "compute", "-w", "node1", *program)
         if near:
@@ -161,7 +172,7 @@ class Bench:
         self.lab.scratch.forget()
         began_s = time.monotonic()
         self.lab.run(*words, directory=SCRATCH, timeout_s=PATIENCE_S)
-        return time.monotonic() - began_s
+        return Measured(time.monotonic() - began_s, None)
 
 
 def reads(rng: random.Random) -> bytes:
@@ -179,14 +190,19 @@ def measure(given: argparse.Namespace, lab: Site) -> dict[str, Any]:
     bench.prepare()
     print(f"load line {bench.line['tasks']} [{bench.line['low']}, {bench.line['high']}]", file=sys.stderr, flush=True)
     cells, order = bench.cells(), random.Random(given.seed)
-    found: dict[str, list[float]] = {name: [] for name in cells}
+    found: dict[str, list[Measured]] = {name: [] for name in cells}
     for number in range(1, given.rounds + 1):
         began_s = time.monotonic()
         for name in order.sample(list(cells), len(cells)):
             found[name].append(cells[name]())
-            print(f"round {number}: {name}: {found[name][-1]:.2f} s", file=sys.stderr, flush=True)
+            print(f"round {number}: {name}: {found[name][-1].elapsed_s:.2f} s", file=sys.stderr, flush=True)
         print(f"round {number} of {given.rounds}: {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
-    return {"line": bench.line, "compute_io_share": bench.io_share, "elapsed_s": found}
+    return {
+        "line": bench.line,
+        "compute_io_share": bench.io_share,
+        "elapsed_s": {name: [one.elapsed_s for one in every] for name, every in found.items()},
+        "submit_s": {name: [one.submit_s for one in every] for name, every in found.items()},
+    }
 
 
 def main() -> int:
