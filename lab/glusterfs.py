@@ -19,6 +19,7 @@ from throttled import GIB, MAKE, Impossible, Throttled
 
 PORT = 24100
 MOUNT = Path("/run/data")
+NO_GROUP = Path("/nonexistent")
 TOOLS = ("glusterfsd", "glusterfs", "mount.glusterfs")
 
 
@@ -102,19 +103,21 @@ def volume(
             stack.callback(_unmount, host, at)
         whole = Volume(name, at, hosts, tuple(bricks), clients)
         _answers(whole)
-        for brick in bricks:
+        for brick in bricks if bytes_per_s else ():
+            if brick.device.group == NO_GROUP:
+                raise Impossible("no blkio controller of cgroup version 1 is mounted here")
             brick.device.limit(bytes_per_s=bytes_per_s)
         yield whole
 
 
 @contextlib.contextmanager
 def device_of(host: Host, name: str, size: int, file_system: str = "xfs") -> Iterator[Throttled]:
-    """A file system of its own on a host, on a loop device on memory that goes with the hosts."""
-    groups = blkio_root_groups()
+    """A file system of its own on a host, on a loop device on memory that goes with the hosts.
+
+    It can be given limits where the blkio controller of cgroup version 1 is mounted.
+    """
     if not shutil.which(MAKE[file_system][0]):
         raise Impossible(f"{MAKE[file_system][0]} is not installed")
-    if not groups:
-        raise Impossible("no blkio controller of cgroup version 1 is mounted here")
     image, path = Path(f"/run/{name}.image"), Path(f"/run/{name}")
     with host.path(image).open("xb") as stream:
         stream.truncate(size)
@@ -126,11 +129,13 @@ def device_of(host: Host, name: str, size: int, file_system: str = "xfs") -> Ite
     finally:
         # It goes with its mount, and that with the host, whatever ends it.
         host.run("losetup", "--detach", device)
-    made = Throttled(host.path(path), device, groups[0])
+    groups = blkio_root_groups()
+    made = Throttled(host.path(path), device, groups[0] if groups else NO_GROUP)
     try:
         yield made
     finally:
-        made.limit()
+        if groups:
+            made.limit()
         host.run("umount", "--lazy", path, check=False)
         host.path(image).unlink()
 

@@ -30,7 +30,9 @@ WORDS = ["two words", "'single' \"double\"", "$HOME `id` $(id)", "a\nb", "*", "-
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Site]:
     """A site whose volume of ``rcss1`` has a load line that was kept."""
-    plan = Plan(nodes=2, node_slots=8, server_slots=6, policy=f'scheduler_timeout = "{SCHEDULER_TIMEOUT_S}s"')
+    plan = Plan(
+        nodes=2, node_slots=8, server_slots=6, limited=False, policy=f'scheduler_timeout = "{SCHEDULER_TIMEOUT_S}s"'
+    )
     with ExitStack() as stack:
         try:
             whole = stack.enter_context(site(plan))
@@ -73,6 +75,14 @@ def known(lab: Site, key: str) -> list[str]:
     return [line.split()[0] for line in told.splitlines() if f":{key}:" in line]
 
 
+def test_the_doctor_finds_nothing_wrong_and_the_load_of_both_servers_is_read(lab: Site) -> None:
+    assert lab.tonnage("doctor", check=False).returncode == 0, lab.tonnage("doctor", check=False).stdout
+    lab.tonnage("load")
+    said = lab.tonnage("load").stdout.splitlines()
+    assert [line.split()[0] for line in said[1:3]] == ["rcss1", "rcss2"]
+    assert all("%" in line.split()[1] for line in said[1:3]), said
+
+
 def test_a_job_runs_on_the_host_that_holds_its_working_directory(lab: Site) -> None:
     (lab.scratch.at("node1") / "big.dat").write_bytes(b"ACGT" * 250_000)
     said = lab.tonnage("submit", "-o", "/dev/null", "gzip", "-k", "big.dat")
@@ -92,6 +102,16 @@ def test_an_interactive_job_has_this_terminal_and_its_exit_status_is_ours(lab: S
     assert lab.tonnage("submit", "-I", "sh", "-c", "exit 7", check=False).returncode == 7
     words = (sys.executable, "-m", "tonnage.cli", "submit", "-I", "tr", "a-z", "A-Z")
     assert lab.run(*words, directory=SCRATCH, text="typed\n").stdout.splitlines()[-1] == "TYPED"
+
+
+def test_the_published_session_of_iobsub_runs_on_the_file_server(lab: Site) -> None:
+    assert lab.tonnage("iobsub", "-q", "-I", "uname", "-a").stdout.split()[1] == "rcss1"
+    assert "Submitting job to run on fileserver rcss1" in lab.tonnage("iobsub", "uname", "-a").stdout
+    (lab.scratch.at("head") / "go.sh").write_text("#!/bin/sh\nuname -n\n")
+    (lab.scratch.at("head") / "go.sh").chmod(0o755)
+    said = lab.tonnage("iobsub", "-o", "out.dat", "go.sh")
+    lab.wait_idle()
+    assert (lab.scratch.at("head") / "out.dat").read_text() == "rcss1\n", said.stdout
 
 
 def test_words_reach_the_program_as_typed(lab: Site) -> None:
