@@ -50,6 +50,19 @@ def test_options_come_before_the_program_and_its_words_are_its_own(words: list[s
         assert list(wish(*words).argv) == program
 
 
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [(["where", "a", "b"], "where"), (["jobs", "-x"], "jobs"), (["stage", "wait", "--x"], "stage wait")],
+)
+def test_a_word_too_many_is_told_with_the_page_of_its_command(
+    words: list[str], page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse(words)
+    assert left.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; hint: see `tonnage {page} --help`\n")
+
+
 @given(some.lists(WORDS, min_size=1, max_size=8))
 def test_every_word_after_two_dashes_is_the_programs(words: list[str]) -> None:
     at, program = split_program(SUBMIT, ["-I", "-q", "short", "--", *words])

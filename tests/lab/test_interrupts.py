@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.machine import interrupt_cpus
+from tonnage.machine.affinity import interrupt_cpus
 
 
 @contextmanager

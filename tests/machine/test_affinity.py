@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tonnage.machine import host_facts, interrupt_cpus
-from tonnage.machine.affinity import device_interrupt_cpus, parse_cpu_list
+from tonnage.machine.affinity import device_interrupt_cpus, interrupt_cpus, parse_cpu_list
+from tonnage.machine.host import host_facts
 
 # Recorded from a virtual machine with two CPUs, and from a host with NVMe and AHCI; counts shortened.
 INTERRUPTS = """\

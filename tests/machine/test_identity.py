@@ -8,9 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tonnage.machine import mount_of
 from tonnage.machine.identity import identity
-from tonnage.machine.mounts import parse_mountinfo
+from tonnage.machine.mounts import mount_of, parse_mountinfo
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

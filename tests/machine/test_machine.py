@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.machine import host_facts, load, mount_of
-from tonnage.machine.load import parse_pressure
-from tonnage.machine.mounts import find_mount, parse_mountinfo
+from tonnage.machine.host import host_facts
+from tonnage.machine.load import load, parse_pressure
+from tonnage.machine.mounts import find_mount, mount_of, parse_mountinfo
 
 MOUNTINFO = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro

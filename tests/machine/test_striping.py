@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tonnage.machine import Striping, stripe
 from tonnage.machine import striping as module
+from tonnage.machine.striping import Striping, stripe
 
 # Recorded.
 LUSTRE_DIRECTORY = "stripe_count:  128 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1\n"

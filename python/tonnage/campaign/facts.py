@@ -10,7 +10,9 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
-from tonnage.machine import Striping, interrupt_cpus, mount_of, stripe
+from tonnage.machine.affinity import interrupt_cpus
+from tonnage.machine.mounts import mount_of
+from tonnage.machine.striping import Striping, stripe
 
 
 def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:

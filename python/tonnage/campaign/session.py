@@ -27,7 +27,9 @@ from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
 from tonnage.cluster import launcher
 from tonnage.errors import RecordError, RequestError
-from tonnage.machine import host_facts, load, mount_of
+from tonnage.machine.host import host_facts
+from tonnage.machine.load import load
+from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
 
 

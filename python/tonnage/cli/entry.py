@@ -43,12 +43,17 @@ def run_command(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> Namespace:
     """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
-    if argv and any(command.verbatim and command.name == argv[0] for command in COMMANDS):
+    command = _named(argv)
+    if command is not None and command.verbatim:
         return Namespace(command=argv[0], words=list(argv[1:]))
-    parser = build_parser()
-    command = _with_program(argv)
+    parser = build_parser(command)
     if command is None:
         return parser.parse_args(argv)
+    if not command.program:
+        arguments, strange = parser.parse_known_args(argv)
+        if strange:
+            parser.error(f"unrecognized arguments: {' '.join(strange)}; hint: see `tonnage {command.name} --help`")
+        return arguments
     after = len(command.name.split())
     at, program = split_program(command, argv[after:])
     arguments, strange = parser.parse_known_args(argv[: after + at])
@@ -60,9 +65,10 @@ def parse(argv: Sequence[str]) -> Namespace:
     return arguments
 
 
-def _with_program(argv: Sequence[str]) -> Command | None:
-    named = (command for command in spelled_out(COMMANDS) if command.program)
-    return next((command for command in named if command.name.split() == list(argv[: len(command.name.split())])), None)
+def _named(argv: Sequence[str]) -> Command | None:
+    """The command that the first words name, an action under its whole name."""
+    every = ((command.name.split(), command) for command in spelled_out(COMMANDS))
+    return next((command for words, command in every if words == list(argv[: len(words)])), None)
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[int, list[str]]:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from tonnage import __version__
@@ -23,8 +24,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"tonnage: error: {' '.join(message.split())}{hint}\n")
 
 
-def build_parser() -> Parser:
-    """The parser of the whole command line."""
+def build_parser(only: Command | None = None) -> Parser:
+    """The parser of the whole command line; of one command alone, under its whole name, where that was typed: to set up
+    the options of all takes longer than many commands run."""
     parser = Parser(
         prog="tonnage",
         description=TAGLINE,
@@ -38,8 +40,15 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser
     )
-    _add_commands(commands, COMMANDS)
+    _add_commands(commands, COMMANDS if only is None else (_alone(only),))
     return parser
+
+
+def _alone(only: Command) -> Command:
+    """As it stands in the table, without the other actions of its command."""
+    name, _, action = only.name.partition(" ")
+    found = next(command for command in COMMANDS if command.name == name)
+    return replace(found, actions=tuple(one for one in found.actions if one.name == action))
 
 
 def _add_commands(commands: Any, table: tuple[Command, ...]) -> None:

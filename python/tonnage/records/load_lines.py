@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -56,7 +55,7 @@ class KeptLine:
 
 def keep_line(directory: Path, line: KeptLine) -> Path:
     """Keeps a line, durably, and gives its file. OSError where it cannot; then nothing else was lost."""
-    name = f"{_digest(line.target)}-{int(line.measured_at_s * 1000):015d}-{secrets.token_hex(4)}.json"
+    name = f"{_digest(line.target)}-{int(line.measured_at_s * 1000):015d}-{os.urandom(4).hex()}.json"
     text = json.dumps({"format": _FORMAT, "format_version": _VERSION, **asdict(line)}, allow_nan=False)
     replace_file(directory / name, text.encode() + b"\n")
     return directory / name

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.machine import mount_of
+from tonnage.machine.mounts import mount_of
 from tonnage.placement.site.model import Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.placement.where import look as module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.machine import Mount
+from tonnage.machine.mounts import Mount
 from tonnage.placement.site.model import Server, Site
 from tonnage.placement.where import Device, Located, servers_of
 

@@ -10,7 +10,7 @@ from typing import Any
 from tonnage.compat.ior.files import file_names, parents
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.errors import RequestError
-from tonnage.machine import mount_of
+from tonnage.machine.mounts import mount_of
 
 _STRIPED = ("POSIX", "AIO", "URING")
 """Backends that make their files as POSIX does."""

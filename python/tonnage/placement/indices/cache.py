@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import socket
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,7 +97,7 @@ class Cache:
 
     def _file(self, server: str, address: str) -> Path:
         # A home directory is shared by many hosts, of which each is another one to itself.
-        whose = socket.gethostname() if address == "proc:" else ""
+        whose = os.uname().nodename if address == "proc:" else ""
         digest = hashlib.blake2s(os.fsencode("\0".join((server, address, whose))), digest_size=8).hexdigest()
         name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', server)[:64].lstrip('.')}-{digest}.json"
         return (self._place or Path()) / name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.machine import Mount
+from tonnage.machine.mounts import Mount
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.local import door, foreground
+from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.user import user_name
@@ -34,7 +34,7 @@ class Local:
 
     def __init__(self, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._host = socket.gethostname()
+        self._host = os.uname().nodename
 
     def present(self) -> bool:
         return True
@@ -66,6 +66,9 @@ class Local:
             self._check(spool, request)
             if request.copies is not None:
                 raise SchedulerError("a job in the foreground has no copies; nothing was started")
+            # What runs a program is not for those who only ask.
+            from tonnage.cluster.schedulers.local import foreground
+
             return foreground.run(spool, request, timeout_s=self._timeout_s)
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:

@@ -23,7 +23,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -66,7 +65,7 @@ class Spool:
 
     def add(self, request: JobRequest, *, waiter: Process | None, timeout_s: float) -> tuple[int, bool]:
         """The job's number, and whether it is new: a key that the spool knows adds nothing."""
-        fresh = self.directory / f".fresh-{secrets.token_hex(8)}"
+        fresh = self.directory / f".fresh-{os.urandom(8).hex()}"
         fresh.mkdir(mode=0o700)
         try:
             _write(fresh / "request.json", Entry.of(request, waiter).dump() + dump_environment())
@@ -229,7 +228,7 @@ class Spool:
     def set_cap(self, number: int, cap: int) -> None:
         """From now on."""
         place = self._active / str(number)
-        fresh = place / f".{secrets.token_hex(8)}"
+        fresh = place / f".{os.urandom(8).hex()}"
         _write(fresh, b"%d\n" % cap)
         fresh.replace(place / "cap")
 
@@ -268,7 +267,7 @@ class Spool:
     def _write_once(self, number: int, name: str, text: bytes, *, lasting: bool = True) -> bool:
         """Whether it was this call that wrote it. ``lasting``: it is on the disk when this returns."""
         place = self._active / str(number)
-        fresh = place / f".{secrets.token_hex(8)}"
+        fresh = place / f".{os.urandom(8).hex()}"
         try:
             _write(fresh, text, lasting=lasting)
             os.link(fresh, place / name)
