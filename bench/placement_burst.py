@@ -139,7 +139,7 @@ def main() -> int:
     jobs = 100 if asked.quick else asked.jobs
     chance = random.Random(asked.seed)
     load = os.getloadavg()
-    hosts = [Host(name=f"rcss{number:02}", slots=64) for number in range(1, SERVERS + 1)]
+    hosts = [Host(name=f"rcss{number:02}", slots=256) for number in range(1, SERVERS + 1)]
     with tempfile.TemporaryDirectory(prefix="tonnage-burst-") as work:
         os.environ["XDG_STATE_HOME"] = work
         os.environ["XDG_CONFIG_HOME"] = work
