@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-_PROGRAM = """#!{python}
-import json, os, subprocess, sys
+_START = '#!/bin/sh\nexec {python} {program} "$@"\n'
+"""A path with a blank cannot stand in the first line of a script."""
+_PROGRAM = """import json, os, subprocess, sys
 words = sys.argv[1:]
 with open({log!r}, "a") as log:
     print(json.dumps([{name!r}, *words]), file=log)
@@ -29,8 +31,9 @@ class StandIns:
 
     def add(self, name: str, behaviour: str) -> None:
         """``behaviour``: lines of Python; ``words`` are those of the command line."""
-        file = self._place / name
-        file.write_text(_PROGRAM.format(python=sys.executable, log=str(self._log), name=name, behaviour=behaviour))
+        file, program = self._place / name, self._place.parent / f"{name}.py"
+        program.write_text(_PROGRAM.format(log=str(self._log), name=name, behaviour=behaviour))
+        file.write_text(_START.format(python=shlex.quote(sys.executable), program=shlex.quote(str(program))))
         file.chmod(0o755)
 
     def prints(self, name: str, text: str) -> None:

@@ -41,6 +41,11 @@ def test_a_copy_waits_while_it_has_no_processor(tmp_path: Path) -> None:
     assert found.source == f"measured in {tmp_path / 'run'}, 1 copy alone"
 
 
+def test_waiting_for_a_processor_is_not_waiting_for_storage(tmp_path: Path) -> None:
+    found = demand_of_run(run_of(tmp_path / "run", {"run_delay_ns": 6 * 10**8}), POLICY)
+    assert found.io_share == pytest.approx(0.1)
+
+
 def test_medians_are_over_copies_that_ran_well(tmp_path: Path) -> None:
     waits = [{"cpu_user_ns": share * 10**8} for share in (0, 4, 9)]
     found = demand_of_run(run_of(tmp_path / "run", *waits, {"exit_code": 1, "cpu_user_ns": 0}), POLICY)

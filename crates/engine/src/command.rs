@@ -125,7 +125,7 @@ impl Copies {
         let waited = child::wait(pid);
         result.end_ns = monotonic_ns();
         // Until it is reaped its number is taken, so what is asked or signalled by that number is still meant for it.
-        account::read_io(pid, result);
+        account::read_account(pid, result);
         if shared.interrupted.load(Ordering::Relaxed) {
             groups::outlive(pid);
         }

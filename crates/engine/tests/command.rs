@@ -125,6 +125,16 @@ fn what_dd_moved_is_what_the_kernel_accounted() {
 }
 
 #[test]
+fn copies_that_share_processors_wait_for_them() {
+    let place = Place::new();
+    let more = 2 * std::thread::available_parallelism().map_or(1, usize::from) as u32 + 1;
+    let busy = place.run(&["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"], more, more);
+    let delays = busy.copies.iter().map(|copy| copy.run_delay_ns.expect("accounted")).collect::<Vec<_>>();
+    assert!(delays.iter().sum::<u64>() > 1_000_000, "{delays:?}");
+    assert!(busy.copies.iter().all(|copy| copy.run_delay_ns <= Some(copy.end_ns - copy.start_ns)), "{delays:?}");
+}
+
+#[test]
 fn children_that_a_copy_waited_for_are_in_its_account() {
     let place = Place::new();
     let line = "dd if=/dev/zero of=one bs=64k count=64 2>/dev/null; dd if=/dev/zero of=two bs=64k count=64 2>/dev/null";

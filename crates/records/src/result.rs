@@ -155,6 +155,9 @@ pub struct CopyResult {
     pub error: Option<String>,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
+    /// How long it could have run and had no processor: its first thread's (`/proc/<pid>/schedstat`); `None` where the
+    /// kernel does not say.
+    pub run_delay_ns: Option<u64>,
     /// The most memory it had; `None` where that was less than what the process that started it had, which the kernel
     /// counts as well.
     pub max_resident_bytes: Option<u64>,

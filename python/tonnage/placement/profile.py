@@ -20,8 +20,9 @@ Copy = Mapping[str, Any]
 def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
     """What one copy alone used in a ``command`` run, by the kernel's account: medians over its copies at ``tasks`` 1.
 
-    The share of its time in which a copy waits is what its processor time leaves of its time alone; a program of
-    several threads may so pass for one that never waits. RequestError where the run has no such trial.
+    The share of its time in which a copy waits is what its time on a processor, and waiting for one, leaves of its time
+    alone; a program of several threads may so pass for one that never waits. RequestError where the run has no such
+    trial.
     """
     try:
         run = Run.open(run_directory)
@@ -50,8 +51,10 @@ def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
 
 
 def _waits(copy: Copy) -> float:
-    busy: float = (copy["cpu_user_ns"] + copy["cpu_system_ns"]) / (copy["end_ns"] - copy["start_ns"])
-    return max(1.0 - busy, 0.0)
+    """Neither on a processor nor waiting for one: on a busy host that is not the storage's doing."""
+    computed_ns: int = copy["cpu_user_ns"] + copy["cpu_system_ns"] + (copy.get("run_delay_ns") or 0)
+    alone_ns: int = copy["end_ns"] - copy["start_ns"]
+    return max(1.0 - computed_ns / alone_ns, 0.0)
 
 
 def _bytes_of(copy: Copy) -> int | None:

@@ -11,8 +11,16 @@ const TAIL_BYTES: u64 = 4096;
 /// The longest line that becomes part of a message, in characters.
 const LONGEST_LINE: usize = 200;
 
+/// What the kernel knows of a process that nobody has reaped.
+pub fn read_account(pid: libc::pid_t, result: &mut CopyResult) {
+    read_io(pid, result);
+    // Time on a processor, time waiting for one, and how often it was given one.
+    let schedule = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok();
+    result.run_delay_ns = schedule.and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
+}
+
 /// The calls and bytes in `/proc/<pid>/io` of a process that nobody has reaped, those of the children it waited for included.
-pub fn read_io(pid: libc::pid_t, result: &mut CopyResult) {
+fn read_io(pid: libc::pid_t, result: &mut CopyResult) {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/io")) else { return };
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok());
     result.read_calls = value("syscr");
