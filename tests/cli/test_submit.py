@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from tonnage.cli.commands.submit import wish_of
-from tonnage.cli.entry import parse, split_program
+from tonnage.cli.entry import parse, run_command, split_program
 from tonnage.cli.options_placement import SUBMIT
 from tonnage.errors import RequestError
 from tonnage.placement.plan import Wish
@@ -61,6 +62,34 @@ def test_a_word_too_many_is_told_with_the_page_of_its_command(
         parse(words)
     assert left.value.code == 2
     assert capsys.readouterr().err.endswith(f"; hint: see `tonnage {page} --help`\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (["where", ""], "the path is empty"),
+        (["submit", "--path", "", "true"], "--path is empty"),
+        (["load", "--every", "1s"], "--every is for looking more than once"),
+        (["submit", "--scheduler", "lsf", "true"], "lsf is not set up on this host"),
+        (["jobs", "--scheduler", "lsf"], "lsf is not set up on this host"),
+        (["queues", "--scheduler", "lsf"], "lsf is not set up on this host"),
+        (["submit", "--scheduler", "local", "-q", "nope", "true"], "there is no queue nope"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_2(
+    words: list[str],
+    wrong: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    assert run_command(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"tonnage: error: {wrong}") and "; hint: " in line
 
 
 @given(some.lists(WORDS, min_size=1, max_size=8))

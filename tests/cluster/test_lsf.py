@@ -185,6 +185,7 @@ def test_a_refusal_has_the_schedulers_words(tmp_path: Path, commands: StandIns) 
     ) as error:
         Lsf(timeout_s=20).submit(request(tmp_path, queue="nosuch"))
     assert not isinstance(error.value, SubmissionUnknown)
+    assert error.value.exit_code == 2
 
 
 def test_silence_leaves_it_open_whether_the_job_is_there(tmp_path: Path, commands: StandIns) -> None:

@@ -164,6 +164,7 @@ def test_a_refusal_has_the_schedulers_words(tmp_path: Path, commands: StandIns) 
     with pytest.raises(SchedulerError, match="refused: qsub failed with status 1: qsub: Unknown queue") as error:
         Pbs(timeout_s=20).submit(request(tmp_path, queue="nosuch"))
     assert not isinstance(error.value, SubmissionUnknown)
+    assert error.value.exit_code == 2
 
 
 def test_silence_leaves_it_open_whether_the_job_is_there(tmp_path: Path, commands: StandIns) -> None:

@@ -136,7 +136,7 @@ def test_a_path_whose_server_nobody_knows_is_the_line_of_iobsub(submit: Submitte
     [
         ([], "there is no command to submit"),
         (["--path", "dangling", "true"], "broken symbolic link"),
-        (["--scheduler", "lsf", "true"], "lsf is not installed"),
+        (["--scheduler", "lsf", "true"], "lsf is not set up"),
         (["--site", "missing.toml", "true"], "missing.toml"),
         (["--profile", "nowhere", "true"], "nowhere"),
     ],
@@ -148,7 +148,7 @@ def test_a_wrong_request_is_one_line_and_nothing_is_submitted(submit: Submitter,
 
 
 def test_a_queue_that_does_not_exist_and_slots_that_nobody_has_are_refused(submit: Submitter) -> None:
-    assert "there is no queue nope" in submit("-q", "nope", "true", check=1).err
+    assert "there is no queue nope" in submit("-q", "nope", "true", check=2).err
     assert "slots" in submit("-n", "4096", "true", check=1).err
 
 

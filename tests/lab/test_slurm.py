@@ -186,6 +186,7 @@ def test_what_slurm_refuses_is_said_in_its_words_and_nothing_is_there(slurm: Slu
         with pytest.raises(SchedulerError, match=words) as refusal:
             slurm.submit(request(tmp_path, "true", key="refused", **rest))
         assert not isinstance(refusal.value, SubmissionUnknown)
+        assert refusal.value.exit_code == (2 if "queue" in rest and "hosts" not in rest else 1)
         assert slurm.find("refused") is None
     with pytest.raises(SchedulerError, match="Invalid job id"):
         slurm.cancel("999999")

@@ -139,7 +139,7 @@ def test_copies_run_no_more_at_once_than_the_line_carries(user: User) -> None:
 
 def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster: lab.Slurm) -> None:
     before = jobs(cluster)
-    _, err = user("-q", "nope", "true", code=1)
+    _, err = user("-q", "nope", "true", code=2)
     assert "invalid partition specified: nope" in err.lower()
     assert len(err.strip().splitlines()) == 1
     assert jobs(cluster) == before

@@ -232,3 +232,22 @@ def test_a_burst_that_only_the_ledger_has_seen_is_shared_by_what_each_server_car
     for at, (name, line) in enumerate(lines.items()):
         fair = whole * line / sum(lines.values()) - at
         assert got[name] <= fair * 1.1 + 1, (name, fair, got)
+
+
+def test_a_host_takes_jobs_of_its_queues_alone() -> None:
+    def of(queue: str | None, server: Server = SERVER) -> list[tuple[str, str | None]]:
+        hosts = (
+            ClusterHost(name="rcss1", up=True, slots=8, queues=("storage",)),
+            ClusterHost(name="rcss1b", up=True, slots=8, queues=None),
+            ClusterHost(name="c1", up=True, slots=8, queues=("short", "long")),
+            ClusterHost(name="c2", up=True, slots=4, queues=("long",)),
+        )
+        found = make_candidates(Site(), (server,), located(), world(hosts=hosts), queue=queue)
+        return [(one.host, one.problem) for one in found]
+
+    free = [("rcss1", None), ("rcss1b", None)]
+    assert of(None) == [*free, ("c1", None), ("c2", None)]
+    assert of("storage") == free
+    assert of("short") == [("rcss1", "it is not in queue short"), ("rcss1b", None), ("c1", None)]
+    assert of(None, SERVER.model_copy(update={"queue": "long"}))[0] == ("rcss1", "it is not in queue long")
+    assert of("hidden") == of(None), "of a queue that it does not list the scheduler alone knows the hosts"

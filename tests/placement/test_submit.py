@@ -55,7 +55,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def desk(site: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     made = Desk(site.parent / "desk")
     made.directory.mkdir()
-    monkeypatch.setattr(planning, "scheduler", lambda *_, **__: made)
+    monkeypatch.setattr(planning, "scheduler_here", lambda *_, **__: made)
     return made
 
 
@@ -133,7 +133,7 @@ def test_a_scheduler_that_hangs_leaves_a_key_to_try_again(
     desk.silent = True
     with pytest.raises(SubmissionUnknown, match="--key k1"):
         go(wish(), key_given=False)
-    with pytest.raises(SchedulerError):
+    with pytest.raises(SchedulerError, match=r"nothing was submitted now; hint: .* --key k1"):
         go(wish())
     desk.silent = False
     assert go(wish()).receipt is not None

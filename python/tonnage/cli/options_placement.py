@@ -83,7 +83,13 @@ SUBMIT = Command(
         Option(
             ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
         ),
-        Option(("--local-wait",), "longest expected wait for a slot beside the data", "TIME", "60s", parse=time),
+        Option(
+            ("--local-wait",),
+            "longest expected wait for a slot beside the data",
+            "TIME",
+            "the site file's, 60s",
+            parse=time,
+        ),
         SITE,
         JSON,
     ),

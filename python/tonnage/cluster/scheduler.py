@@ -19,6 +19,12 @@ class SchedulerError(TonnageError):
     """The scheduler refused or cannot be reached; the text has its own words. Nothing was submitted."""
 
 
+class NoSuchQueue(SchedulerError):
+    """The scheduler has no queue of that name: the request was wrong."""
+
+    exit_code = 2
+
+
 class SubmissionUnknown(SchedulerError):
     """It did not answer in time: the job may be there. ``Scheduler.find`` with the key will tell."""
 
@@ -117,6 +123,8 @@ class ClusterHost:
     slots_used: int = 0
     reason: str = ""
     """Why it takes no jobs."""
+    queues: tuple[str, ...] | None = None
+    """Those that it takes jobs of; None where the scheduler does not tell."""
 
 
 class Scheduler(Protocol):

@@ -58,22 +58,41 @@ class _Load:
         return 2 * self.age_s / self.running if self.running and self.age_s else None
 
 
-def make_candidates(site: Site, servers: Sequence[Server], located: Located, world: World) -> list[Candidate]:
-    """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local."""
+def make_candidates(
+    site: Site, servers: Sequence[Server], located: Located, world: World, *, queue: str | None = None
+) -> list[Candidate]:
+    """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local.
+
+    ``queue``: the one that was asked for.
+    """
     policy = site.policy
     loads = _loads({server.name for server in servers}, world, policy)
     if located.striped:
         loads = dict.fromkeys(loads, _together(loads.values()))
     hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
+    # Of a queue that the scheduler did not list, a hidden one, it alone knows the hosts.
+    listed = {name for host in world.hosts or () for name in host.queues or ()}
     found = []
     for server in servers:
+        wanted = next((name for name in (queue, server.queue) if name), None)
         for name in server.hosts or (server.name,):
             host = None if hosts is None else _spelled(name, hosts)
-            found.append(_near(site, server, name, host, loads[server.name], world))
+            near = _near(site, server, name, host, loads[server.name], world)
+            if near.problem is None and host is not None and wanted in listed and not _takes(host, wanted):
+                near.problem = f"it is not in queue {wanted}"
+            found.append(near)
     if servers and not located.local and hosts:
         beside = {one.host for one in found}
-        found += _far(site, servers[0], (host for host in hosts.values() if host.name not in beside), loads, world)
+        others = (host for host in hosts.values() if host.name not in beside)
+        if queue in listed:
+            others = (host for host in others if _takes(host, queue))
+        found += _far(site, servers[0], others, loads, world)
     return found
+
+
+def _takes(host: ClusterHost, queue: str | None) -> bool:
+    """Whether it is in the queue, as far as the scheduler tells."""
+    return host.queues is None or queue in host.queues
 
 
 def _together(loads: Collection[_Load]) -> _Load:

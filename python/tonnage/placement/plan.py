@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler
-from tonnage.cluster.schedulers import scheduler
-from tonnage.errors import RequestError
+from tonnage.cluster.schedulers import scheduler_here
 from tonnage.placement.candidates import World, make_candidates
 from tonnage.placement.choice import Decision, Demand, decide, line_in_use
 from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around, placements_of
@@ -144,7 +143,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     known = replace(located, servers=tuple(server.name for server in servers), local=local)
     decision = decide(
         demand,
-        make_candidates(site, servers, known, world),
+        make_candidates(site, servers, known, world, queue=wish.queue),
         located=known,
         policy=policy,
         copies=wish.copies,
@@ -172,7 +171,7 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
     line = lines.get(decision.server or "")
     if chosen is None or line is None or not chosen.load_s:
         return ()
-    told = f"{decision.server} has more tasks then than its load line of {line:g}"
+    told = f"by its jobs and indices {decision.server} is beyond its load line of {line:g} then"
     return (f"{told}; hint: with a `licence` in tonnage.toml the scheduler holds such jobs back",)
 
 
@@ -229,8 +228,5 @@ def _demand(wish: Wish, policy: Policy) -> Demand:
 
 
 def scheduler_of(wish: Wish, site: Site) -> Scheduler:
-    """The one asked for, else the site's. RequestError where it is not installed here."""
-    found = scheduler(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
-    if not found.present():
-        raise RequestError(f"{found.name} is not installed on this host; hint: see --scheduler, or set PATH")
-    return found
+    """The one asked for, else the site's. RequestError where this host has none of it."""
+    return scheduler_here(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)

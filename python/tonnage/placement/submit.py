@@ -146,7 +146,12 @@ def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Su
             return Submitted(entry.job, entry.line or "")
         if entry.refused is not None:
             return None
-    receipt = found.find(wish.key)
+    try:
+        receipt = found.find(wish.key)
+    except SchedulerError as error:
+        raise SchedulerError(
+            f"{error}; so nothing was submitted now; hint: give the same command again with --key {wish.key}"
+        ) from None
     if receipt is None and entry is not None:
         # Its request may still be on its way into a scheduler that hung.
         receipt = _find_within(found, wish.key, _SETTLE_S)

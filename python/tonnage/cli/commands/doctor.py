@@ -30,8 +30,9 @@ def run(arguments: Namespace) -> int:
 
 def _verdict(world: World, wrong: list[Complaint]) -> str:
     files = ", ".join(str(source.path) for source in world.loaded.sources) or "no site file"
-    servers, hosts = len(world.site.server), len(world.cluster.hosts)
-    looked = f"{files}: {_count(servers, 'server')}, {world.cluster.name} with {_count(hosts, 'host')}"
+    cluster = world.cluster
+    hosts = "that tells nothing" if cluster.problem else f"with {_count(len(cluster.hosts), 'host')}"
+    looked = f"{files}: {_count(len(world.site.server), 'server')}, {cluster.name} {hosts}"
     verdict = f"{_count(len(wrong), 'thing')} wrong" if wrong else "all is well"
     return f"{looked}: {verdict}"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.stream import is_plain
-from tonnage.errors import TonnageError
+from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.load import Row
 from tonnage.placement.look import Look, asked_for
 from tonnage.placement.site import load_site
@@ -22,6 +22,8 @@ _EVERY_NS = 2 * 10**9
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where no index of any server could be read."""
+    if arguments.every is not None and not arguments.watch and arguments.metrics is None:
+        raise RequestError("--every is for looking more than once; hint: add --watch or --metrics PORT")
     site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
     look = Look(site, asked_for(site, [arguments.server] if arguments.server else []))
     if arguments.watch or arguments.metrics is not None:

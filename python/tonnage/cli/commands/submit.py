@@ -45,6 +45,8 @@ def wish_of(arguments: Namespace) -> Wish:
         raise RequestError("there is no command to submit; hint: write it after the options, or see --help")
     if any("\0" in word for word in program):
         raise RequestError("a word of the command holds a NUL; hint: no program can be given that")
+    if arguments.path == "":
+        raise RequestError("--path is empty; hint: leave it out for the working directory")
     if arguments.interactive:
         _refuse_with_interactive(arguments)
     if isinstance(arguments.cap, int) and arguments.copies is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage.cli.stream import one_line
-from tonnage.errors import TonnageError
+from tonnage.errors import RequestError, TonnageError
 
 if TYPE_CHECKING:
     from tonnage.placement.indices import Reading
@@ -26,6 +26,8 @@ def run(arguments: Namespace) -> int:
     from tonnage.placement.site import load_site
     from tonnage.placement.where import locate, servers_of
 
+    if arguments.path == "":
+        raise RequestError("the path is empty; hint: leave it out for the working directory")
     site = load_site(Path(), Path(arguments.site) if arguments.site else None)
     located = locate(arguments.path or ".", site, timeout_s=site.policy.file_timeout / 1e9)
     servers = servers_of(located, site)

@@ -35,3 +35,11 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     module, _, kind = _SCHEDULERS[name].partition(":")
     found: Scheduler = getattr(import_module(module), kind)(timeout_s=timeout_s)
     return found
+
+
+def scheduler_here(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
+    """As ``scheduler``; RequestError where this host has none of it: its tools are missing, or told of no site."""
+    found = scheduler(name, timeout_s=timeout_s)
+    if name != "auto" and not found.present():
+        raise RequestError(f"{found.name} is not set up on this host; hint: set its environment, or see --scheduler")
+    return found

@@ -18,6 +18,7 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
+    NoSuchQueue,
     Queue,
     SchedulerError,
     State,
@@ -92,7 +93,8 @@ class Lsf:
         except ToolSilent as error:
             raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            raise SchedulerError(f"the scheduler refused: {error}") from None
+            refusal = NoSuchQueue if "No such queue" in str(error) else SchedulerError
+            raise refusal(f"the scheduler refused: {error}") from None
         receipt = _RECEIPT.search(said.out) or _RECEIPT.search(said.err)
         if receipt is None:
             raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:300]!r}")

@@ -21,6 +21,7 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
+    NoSuchQueue,
     Queue,
     SchedulerError,
     State,
@@ -81,7 +82,8 @@ class Pbs:
         except ToolSilent as error:
             raise SubmissionUnknown(str(error)) from None
         except (ToolError, SubmitException) as error:
-            raise SchedulerError(f"the scheduler refused: {error}") from None
+            refusal = NoSuchQueue if "Unknown queue" in str(error) else SchedulerError
+            raise refusal(f"the scheduler refused: {error}") from None
         if not job.native_id:
             raise SubmissionUnknown("qsub printed no number of a job")
         return Submitted(job.native_id, job.native_id)

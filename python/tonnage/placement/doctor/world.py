@@ -97,7 +97,7 @@ def look(loaded: Loaded) -> World:
 def _cluster(site: Site) -> Cluster:
     found = scheduler(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
     if not found.present():
-        return Cluster(name=found.name, problem=f"{found.name} is not installed here")
+        return Cluster(name=found.name, problem=f"{found.name} is not set up on this host")
     try:
         return Cluster(
             name=found.name,

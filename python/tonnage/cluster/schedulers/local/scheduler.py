@@ -11,6 +11,7 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
+    NoSuchQueue,
     Queue,
     SchedulerError,
     SubmissionUnknown,
@@ -94,7 +95,7 @@ class Local:
         with self._spool() as spool:
             slots = door.slots(spool)
             used = sum(job.slots for job in list_jobs(spool, slots) if job.state == "running")
-        return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used)]
+        return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
 
     def cancel(self, job: str) -> None:
         with self._spool() as spool:
@@ -127,7 +128,7 @@ class Local:
         if not request.argv:
             raise SchedulerError("there is no program to run")
         if request.queue not in (None, QUEUE):
-            raise SchedulerError(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+            raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
         if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
             raise SchedulerError(
                 f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"

@@ -14,6 +14,7 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
+    NoSuchQueue,
     Queue,
     SchedulerError,
     SubmissionUnknown,
@@ -63,7 +64,8 @@ class Slurm:
         except ToolError as error:
             if any(words in error.said for words in _LOST):
                 raise SubmissionUnknown(_words_of(error)) from None
-            raise SchedulerError(_words_of(error)) from None
+            refusal = NoSuchQueue if "Invalid partition name" in error.said else SchedulerError
+            raise refusal(_words_of(error)) from None
         receipt = _RECEIPT.search(said.out)
         if receipt is None:
             raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:300]!r}")
@@ -134,9 +136,20 @@ class Slurm:
         ]
 
     def hosts(self) -> list[ClusterHost]:
-        nodes = {node.name: node for node in self._nodes()}
+        nodes: dict[str, Node] = {}
+        queues: dict[str, tuple[str, ...]] = {}
+        for node in self._nodes():
+            nodes[node.name] = node
+            queues[node.name] = (*queues.get(node.name, ()), node.queue)
         return [
-            ClusterHost(name=node.name, up=node.up, slots=node.slots, slots_used=node.slots_used, reason=node.reason)
+            ClusterHost(
+                name=node.name,
+                up=node.up,
+                slots=node.slots,
+                slots_used=node.slots_used,
+                reason=node.reason,
+                queues=queues[node.name],
+            )
             for node in nodes.values()
         ]
 
