@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import multiprocessing
 import os
 import sys
@@ -323,6 +324,34 @@ def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_bef
         go(wish(key=f"k{number}", copies=50))
         caps.append(desk.taken()[number + 1]["cap"])
     assert caps == [8, 8, 14]
+
+
+def test_arrays_that_run_are_brought_to_the_line_in_use_once(site: Path, desk: Desk) -> None:
+    desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
+    _state_line(site, 7, 8, 9)
+    for key in ("alive", "over", "asked"):
+        go(wish(key=key, copies=50, **({"cap": 20} if key == "asked" else {})))
+    desk.known_jobs = [
+        Job(job=number, user=getpass.getuser(), state="running", ended_at_s=None) for number in ("1", "3")
+    ]
+    _state_line(site, 3, 4, 5)
+    outcome = go(wish(key="new", copies=50))
+    assert desk.caps == {"1": 4}
+    assert outcome.followed == ("job 1 ran 8 at once by a load line of 8; the line is 4 now: 4 at once from here on",)
+    desk.caps.clear()
+    assert go(wish(key="newer", copies=50)).followed == () and desk.caps == {}
+
+
+def test_a_cap_that_cannot_be_changed_is_told_and_tried_again(site: Path, desk: Desk) -> None:
+    desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
+    _state_line(site, 7, 8, 9)
+    go(wish(key="alive", copies=50))
+    desk.known_jobs = [Job(job="1", user=getpass.getuser(), state="pending")]
+    _state_line(site, 12, 14, 16)
+    desk.caps_are_fixed = True
+    assert "could not be changed: it has none" in go(wish(key="new", copies=50)).followed[0]
+    desk.caps_are_fixed = False
+    assert go(wish(key="newer", copies=50)).followed and desk.caps == {"1": 14}
 
 
 def test_a_single_job_beyond_the_line_is_told_how_to_be_held_back(site: Path, desk: Desk) -> None:

@@ -14,7 +14,7 @@ import struct
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,10 @@ class Ledger:
     def refuse(self, key: str, at_s: float, why: str) -> None:
         """Nothing was submitted."""
         self._append({"kind": "refused", "key": key, "at_s": at_s, "why": why}, durable=False)
+
+    def recap(self, key: str, at_s: float, cap: int, line: int) -> None:
+        """From now on so many copies at once, by this load line."""
+        self._append({"kind": "recap", "key": key, "at_s": at_s, "cap": cap, "line": line}, durable=False)
 
     def entry(self, key: str) -> Entry | None:
         """What is known of a key."""
@@ -247,6 +251,11 @@ def _entries(records: Iterator[dict[str, Any]]) -> dict[str, Entry]:
         key = record["key"]
         if record["kind"] == "intent":
             found[key] = Entry(key=key, at_s=record["at_s"], intent=record)
+        elif key in found and record["kind"] == "recap":
+            cap = record.get("cap")
+            found[key] = replace(
+                found[key], intent={**found[key].intent, "cap": cap, "tasks": cap, "line": record.get("line")}
+            )
         elif key in found and (fields := _FIELDS.get(record["kind"])) is not None:
             known = found[key]
             found[key] = Entry(key=key, at_s=known.at_s, intent=known.intent, **fields(record))

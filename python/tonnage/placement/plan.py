@@ -14,6 +14,7 @@ from tonnage.placement.candidates import World, make_candidates
 from tonnage.placement.choice import Decision, Demand, decide, line_in_use
 from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around, placements_of
 from tonnage.placement.ledger import Ledger
+from tonnage.placement.lines import Found
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
@@ -56,8 +57,15 @@ class Plan:
     request: JobRequest
     line: int | None
     """The load line that the cap went by; None where none is known."""
+    by_line: bool
+    """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
     """What was not as it should be, and was done without."""
+
+    @property
+    def pattern(self) -> str:
+        """The access pattern whose line it is."""
+        return PATTERN
 
     def intent(self, scheduler_name: str) -> dict[str, Any]:
         """What the ledger keeps of it."""
@@ -65,9 +73,10 @@ class Plan:
         return {
             "scheduler": scheduler_name,
             "target": self.located.target,
-            "pattern": PATTERN,
+            "pattern": self.pattern,
             "server": request.server,
             "line": self.line,
+            "by_line": self.by_line,
             "cap": request.cap,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
@@ -126,18 +135,8 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     if carried is not None:
         together = servers if located.striped else servers[:1]
         lines |= {server.name: float(line_in_use(carried)) for server in together}
-    plateaus = {
-        name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
-        for name, line in found.items()
-        if line is not None
-    }
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
-    world = replace(
-        world,
-        lines=lines,
-        plateaus={name: rate for name, rate in plateaus.items() if rate},
-        measured=measured,
-    )
+    world = replace(world, lines=lines, plateaus=_plateaus(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
     known = replace(located, servers=tuple(server.name for server in servers), local=local)
@@ -161,8 +160,19 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         decision=decision,
         request=_request(wish, directory, servers, decision),
         line=None if carried is None else line_in_use(carried),
+        by_line=wish.cap == "auto" and decision.cap is not None and carried is not None,
         notes=tuple(notes),
     )
+
+
+def _plateaus(lines: Mapping[str, Found | None]) -> dict[str, int]:
+    """Bytes per second at the load line, of the servers where it is known."""
+    rates = {
+        name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
+        for name, line in lines.items()
+        if line is not None
+    }
+    return {name: rate for name, rate in rates.items() if rate}
 
 
 def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.follow import follow_line
 from tonnage.placement.known import working_directory
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
 from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
@@ -33,6 +34,8 @@ class Outcome:
     """An interactive job's exit status."""
     command: tuple[str, ...] = ()
     """In a dry run: what would be run."""
+    followed: tuple[str, ...] = ()
+    """Caps of other arrays that were brought to the load line in use, a sentence each."""
 
 
 Tell = Callable[[Plan], None]
@@ -64,7 +67,8 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
         # The job is there: what is not written now is asked of the scheduler by a retry.
         with suppress(LedgerError):
             ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
-    return Outcome(plan=plan, receipt=receipt)
+        followed = follow_line(ledger, found, plan)
+    return Outcome(plan=plan, receipt=receipt, followed=followed)
 
 
 def stay(wish: Wish, job: str) -> int:

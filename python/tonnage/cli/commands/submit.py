@@ -33,6 +33,8 @@ def run(arguments: Namespace) -> int:
         if outcome.plan is None:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
         print(outcome.receipt.line, flush=True)
+    for told in outcome.followed:
+        print(f"tonnage: note: {told}", file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
         return stay(wish, outcome.receipt.job)
     return 0
@@ -122,5 +124,6 @@ def _as_json(wish: Wish, outcome: Outcome) -> dict[str, Any]:
         "job": None if receipt is None else receipt.job,
         "line": None if receipt is None else receipt.line,
         "new": outcome.plan is not None,
+        "followed": list(outcome.followed),
     }
     return found if outcome.plan is None else {**found, **as_dict(outcome.plan)}

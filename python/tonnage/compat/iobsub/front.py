@@ -50,6 +50,8 @@ def run(words: Sequence[str], voice: Voice) -> int:
     assert outcome.receipt is not None
     if not given["-q"]:
         voice.say(outcome.receipt.line)
+        for told in outcome.followed:
+            voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
     return stay(wish, outcome.receipt.job) if given["-K"] else 0
 
