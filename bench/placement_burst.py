@@ -19,15 +19,14 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-# The checkout's own package and lab, wherever the interpreter comes from.
+# The checkout's own package, wherever the interpreter comes from, and its lab.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from run import host_facts, machine_name
+from slurm import Host, slurm
 from tonnage.placement.plan import Plan, Wish
 from tonnage.placement.submit import submit
-
-from lab.slurm import Host, slurm
 
 HERE = Path(__file__).resolve().parent
 SERVERS = 12
