@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,7 @@ def test_words_and_directory_arrive_as_typed(tmp_path: Path, commands: StandIns,
 
 def test_options_say_what_was_asked_for_and_nothing_stays_behind(tmp_path: Path, commands: StandIns) -> None:
     commands.prints("qsub", "157[].pbs\n")
+    threads = threading.enumerate()
     asked = request(
         tmp_path, name="1 bwa", copies=50, cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
         licences=(("rcss1", 1),), server="rcss1", output="o.%I",
@@ -149,6 +151,7 @@ def test_options_say_what_was_asked_for_and_nothing_stays_behind(tmp_path: Path,
         "-o", "o.^array_index^", "-j", "oe",
     ]  # fmt: skip
     assert not (Path.home() / ".psij" / "work" / "pbs").exists()
+    assert threading.enumerate() == threads
 
 
 def test_what_pbs_cannot_do_is_refused_before_anything_is_submitted(tmp_path: Path, commands: StandIns) -> None:

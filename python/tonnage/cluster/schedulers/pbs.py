@@ -152,8 +152,17 @@ def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) 
         def _run_command(self, cmd: list[str]) -> str:
             return run(cmd)
 
-    # It looks at its jobs in a thread of its own: later than this process lives.
-    return Executor(config=PBSExecutorConfig(work_directory=place, initial_queue_polling_delay=3600))
+        def _start_queue_poll_thread(self) -> Any:
+            return _NoThread()
+
+    return Executor(config=PBSExecutorConfig(work_directory=place))
+
+
+class _NoThread:
+    """For the one in which PSI/J would look at its jobs: that never ends, and takes signals meant for us."""
+
+    def register_job(self, job: Any) -> None:
+        """A submission ends before anybody asks what became of it."""
 
 
 def _states(text: str) -> Mapping[str, State]:
