@@ -170,7 +170,7 @@ def test_indices_that_do_not_come_are_said_and_hold_nothing_up(lab: Site) -> Non
 
 def test_a_queue_that_is_not_there_is_refused_in_the_schedulers_words(lab: Site) -> None:
     said = lab.tonnage("submit", "-q", "nowhere", "true", check=False)
-    assert said.returncode == 1
+    assert said.returncode == 2
     assert "nowhere" in said.stderr or "Invalid partition" in said.stderr
     assert len(said.stderr.strip().splitlines()) <= 2
 
