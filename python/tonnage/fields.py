@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -103,3 +103,27 @@ class ScalarOrList:
 
 Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1), ScalarOrList()]
 """A factor: one value, or a list of values of which each makes trials of its own."""
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+"""A host or a partition, as the scheduler calls it."""
+
+
+def _host_sets(value: Any) -> Any:
+    """One set of hosts, written as a plain list, or several."""
+    flat = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+    return (value,) if flat and value else value
+
+
+def _each_once(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := next((host for host in hosts if hosts.count(host) > 1), None):
+        raise ValueError(f"{twice!r} is in one set twice; hint: name each host once")
+    return hosts
+
+
+_HOSTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+HostSets = Annotated[
+    tuple[Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_each_once)], ...],
+    BeforeValidator(_host_sets),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [_HOSTS, {"type": "array", "items": _HOSTS, "minItems": 1}]}),
+]
+"""A factor whose values are lists of hosts, whose order counts; one list stands for a factor with one value."""

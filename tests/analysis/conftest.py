@@ -76,7 +76,9 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
                 phase=op, repetition=repetition, block=repetition, started="now", result=outcome, purpose=purpose,
             )  # fmt: skip
             alter(line)
-            writer.append_trial(line, task_lines(line, outcome, "node"), event_lines(line, outcome))
+            writer.append_trial(
+                line, task_lines(line, outcome, ["node"] * len(outcome["tasks"])), event_lines(line, outcome)
+            )
         return Run.open(writer.path)
 
     return make

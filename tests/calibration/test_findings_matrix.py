@@ -63,7 +63,9 @@ def simulated_run(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
                     trial=trial, setting=setting(tasks, op), phase=kind, repetition=repetition, block=repetition,
                     started="", result=result, purpose=purpose,
                 )  # fmt: skip
-                writer.append_trial(line, task_lines(line, result, "host"), event_lines(line, result))
+                writer.append_trial(
+                    line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result)
+                )
             trial += 1
     return Run.open(directory)
 
@@ -170,7 +172,7 @@ def run_of_kind(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
             repetition=repetition, block=repetition, started="", result=result,
         )  # fmt: skip
         events, copies = event_lines(line, result), copy_lines(line, result)
-        writer.append_trial(line, task_lines(line, result, "host"), events, copies)
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), events, copies)
     return Run.open(directory)
 
 

@@ -46,7 +46,7 @@ def append(phase_result: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
             trial=trial, setting={"op": "write", "tasks": 2, "transfer_size": 100, "sync": "fsync"}, phase="write",
             repetition=0, block=0, started="2026-11-21T09:00:00Z", result=result,
         )  # fmt: skip
-        writer.append_trial(line, task_lines(line, result, "host"), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
         return line
 
     return add
@@ -77,5 +77,5 @@ def simulated(tmp_path: Path) -> Run:
             trial=trial, setting={"op": "write", "tasks": tasks, "transfer_size": 1 << 20, "sync": "fsync"},
             phase="write", repetition=0, block=0, started="", result=result,
         )  # fmt: skip
-        writer.append_trial(line, task_lines(line, result, "host"), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
     return Run.open(writer.path)

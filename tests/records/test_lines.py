@@ -60,7 +60,7 @@ def test_a_phase_that_never_started_has_a_line_with_nothing_measured() -> None:
     assert (line["status"], line["reason"], line["elapsed_ns"], line["bandwidth_bytes_per_s"]) == (
         "failed", "no space", None, None,
     )  # fmt: skip
-    assert task_lines(line, None, "host") == []
+    assert task_lines(line, None, []) == []
 
 
 def test_equal_settings_have_equal_keys_in_any_order() -> None:

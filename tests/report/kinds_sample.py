@@ -88,7 +88,7 @@ class Recorder:
             trial=self.number, setting={**setting, "tasks": tasks}, phase=phase, repetition=repetition,
             block=repetition, started="2026-11-21T12:00:00Z", result=result,
         )  # fmt: skip
-        tasks_of_it, events = task_lines(line, result, "node-1"), event_lines(line, result)
+        tasks_of_it, events = task_lines(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
         self.writer.append_trial(line, tasks_of_it, events, copy_lines(line, result))
 
 

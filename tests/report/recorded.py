@@ -31,7 +31,9 @@ def write(path: Path) -> Run:
             started=started,
             result=result,
         )
-        writer.append_trial(line, task_lines(line, result, "node-1"), event_lines(line, result))
+        writer.append_trial(
+            line, task_lines(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
+        )
     return Run.open(path)
 
 

@@ -164,7 +164,8 @@ class Loop:
             result=result,
             reason=reason,
         )
-        return self._record(line, result, self.room.ensemble(self.clock).host if result else "")
+        here = [self.room.ensemble(self.clock).host] * len(result["tasks"]) if result else []
+        return self._record(line, result, here)
 
     def phase(
         self,
@@ -183,15 +184,19 @@ class Loop:
         self.observer.step(step)
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
+        hosts: Sequence[str] = ()
+        gathering = None
         try:
             kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
-            running = ensemble.prepare(spec | kept)
+            running = ensemble.prepare(spec | kept, setting.placing)
+            hosts = running.hosts()
             running.go()
             while not running.wait(_TICK_S):
                 if self.interrupts:
                     running.stop()
                 self.observer.tick(running.live())
             result = running.result()
+            gathering = running.gathering()
             self.task_operations = [task["operations"] for task in result["tasks"]]
         except OSError as error:
             reason = error.strerror or str(error)
@@ -207,11 +212,12 @@ class Loop:
             result=result,
             purpose=purpose,
             reason=reason,
+            gathering=gathering,
         )
-        return self._record(line, result, ensemble.host)
+        return self._record(line, result, hosts)
 
-    def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, host: str) -> str:
-        self.last_tasks = task_lines(line, result, host)
+    def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> str:
+        self.last_tasks = task_lines(line, result, hosts)
         self.writer.append_trial(line, self.last_tasks, event_lines(line, result), copy_lines(line, result))
         self.lines.append(line)
         self.observer.recorded(line)

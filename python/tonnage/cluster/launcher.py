@@ -6,8 +6,26 @@ A launcher with several processes puts its barrier between the two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from tonnage.cluster.crew import Crew
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Where the tasks of a phase run, among the processes that there are. The default: in the order of the processes,
+    a task in each."""
+
+    hosts: tuple[str, ...] | None = None
+    """Only on these, in this order; None: on all, in the launcher's order."""
+    tasks_per_node: int | None = None
+    """So many on each host before the next one takes any; None: a task in each process."""
+
+
+ANYWHERE = Placing()
 
 
 class Step(Protocol):
@@ -26,17 +44,25 @@ class Step(Protocol):
         """A snapshot over all processes, with the keys of ``tonnage._native.Phase.live``."""
 
     def result(self) -> dict[str, Any]:
-        """After ``wait`` was True: the PhaseResult of all tasks. Once."""
+        """After ``wait`` was True: the PhaseResult of all tasks, on this process's clock. Once."""
+
+    def hosts(self) -> Sequence[str]:
+        """The host of each task, by its number from the first of the phase."""
+
+    def gathering(self) -> dict[str, Any] | None:
+        """After ``result``: how the processes crossed the line and handed in their parts (``ensemble`` of
+        ``docs/record-format.md``); None where there is one process."""
 
 
 class Ensemble(Protocol):
     """The processes of a run, each with the same target open."""
 
     host: str
-    """Where its tasks run, for ``tasks.jsonl``."""
+    """Where this process runs."""
 
-    def prepare(self, phase: dict[str, Any]) -> Step:
-        """Leaves all tasks of a PhaseSpec waiting at the start line."""
+    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> Step:
+        """Leaves all tasks of a PhaseSpec waiting at the start line. ``tasks`` of the spec are those of the whole
+        phase; RequestError where ``placing`` has no room for them."""
 
     def clear(self) -> None:
         """Removes all data files of the target."""
@@ -55,6 +81,8 @@ class Launcher(Protocol):
     """A way to get processes."""
 
     name: str
+    crew: Crew
+    """Its processes as hands on their hosts."""
 
     def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tonnage import _native
+from tonnage.cluster.crew import Alone, Crew
+from tonnage.cluster.launcher import ANYWHERE, Placing
+from tonnage.errors import RequestError
 
 
 class LocalStep:
     """A phase of this process alone: its own start line is the trial's."""
 
-    def __init__(self, phase: _native.Phase) -> None:
+    def __init__(self, phase: _native.Phase, hosts: Sequence[str]) -> None:
         self._phase = phase
+        self._hosts = hosts
 
     def go(self) -> None:
         self._phase.go()
@@ -31,6 +36,12 @@ class LocalStep:
     def result(self) -> dict[str, Any]:
         return self._phase.result()
 
+    def hosts(self) -> Sequence[str]:
+        return self._hosts
+
+    def gathering(self) -> None:
+        return None
+
 
 class LocalEnsemble:
     """This process."""
@@ -40,8 +51,13 @@ class LocalEnsemble:
         directory = None if series_directory is None else str(series_directory)
         self._target = _native.Target(json.dumps(target), series_directory=directory)
 
-    def prepare(self, phase: dict[str, Any]) -> LocalStep:
-        return LocalStep(self._target.start(json.dumps(phase)))
+    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> LocalStep:
+        if placing.hosts is not None and placing.hosts != (self.host,):
+            raise RequestError(
+                f"hosts {', '.join(placing.hosts)}: this process runs on {self.host} alone; "
+                "hint: start it with mpiexec or srun on those hosts, or with --on and a scheduler"
+            )
+        return LocalStep(self._target.start(json.dumps(phase)), [self.host] * phase["tasks"]["here"])
 
     def clear(self) -> None:
         self._target.clear()
@@ -60,6 +76,9 @@ class Local:
     """The launcher where there is no MPI and no scheduler."""
 
     name = "local"
+
+    def __init__(self) -> None:
+        self.crew: Crew = Alone()
 
     def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble:
         return LocalEnsemble(target, series_directory)

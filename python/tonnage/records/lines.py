@@ -57,11 +57,12 @@ def trial_line(
     result: Mapping[str, Any] | None,
     purpose: str = "measure",
     reason: str | None = None,
+    gathering: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One line of ``trials.jsonl``.
 
     ``result`` is None for a phase that never crossed its start line; ``reason`` then says why. A ``reason`` given with
-    a result makes the phase failed whatever the result says.
+    a result makes the phase failed whatever the result says. ``gathering``: how several processes met (``ensemble``).
     """
     tasks: Sequence[Mapping[str, Any]] = result["tasks"] if result else ()
     totals = totals_of(tasks)
@@ -95,6 +96,7 @@ def trial_line(
         "parts": list(result.get("parts", ())) if result else [],
         "follow": result.get("follow") if result else None,
         "stage": result.get("stage") if result else None,
+        "ensemble": None if gathering is None else dict(gathering),
     }
 
 
@@ -121,10 +123,11 @@ def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, host: str) -> list[dict[str, Any]]:
-    """The lines of ``tasks.jsonl`` that belong to a trial line; ``host`` is where these tasks ran."""
+def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> list[dict[str, Any]]:
+    """The lines of ``tasks.jsonl`` that belong to a trial line; ``hosts`` says where each of these tasks ran."""
     head = {"trial": line["trial"], "record": line["record"], "phase": line["phase"]}
-    return [{**head, **task, "host": host} for task in (result["tasks"] if result else ())]
+    tasks = result["tasks"] if result else ()
+    return [{**head, **task, "host": host} for task, host in zip(tasks, hosts, strict=True)]
 
 
 def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:

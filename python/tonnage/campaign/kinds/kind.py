@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from tonnage.cluster.launcher import Placing
+from tonnage.fields import Count, HostSets, Name, Sweep
 from tonnage.section import Section
 
 if TYPE_CHECKING:
@@ -32,6 +34,17 @@ class Setting:
     device: int | None = None
     """Number of the only one of the target's directories that is used; None: ``devices`` says."""
     time_limit_ns: int | None = None
+    partition: str | None = None
+    """Of the scheduler, in which the trial's job runs; None: where the run is."""
+    hosts: tuple[str, ...] | None = None
+    """The only ones that take part, in this order; None: all that the launcher has."""
+    tasks_per_node: int | None = None
+    """Tasks on each host before the next one takes any; None: one in each process."""
+
+    @property
+    def placing(self) -> Placing:
+        """Where a phase's tasks run, for the launcher."""
+        return Placing(self.hosts, self.tasks_per_node)
 
     def as_dict(self) -> dict[str, Any]:
         """As it stands in ``trials.jsonl``."""
@@ -127,13 +140,27 @@ class WorkloadSection(Section):
     FACTORS: ClassVar[tuple[str, ...]] = ()
     """Fields of which each value makes settings of its own, in the order in which they vary."""
 
+    PLACES: ClassVar[tuple[str, ...]] = ("partition", "hosts", "tasks_per_node")
+    """Factors of every kind: where the tasks run. They vary slowest."""
+
     name: str = Field("", max_length=64, description="tells several [[workload]] tables apart, in records and report")
+    partition: Sweep[Name] | None = Field(None, description="the scheduler's partition that the tasks run in")
+    hosts: HostSets | None = Field(
+        None, description="the only hosts that take part, in this order; a list of lists is a factor"
+    )
+    tasks_per_node: Sweep[Count] | None = Field(
+        None, description="tasks on each host before the next one takes any; one in each process"
+    )
 
     def settings(self, scale: float = 1.0) -> list[Setting]:
         """Every combination of the factors, without repetition, in the order of the file. ``scale`` multiplies what
         the kind says it scales: the amount of work, never the tasks."""
-        found = (self.setting(dict(zip(self.FACTORS, values, strict=True)), scale) for values in self._product())
-        return list(dict.fromkeys(found))
+        found = [self.setting(dict(zip(self.FACTORS, values, strict=True)), scale) for values in self._product()]
+        places = product(*(getattr(self, place) or (None,) for place in self.PLACES))
+        placed = (
+            replace(setting, **dict(zip(self.PLACES, place, strict=True))) for place in places for setting in found
+        )
+        return list(dict.fromkeys(placed))
 
     def setting(self, factors: dict[str, Any], scale: float) -> Setting:
         """The setting of one combination."""

@@ -1,0 +1,74 @@
+"""Hands on hosts: processes that do there what a campaign or a check needs done beside the timed phases.
+
+A **duty** is a plain function under a name in ``DUTIES``: it takes and returns what JSON can carry and runs in a
+process on the host. However the processes came there (this one alone, the ranks of an MPI job, the scheduler, ssh),
+they are asked in the same way, at the same time, and none is waited for longer than the caller says.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from tonnage.errors import TonnageError
+
+DUTIES: dict[str, str] = {}
+"""Name → ``module:function``. The function gets its arguments as keywords."""
+
+
+class NoAnswer(TonnageError):
+    """A host did not answer in time, or its process is gone; the text says which and what was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host said: a value, or why there is none."""
+
+    value: Any = None
+    problem: str | None = None
+    """One sentence, of a user's or the system's making; None: ``value`` holds."""
+
+
+class Crew(Protocol):
+    """One process on each host of a run, or of a check."""
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """Their names, in the launcher's order, each once."""
+
+    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+        """Has each host named in ``arguments`` do the duty with its own arguments, all at the same time. A host that
+        does not answer in time has a problem that says so; it never raises for one host's sake."""
+
+
+def perform(duty: str, arguments: Mapping[str, Any]) -> Answer:
+    """Does a duty in this process. What it raises on purpose (``TonnageError``, ``OSError``) is its problem."""
+    module, _, function = DUTIES[duty].partition(":")
+    try:
+        return Answer(getattr(import_module(module), function)(**arguments))
+    except TonnageError as error:
+        return Answer(problem=str(error))
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return Answer(problem=f"{error.strerror or error}{where}")
+
+
+class Alone:
+    """This host, and nobody else."""
+
+    hosts: Sequence[str] = (platform.node(),)
+
+    def ask(
+        self,
+        duty: str,
+        arguments: Mapping[str, Mapping[str, Any]],
+        *,
+        timeout_s: float,  # noqa: ARG002
+    ) -> dict[str, Answer]:
+        return {
+            host: perform(duty, given) if host in self.hosts else Answer(problem=f"{host} is not this host")
+            for host, given in arguments.items()
+        }
