@@ -1,4 +1,5 @@
-"""The command line. ``main`` answers ``--version`` without importing anything that takes time."""
+"""The command line. ``main`` answers ``--version`` without importing anything that takes time; nor does ``agent``,
+which no user types: it is what this package starts on other hosts."""
 
 from __future__ import annotations
 
@@ -16,6 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if argv == ["--version"]:
         print(f"tonnage {__version__}")
         return 0
+    if argv == ["agent"]:
+        from tonnage.cluster.hands.agent import serve
+
+        return serve()
     # Until the run loop takes signals over, a polite request to end unwinds like Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
     from tonnage.cli.entry import run_command

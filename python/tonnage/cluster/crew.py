@@ -15,7 +15,13 @@ from typing import Any, Protocol
 
 from tonnage.errors import TonnageError
 
-DUTIES: dict[str, str] = {}
+DUTIES: dict[str, str] = {
+    "facts": "tonnage.machine.host:host_facts",
+    "look-path": "tonnage.machine.paths:look_path",
+    "start-program": "tonnage.cluster.hands.programs:start_program",
+    "await-program": "tonnage.cluster.hands.programs:await_program",
+    "stop-program": "tonnage.cluster.hands.programs:stop_program",
+}
 """Name → ``module:function``. The function gets its arguments as keywords."""
 
 

@@ -1,0 +1,85 @@
+"""The far end: ``tonnage agent``, a process on a host that does duties until its pipe ends.
+
+Started by ``tonnage.cluster.hands`` over ssh or by a scheduler, never by hand. Imports little, so that a host answers
+soon; each duty runs in a thread of its own, so that one which a dead mount holds does not hold the others.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from tonnage import __version__
+from tonnage.cluster.crew import DUTIES, Answer, perform
+from tonnage.cluster.hands.programs import end_programs
+from tonnage.cluster.hands.words import HELLO, MOST_LINE, line, read
+
+_FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see docs/doctor-hosts.md"
+
+
+def serve() -> int:
+    """Until standard input ends or a signal says so; ends every program that was started."""
+    if os.isatty(0):
+        sys.stderr.write(f"tonnage: error: {_FOR_A_TERMINAL}\n")
+        return 2
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _end)
+    try:
+        _answer_all()
+    finally:
+        end_programs()
+        # Threads whose duty the kernel holds would be waited for by Python's own exit.
+        os._exit(0)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit
+
+
+def _answer_all() -> None:
+    # Whatever a duty, or a program that it starts, prints must not get between the answers.
+    outward, inward = os.dup(1), os.dup(0)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    said = _Said(outward)
+    hello = {"version": __version__, "host": platform.node(), "python": platform.python_version(), "pid": os.getpid()}
+    said.write(HELLO + line(hello))
+    with os.fdopen(inward, "rb") as requests:
+        while raw := requests.readline(MOST_LINE):
+            request = read(raw)
+            threading.Thread(target=_do, args=(request, said), name=request["duty"], daemon=True).start()
+
+
+class _Said:
+    """The way back: whole lines, one after the other."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._lock = descriptor, threading.Lock()
+
+    def write(self, raw: bytes) -> None:
+        with self._lock:
+            left = memoryview(raw)
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+
+
+def _do(request: dict[str, Any], said: _Said) -> None:
+    duty = request["duty"]
+    try:
+        answer = perform(duty, request["arguments"]) if duty in DUTIES else Answer(problem=f"it has no duty {duty!r}")
+        raw = line({"id": request["id"], "value": answer.value, "problem": answer.problem})
+    except Exception as error:
+        # A fault of ours: whoever asked must hear of it, and not wait.
+        raw = line({"id": request["id"], "value": None, "problem": f"{duty} failed: {type(error).__name__}: {error}"})
+    try:
+        said.write(raw)
+    except OSError:
+        # Nobody is there any more.
+        os.kill(os.getpid(), signal.SIGTERM)

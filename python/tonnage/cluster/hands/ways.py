@@ -1,0 +1,64 @@
+"""How a process comes to a host: argument lists, each of which starts ``sh -s`` there with our pipes.
+
+The program and its words go over the pipe as the first line that this shell reads, quoted as POSIX says. So whatever
+they are, no user's login shell takes part: ssh hands its words to one, whichever the user has there.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import tonnage
+from tonnage.errors import RequestError
+
+Way = Callable[[str, float], Sequence[str]]
+"""Host, and seconds in which it should be there → argument list."""
+
+_HOST = re.compile(r"(?:[\w.-]+@)?[\w\[][\w.:\[\]%-]*", re.ASCII)
+
+
+def here(_host: str, _start_s: float) -> list[str]:
+    """This host itself."""
+    return ["sh", "-s"]
+
+
+def ssh(host: str, start_s: float) -> list[str]:
+    """``[USER@]HOST``, which must let this user in without a question. This host needs no ssh."""
+    if host in (platform.node(), "localhost"):
+        return here(host, start_s)
+    options = ["-T", "-x", "-a", "-oBatchMode=yes", f"-oConnectTimeout={max(1, round(start_s))}"]
+    # A host that is cut off is noticed after 30 s.
+    alive = ["-oServerAliveInterval=10", "-oServerAliveCountMax=3"]
+    return ["ssh", *options, *alive, "--", host, "exec sh -s"]
+
+
+def srun(host: str, start_s: float) -> list[str]:
+    """A step of the job around us, or a job of its own where there is none: one task, which shares what others have."""
+    step = ["srun", f"--nodelist={host}", "--nodes=1", "--ntasks=1", "--job-name=tonnage-agent", "--mpi=none"]
+    inside = ["--overlap"] if "SLURM_JOB_ID" in os.environ else [f"--immediate={max(1, round(start_s))}"]
+    return [*step, *inside, "--cpu-bind=none", "--quiet", "sh", "-s"]
+
+
+def check(host: str) -> str:
+    """The host's name; RequestError where it can be none."""
+    if not _HOST.fullmatch(host):
+        raise RequestError(f"{host!r} is no host's name; hint: write HOST or USER@HOST, several with commas between")
+    return host
+
+
+def first_line() -> bytes:
+    """For the shell: this very Python and package where the host has them, else the ``tonnage`` of its ``PATH``."""
+    package = Path(tonnage.__file__).resolve().parent
+    isolated = ["-I"] if sys.flags.isolated else []
+    words = [sys.executable, *isolated, "-m", "tonnage.cli", "agent"]
+    if not isolated and (path := os.environ.get("PYTHONPATH")):
+        absolute = os.pathsep.join(str(Path(entry).absolute()) for entry in path.split(os.pathsep) if entry)
+        words = ["env", f"PYTHONPATH={absolute}", *words]
+    program, directory = shlex.quote(sys.executable), shlex.quote(str(package))
+    return os.fsencode(f"[ -x {program} ] && [ -d {directory} ] && exec {shlex.join(words)}; exec tonnage agent\n")

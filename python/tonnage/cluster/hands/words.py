@@ -1,0 +1,30 @@
+"""What the two ends of a pipe say to each other: one JSON object a line, in ASCII.
+
+The far end begins with a line of its own, ``tonnage-agent {…}``: what a login prints before it is passed over. Then
+each request ``{"id", "duty", "arguments"}`` gets one answer ``{"id", "value", "problem"}``, in any order. The end of
+the pipe ends the far end and all that it started.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+HELLO = b"tonnage-agent "
+MOST_LINE = 32 << 20
+"""Bytes of one line: two full outputs of a program, escaped, fit."""
+MOST_NOISE = 64 << 10
+"""Bytes that a login may print before the first line."""
+
+
+def line(value: dict[str, Any]) -> bytes:
+    """As it goes over the pipe; text that is no Unicode (a path's bytes) survives."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def read(raw: bytes) -> dict[str, Any]:
+    """The object of a line; ValueError where it is none."""
+    value = json.loads(raw)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value

@@ -1,0 +1,103 @@
+"""What this host sees at a path: is it there, on which mount, may it be written, does it take O_DIRECT."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import TonnageError
+from tonnage.machine.bounded import in_time
+from tonnage.machine.identity import identity
+from tonnage.machine.mounts import find_mount, read_mounts
+
+LOOK_S = 5.0
+"""A mount that answers nothing for so long is dead, or as good as that."""
+_DIRECT_BYTES = 1 << 16
+"""A multiple of the sector of every device, and of the page."""
+
+
+def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> dict[str, Any]:
+    """Duty ``look-path``: facts about an absolute ``path`` on this host.
+
+    ``{"path", "problem", "is_directory", "mount_point", "file_system", "device", "options", "identity", "free_bytes",
+    "size_bytes", "writable", "not_writable", "direct", "not_direct"}``. ``problem``: why it is not there, then all else
+    but the mount is None. With ``probe`` a file of 64 KiB is made in the directory, written past the page cache and
+    removed; without it ``writable`` is what permissions say, and ``direct`` None. TonnageError where nothing answered.
+    """
+    if not path.startswith("/"):
+        raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
+    try:
+        found: dict[str, Any] = in_time(lambda: _look(path, probe=probe), timeout_s=timeout_s)
+    except TimeoutError:
+        raise TonnageError(f"{path} did not answer within {timeout_s:g} s; hint: its mount may be dead") from None
+    return found
+
+
+def _look(path: str, *, probe: bool) -> dict[str, Any]:
+    real = os.path.realpath(path)
+    mount = find_mount(read_mounts(), real)
+    found: dict[str, Any] = dict.fromkeys(
+        ("problem", "is_directory", "free_bytes", "size_bytes", "writable", "not_writable", "direct", "not_direct")
+    )
+    found |= {
+        "path": path,
+        "mount_point": mount and mount.mount_point,
+        "file_system": mount and mount.file_system,
+        "device": mount and mount.device,
+        "options": mount and mount.options,
+        "identity": mount and identity(mount, real),
+    }
+    try:
+        found["is_directory"] = Path(real).is_dir()
+        space = os.statvfs(real)
+    except OSError as error:
+        return found | {"problem": error.strerror}
+    found |= {"free_bytes": space.f_bavail * space.f_frsize, "size_bytes": space.f_blocks * space.f_frsize}
+    if probe and found["is_directory"]:
+        return found | _probe(real)
+    writable = os.access(real, os.W_OK)
+    why = None if writable else os.strerror(_errno_of_read_only(space))
+    return found | {"writable": writable, "not_writable": why}
+
+
+def _errno_of_read_only(space: os.statvfs_result) -> int:
+    return errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
+
+
+def _probe(directory: str) -> dict[str, Any]:
+    name = f".tonnage-look-{secrets.token_hex(8)}"
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=held)
+        except OSError as error:
+            return {"writable": False, "not_writable": error.strerror}
+        try:
+            os.close(file)
+            return {"writable": True, **_probe_direct(name, held)}
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=held)
+    finally:
+        os.close(held)
+
+
+def _probe_direct(name: str, held: int) -> dict[str, Any]:
+    """Whether a write past the page cache is taken: some file systems take the flag, and refuse the write."""
+    try:
+        file = os.open(name, os.O_WRONLY | os.O_DIRECT, dir_fd=held)
+    except OSError as error:
+        return {"direct": False, "not_direct": error.strerror}
+    try:
+        with mmap.mmap(-1, _DIRECT_BYTES) as aligned:
+            os.write(file, aligned)
+    except OSError as error:
+        return {"direct": False, "not_direct": error.strerror}
+    finally:
+        os.close(file)
+    return {"direct": True}

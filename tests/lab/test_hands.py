@@ -1,0 +1,143 @@
+"""Crews over a real sshd on the loopback interface, and as steps and jobs of a real Slurm."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import indexed
+import pytest
+from slurm import Host, Slurm
+from throttled import Impossible
+from tonnage.cluster.hands import hands
+
+NODE = platform.node()
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A server that answers as ``fileserver``; its directory of keys."""
+    directory = tmp_path / "ssh"
+    directory.mkdir()
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(indexed.sshd(directory))
+        except Impossible as error:
+            pytest.skip(str(error))
+        monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
+        yield directory
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s, f"not within {PATIENCE_S:g} s: {what}"
+        time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("ssh")
+def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_crew() -> None:
+    words = ["$(id)", "a'b\"c", "\n", "*", "~", "!1", "\\", os.fsdecode(b"\xff"), ""]
+    code = "import os, sys; os.write(1, b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
+    with hands("ssh", ["fileserver"], start_s=PATIENCE_S) as crew:
+        printed: dict[str, Any] = {"argv": [sys.executable, "-I", "-c", code, *words]}
+        told = crew.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
+        assert told.problem is None
+        waited = {"handle": told.value["handle"], "timeout_s": PATIENCE_S}
+        ended = crew.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
+        assert ended["out"].split("\0") == words and ended["status"] == 0
+        stays = crew.ask("start-program", {"fileserver": {"argv": ["sleep", "600"]}}, timeout_s=PATIENCE_S)
+        pid = stays["fileserver"].value["pid"]
+        assert alive(pid)
+    until(lambda: not alive(pid), "the program ends with its crew")
+
+
+def test_a_key_that_is_not_let_in_and_a_host_that_is_not_known_are_each_their_own_problem(ssh: Path) -> None:
+    with hands("ssh", ["fileserver", "nobody.invalid", NODE], start_s=PATIENCE_S) as crew:
+        answers = crew.ask("facts", {host: {} for host in crew.hosts}, timeout_s=PATIENCE_S)
+        assert answers["fileserver"].value["hostname"] == NODE and answers[NODE].value
+        assert (answers["nobody.invalid"].problem or "").startswith("ssh failed with status 255: ")
+    (ssh / "key.pub").write_text("")
+    with hands("ssh", ["fileserver", NODE], start_s=PATIENCE_S) as crew:
+        answers = crew.ask("facts", {host: {} for host in crew.hosts}, timeout_s=PATIENCE_S)
+        assert "Permission denied" in (answers["fileserver"].problem or "") and answers[NODE].value
+
+
+@pytest.mark.usefixtures("ssh")
+def test_when_whoever_asked_is_killed_what_ran_over_ssh_ends() -> None:
+    code = f"""import time
+from tonnage.cluster.hands import hands
+with hands("ssh", ["fileserver"]) as crew:
+    told = crew.ask("start-program", {{"fileserver": {{"argv": ["sleep", "600"]}}}}, timeout_s={PATIENCE_S})
+    print(told["fileserver"].value["pid"], flush=True)
+    time.sleep(600)"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as asker:
+        assert asker.stdout
+        try:
+            pid = int(asker.stdout.readline())
+            assert alive(pid)
+            asker.send_signal(signal.SIGKILL)
+            until(lambda: not alive(pid), "the program ends")
+        finally:
+            asker.kill()
+
+
+def jobs(cluster: Slurm) -> list[str]:
+    return cluster.ask("squeue", "--noheader", "--format=%i").split()
+
+
+def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm]) -> None:
+    cluster = slurm([Host(name="a1"), Host(name="a2")])
+    with hands("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as crew:
+        assert len(jobs(cluster)) == 2
+        told = crew.ask("start-program", {"a2": {"argv": ["printenv", "SLURMD_NODENAME"]}}, timeout_s=PATIENCE_S)["a2"]
+        waited = {"a2": {"handle": told.value["handle"], "timeout_s": PATIENCE_S}}
+        assert crew.ask("await-program", waited, timeout_s=2 * PATIENCE_S)["a2"].value["out"] == "a2\n"
+        answers = crew.ask("facts", {"a1": {}, "a9": {}}, timeout_s=PATIENCE_S)
+        assert answers["a1"].value and (answers["a9"].problem or "").startswith("srun failed with status 1: ")
+    until(lambda: not jobs(cluster), "its jobs end")
+
+
+def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slurm: Callable[..., Slurm]) -> None:
+    cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
+    with hands("slurm", ["a1"], start_s=PATIENCE_S):
+        began_s = time.monotonic()
+        with hands("slurm", ["a1", "a2"], start_s=2) as crew:
+            answers = crew.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
+            assert answers["a1"].problem and answers["a2"].value
+        assert time.monotonic() - began_s < PATIENCE_S
+        until(lambda: len(jobs(cluster)) == 1, "only the first one's job is there")
+
+
+def test_in_a_job_a_crew_is_steps_of_it(slurm: Callable[..., Slurm], monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
+    code = """from tonnage.cluster.hands import hands
+with hands("slurm", ["a2", "a1"]) as crew:
+    words = {"argv": ["printenv", "SLURM_JOB_ID"]}
+    told = crew.ask("start-program", dict.fromkeys(crew.hosts, words), timeout_s=30)
+    asked = {host: {"handle": one.value["handle"], "timeout_s": 30} for host, one in told.items()}
+    print(*(one.value["out"].strip() for one in crew.ask("await-program", asked, timeout_s=60).values()))"""
+    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
+    done = subprocess.run(
+        ["salloc", "--quiet", "--nodes=2", "--ntasks=2", sys.executable, "-c", code],
+        capture_output=True, text=True, timeout=3 * PATIENCE_S, check=False,
+    )  # fmt: skip
+    numbers = done.stdout.split()
+    assert len(numbers) == 2 and len(set(numbers)) == 1, done
+    until(lambda: not jobs(cluster), "the job ends")
