@@ -172,3 +172,23 @@ def test_a_disk_without_room_stops_the_submission(ledger: Ledger, tmp_path: Path
     assert ledger.entry("k2") is None and ledger.entry("k1") is not None
     ledger.intend("k3", 3.0, {})
     assert ledger.entry("k3") is not None
+
+
+def test_a_ledger_of_many_pieces_is_read_from_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonnage.placement.ledger._PIECE_BYTES", 64)
+    ledger = Ledger(tmp_path)
+    for number in range(9):
+        intent = {"target": f"t{number % 2}", "by_line": True, "line": number, "request": {"argv": ["x" * number * 20]}}
+        ledger.intend(f"k{number}", 100.0 + number, intent)
+        ledger.receive(f"k{number}", 100.5 + number, str(number), "said")
+    ledger.recap("k7", 110.0, 3, 70)
+    assert [entry.key for entry in ledger.since(104.0)] == [f"k{number}" for number in range(4, 9)]
+    marked = ledger.since(0.0, {"target": "t1", "by_line": True})
+    assert [(entry.key, entry.job) for entry in marked] == [("k1", "1"), ("k3", "3"), ("k5", "5"), ("k7", "7")]
+    assert (marked[-1].intent["line"], marked[-1].answered_s) == (70, 107.5)
+    # What only the submission itself needs is not read; asked for by its key it is.
+    assert "request" not in marked[0].intent
+    whole = ledger.entry("k3")
+    assert whole is not None and whole.intent["request"] == {"argv": ["x" * 60]}
+    last = ledger.last({"target": "t0"})
+    assert last is not None and last["key"] == "k8"

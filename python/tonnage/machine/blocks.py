@@ -24,8 +24,11 @@ def block_name(device_number: str) -> str | None:
     """The kernel's name (``nvme0n1p2``) of the block device ``major:minor``; None if that is none."""
     if not device_number or device_number.startswith("0:"):
         return None
-    entry = _SYS / "dev" / "block" / device_number
-    return entry.resolve().name if entry.exists() else None
+    try:
+        # A link to the device's directory, which has its name.
+        return (_SYS / "dev" / "block" / device_number).readlink().name
+    except OSError:
+        return None
 
 
 def backing_file(device_number: str) -> str | None:

@@ -32,12 +32,17 @@ def stays_here(mounts: list[Mount], path: str) -> bool:
     if not path.startswith("/"):
         return False
     at, ahead, links = Path("/"), list(reversed(Path(path).parts)), 0
+    known: set[Mount] = set()
     while ahead:
         part = ahead.pop()
         at = Path("/") if part == "/" else at.parent if part == ".." else at / part
         mount = find_mount(mounts, str(at))
-        if mount is None or not (mount.file_system == "overlay" or is_local(mount)):
+        if mount is None:
             return False
+        if mount not in known:
+            if mount.file_system != "overlay" and not is_local(mount):
+                return False
+            known.add(mount)
         try:
             link = at.readlink()
         except OSError:

@@ -28,6 +28,8 @@ class World:
     """None: the scheduler did not say."""
     jobs: Sequence[Job] | None = None
     """All that wait or run; None: the scheduler did not say."""
+    jobs_at_s: float = 0.0
+    """When it was asked for them."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By the server's name."""
     placements: Sequence[Entry] = ()
@@ -228,8 +230,9 @@ def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> Non
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
-        # One that has its receipt and is listed no more has ended.
-        on_its_way = entry.job is None or world.jobs is None
+        # One that had its receipt before the list was made and is not in it has ended.
+        since = entry.answered_s is not None and entry.answered_s >= world.jobs_at_s
+        on_its_way = entry.job is None or world.jobs is None or since
         if on_its_way and entry.key not in listed:
             load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
 

@@ -27,19 +27,15 @@ def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, 
     line = plan.line
     if line is None:
         return ()
-    others = [entry for entry in ledger.since(time.time() - _LOOKED_BACK_S) if _is_older(entry, plan, line)]
+    same = {"target": plan.located.target, "pattern": plan.pattern, "by_line": True}
+    capped = ledger.since(time.time() - _LOOKED_BACK_S, same)
+    others = [entry for entry in capped if entry.job is not None and entry.intent.get("line") not in (None, line)]
     if not others:
         return ()
     with suppress(TonnageError):
         alive = {job.job for job in scheduler.jobs(user=getpass.getuser()) if job.state in ("pending", "running")}
         return tuple(_bring(ledger, scheduler, entry, line) for entry in others if entry.job in alive)
     return ()
-
-
-def _is_older(entry: Entry, plan: Plan, line: int) -> bool:
-    intent = entry.intent
-    same = (intent.get("target"), intent.get("pattern")) == (plan.located.target, plan.pattern)
-    return same and entry.job is not None and bool(intent.get("by_line")) and intent.get("line") not in (None, line)
 
 
 def _bring(ledger: Ledger, scheduler: Scheduler, entry: Entry, line: int) -> str:

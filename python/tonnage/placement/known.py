@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from tonnage.cluster.scheduler import Job
+from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.placement.candidates import World, promised_tasks
@@ -16,8 +16,10 @@ from tonnage.placement.choice import Carried
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.lines import Found, all_lines, describe, line_of
+from tonnage.placement.lists import Listed
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
+from tonnage.placement.where.look import Look, look_here, read_look
 from tonnage.records.load_lines import KeptLine
 
 PATTERN = "read sequential"
@@ -35,26 +37,51 @@ def working_directory() -> str:
         raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
 
 
-def look_around(directory: str, program: str, *, timeout_s: float) -> list[str]:
-    """What is odd about a job that starts here. RequestError where the directory is closed to this user.
+class Glance:
+    """One process's look at the directory in which a job is to start, which for most is where its data is as well."""
 
-    One that does not answer is no reason to stop: beside its server it may be a local disk.
-    """
+    def __init__(self, directory: str, program: str, *, timeout_s: float) -> None:
+        self._directory, self._program, self._timeout_s = directory, program, timeout_s
+        self._said: dict[str, Any] = {}
+        self._failed: OSError | None = None
+        try:
+            self._said = in_time(self._ask, timeout_s=timeout_s)
+        except OSError as error:  # TimeoutError is one
+            self._failed = error
 
-    def ask() -> list[bool]:
+    def _ask(self) -> dict[str, Any]:
+        directory, program = self._directory, self._program
         here = "/" not in program and os.access(program, os.X_OK)
-        return [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
+        around = [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
+        try:
+            return {"around": around, "look": look_here(directory)}
+        except OSError as error:
+            return {"around": around, "error": [error.errno, error.strerror]}
 
-    try:
-        may_enter, is_found, is_here = in_time(ask, timeout_s=timeout_s)
-    except TimeoutError:
-        return [f"{directory} did not answer within {timeout_s:g} s"]
-    if not may_enter:
-        raise RequestError(f"no permission to enter {directory}; hint: cd to a directory that you may enter")
-    if is_found:
-        return []
-    meant = f"; did you mean ./{program}?" if is_here else ""
-    return [f"{program} is not found on this host; it is submitted all the same{meant}"]
+    def notes(self) -> list[str]:
+        """What is odd about a job that starts there. RequestError where the directory is closed to this user.
+
+        One that does not answer is no reason to stop: beside its server it may be a local disk.
+        """
+        if isinstance(self._failed, TimeoutError):
+            return [f"{self._directory} did not answer within {self._timeout_s:g} s"]
+        if self._failed is not None:
+            raise self._failed
+        may_enter, is_found, is_here = self._said["around"]
+        if not may_enter:
+            raise RequestError(f"no permission to enter {self._directory}; hint: cd to a directory that you may enter")
+        if is_found:
+            return []
+        meant = f"; did you mean ./{self._program}?" if is_here else ""
+        return [f"{self._program} is not found on this host; it is submitted all the same{meant}"]
+
+    def look(self) -> Look:
+        """At the directory, for ``locate``."""
+        if self._failed is not None:
+            raise self._failed
+        if "error" in self._said:
+            raise OSError(*self._said["error"])
+        return read_look(self._said["look"])
 
 
 def fresh_readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
@@ -92,6 +119,19 @@ class Later(Generic[_T]):
             if note not in notes:
                 notes.append(note)
         return self._answer
+
+
+def as_listed(
+    hosts: Listed[ClusterHost] | None, jobs: Listed[Job] | None, *, readings: Mapping[str, Reading], now_s: float
+) -> World:
+    """What the scheduler and the servers say."""
+    return World(
+        now_s=now_s,
+        hosts=None if hosts is None else hosts.rows,
+        jobs=None if jobs is None else jobs.rows,
+        jobs_at_s=0.0 if jobs is None else jobs.at_s,
+        readings=readings,
+    )
 
 
 def load_lines(site: Site, servers: Sequence[Server], located: Located) -> dict[str, Found | None]:

@@ -12,7 +12,7 @@ import os
 import re
 import struct
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -24,11 +24,18 @@ from tonnage.places import user_state
 
 FILE = "submissions.jsonl"
 LOCK = "lock"
-MOST_BYTES = 4 << 20
+MOST_BYTES = 16 << 20
 """A ledger larger than this is written anew with its newest lines."""
-KEPT_BYTES = 1 << 20
+KEPT_BYTES = 8 << 20
+"""Some thousand submissions: those of the last minutes count in a decision, a burst's as well."""
 _BEGIN = re.compile(rb'\{"kind":"[a-z]+","key":"([A-Za-z0-9._-]{1,64})"')
 """Of each line: tells which are worth parsing."""
+_AT = re.compile(rb'^\{"kind":"[a-z]+","key":"[A-Za-z0-9._-]{1,64}","at_s":([0-9.e+]+)')
+_REST = b',"request":'
+"""Where the long part of an intent begins, the request and how it was decided, which a decision on another job needs
+not. No string can hold these bytes: its quotes are escaped."""
+_INTENT = b'{"kind":"intent"'
+_PIECE_BYTES = 256 << 10
 _POLL_S = 0.002
 _PATIENCE_S = 10.0
 """A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
@@ -51,6 +58,8 @@ class Entry:
     """The scheduler's receipt, word for word."""
     refused: str | None = None
     """Why nothing was submitted; such a key may be tried again."""
+    answered_s: float | None = None
+    """When the receipt came."""
 
     @property
     def open(self) -> bool:
@@ -110,29 +119,50 @@ class Ledger:
         records = (_parse(line) for line, begin in begins if begin is not None and begin[1] in wanted)
         return list(_entries(record for record in records if record is not None).values())
 
-    def since(self, at_s: float) -> list[Entry]:
-        """All that were intended after a time, the oldest first."""
-        records = []
-        for line in reversed(self._read().split(b"\n")):
-            record = _parse(line)
-            if record is None:
-                continue
+    def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
+        """All that were intended after a time, the oldest first; only those with all of these values. Their intents are
+        without the request and the decision."""
+        lines: list[bytes] = []
+        for line in self._backwards():
             # Lines are in the order of writing; another host's clock may differ a little.
-            if record["at_s"] < at_s - 5:
+            if (at := _AT.search(line)) and float(at[1]) < at_s - 5:
                 break
-            records.append(record)
-        return [entry for entry in _entries(reversed(records)).values() if entry.at_s >= at_s]
+            lines.append(line)
+        if marks is not None:
+            lines = _of_marked(lines, _spelled(marks))
+        records = (_parse(line.partition(_REST)[0] + b"}" if _REST in line else line) for line in reversed(lines))
+        found = _entries(record for record in records if record is not None).values()
+        return [entry for entry in found if entry.at_s >= at_s and (marks is None or _has(entry.intent, marks))]
 
     def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The newest intent that has all of these values."""
-        spelled = [json.dumps(value).encode() for value in marks.values()]
-        for line in reversed(self._read().split(b"\n")):
-            if not all(part in line for part in spelled):
+        spelled = _spelled(marks)
+        for line in self._backwards():
+            if not line.startswith(_INTENT) or not all(part in line for part in spelled):
                 continue
             record = _parse(line)
-            if record and record["kind"] == "intent" and all(record.get(name) == at for name, at in marks.items()):
+            if record is not None and _has(record, marks):
                 return record
         return None
+
+    def _backwards(self) -> Iterator[bytes]:
+        """Its lines, the newest first, read as far as somebody asks."""
+        try:
+            with self._file.open("rb") as file:
+                at, rest = file.seek(0, os.SEEK_END), b""
+                while at:
+                    start = max(0, at - _PIECE_BYTES)
+                    file.seek(start)
+                    lines = (file.read(at - start) + rest).split(b"\n")
+                    # The first may have begun in the piece before.
+                    rest = lines.pop(0)
+                    yield from reversed(lines)
+                    at = start
+                yield rest
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise LedgerError(f"cannot read {self._file}: {error.strerror}") from None
 
     def _read(self) -> bytes:
         try:
@@ -228,6 +258,26 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _spelled(marks: Mapping[str, Any]) -> list[bytes]:
+    """What a line that has these values contains."""
+    return [f'"{name}":{json.dumps(value)}'.encode() for name, value in marks.items()]
+
+
+def _of_marked(lines: Sequence[bytes], spelled: Sequence[bytes]) -> list[bytes]:
+    """The intents that contain all of ``spelled``, and the other lines of their keys."""
+    begins = [_BEGIN.match(line) for line in lines]
+    marked = {
+        begin[1]
+        for line, begin in zip(lines, begins, strict=True)
+        if begin is not None and line.startswith(_INTENT) and all(part in line for part in spelled)
+    }
+    return [line for line, begin in zip(lines, begins, strict=True) if begin is not None and begin[1] in marked]
+
+
+def _has(record: Mapping[str, Any], marks: Mapping[str, Any]) -> bool:
+    return all(record.get(name) == value for name, value in marks.items())
+
+
 def _parse(line: bytes) -> dict[str, Any] | None:
     """None for what is no whole record: the rest of a line whose writer died."""
     try:
@@ -239,12 +289,16 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 _FIELDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "receipt": lambda record: {"job": str(record.get("job")), "line": str(record.get("line")), "refused": None},
-    "refused": lambda record: {"refused": str(record.get("why")), "job": None, "line": None},
+    "receipt": lambda record: {
+        "job": str(record.get("job")),
+        "line": str(record.get("line")),
+        "answered_s": record["at_s"],
+    },
+    "refused": lambda record: {"refused": str(record.get("why"))},
 }
 
 
-def _entries(records: Iterator[dict[str, Any]]) -> dict[str, Entry]:
+def _entries(records: Iterable[dict[str, Any]]) -> dict[str, Entry]:
     """By key; a key that was refused and tried again is what its last try says."""
     found: dict[str, Entry] = {}
     for record in records:

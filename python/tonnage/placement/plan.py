@@ -10,11 +10,21 @@ from typing import Any, Literal
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.placement.candidates import World, make_candidates
+from tonnage.placement.candidates import make_candidates
 from tonnage.placement.choice import Decision, Demand, decide, line_in_use
-from tonnage.placement.known import PATTERN, Later, carried_by, fresh_readings, load_lines, look_around, placements_of
+from tonnage.placement.known import (
+    PATTERN,
+    Glance,
+    Later,
+    as_listed,
+    carried_by,
+    fresh_readings,
+    load_lines,
+    placements_of,
+)
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import Found
+from tonnage.placement.lists import Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
@@ -118,18 +128,21 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     if wish.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
     now_s = time.time()
-    hosts, jobs = Later(site_scheduler.hosts), Later(site_scheduler.jobs)
+    lists = Lists(site_scheduler, policy.list_age)
+    hosts, jobs = Later(lists.hosts), Later(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    notes = look_around(directory, wish.argv[0], timeout_s=file_timeout_s)
-    located = locate(wish.path or directory, site, timeout_s=file_timeout_s)
+    glance = Glance(directory, wish.argv[0], timeout_s=file_timeout_s)
+    notes = glance.notes()
+    looked = glance.look if wish.path in (None, directory) else None
+    located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
     found = load_lines(site, servers, located)
     readings = fresh_readings(servers, policy, now_s, notes)
-    known_hosts, known_jobs = hosts.get(notes), jobs.get(notes)
+    world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, known_jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
-    world = World(now_s=now_s, hosts=known_hosts, jobs=known_jobs, readings=readings, placements=placements)
+    placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
+    world = replace(world, placements=placements)
     carried = carried_by(servers, located, world, found, ledger)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -20,21 +21,24 @@ _MOST_LAYERS = 4
 """An overlay on an image on an overlay… ends somewhere."""
 
 
-def locate(path: str | os.PathLike[str], site: Site, *, timeout_s: float) -> Located:
+def locate(
+    path: str | os.PathLike[str], site: Site, *, timeout_s: float, looked: Callable[[], Look] | None = None
+) -> Located:
     """Where the data of ``path`` lives. Never blocks longer than a few times ``timeout_s``, whatever its mount does.
 
     A path that does not exist yet lives where its nearest parent does. RequestError for one that leads nowhere (a
-    broken link); where nobody knows the servers, ``Located.problem`` says why.
+    broken link); where nobody knows the servers, ``Located.problem`` says why. ``looked`` gives what
+    :func:`~tonnage.placement.where.look.look` said of ``path``, or raises what it raised, where somebody has looked.
     """
     asked = os.fsdecode(path)
     if not asked or "\0" in asked:
         raise RequestError("an empty path names nothing; hint: give a file or directory, or leave it out")
-    return _locate(asked, site, timeout_s, _MOST_LAYERS)
+    return _locate(asked, site, timeout_s, _MOST_LAYERS, looked)
 
 
-def _locate(asked: str, site: Site, timeout_s: float, layers: int) -> Located:
+def _locate(asked: str, site: Site, timeout_s: float, layers: int, looked: Callable[[], Look] | None = None) -> Located:
     whole = absolute(asked)
-    seen, notes = _seen(asked, whole, timeout_s)
+    seen, notes = _seen(whole, looked or (lambda: look(asked, timeout_s=timeout_s)), timeout_s)
     mounts = read_mounts()
     real = os.path.join(seen.path, seen.rest).rstrip("/") or "/" if seen else os.path.normpath(whole)  # noqa: PTH118
     mount = _mount(mounts, seen, real)
@@ -96,10 +100,10 @@ def _by_site_file(located: Located, site: Site) -> Located:
     return replace(located, servers=held, striped=located.striped or len(held) > 1, how=how, problem=None)
 
 
-def _seen(asked: str, whole: str, timeout_s: float) -> tuple[Look | None, tuple[str, ...]]:
+def _seen(whole: str, looked: Callable[[], Look], timeout_s: float) -> tuple[Look | None, tuple[str, ...]]:
     """What a look says (None: it hangs), and what of it a user has to know."""
     try:
-        seen = look(asked, timeout_s=timeout_s)
+        seen = looked()
     except TimeoutError:
         return None, (f"{whole} did not answer within {timeout_s:g} s: the mount table alone says where it is",)
     except OSError as error:

@@ -34,7 +34,11 @@ def look(path: str, *, timeout_s: float) -> Look:
 
     RequestError for a path that leads nowhere: a broken link, a loop of links, a file where a directory should be.
     """
-    said = in_time(lambda: _look(path), timeout_s=timeout_s)
+    return read_look(in_time(lambda: look_here(path), timeout_s=timeout_s))
+
+
+def read_look(said: dict[str, Any]) -> Look:
+    """What :func:`look_here` told; RequestError as :func:`look`."""
     if "wrong" in said:
         raise RequestError(said["wrong"])
     return Look(**said)
@@ -49,7 +53,8 @@ def absolute(path: str) -> str:
     return os.path.normpath(os.path.join(here, path)) if ".." not in path.split("/") else os.path.join(here, path)  # noqa: PTH118
 
 
-def _look(path: str) -> dict[str, Any]:
+def look_here(path: str) -> dict[str, Any]:
+    """As :func:`look`, in this process, which may hang for ever; for :func:`read_look`."""
     at, denied = path, False
     while True:
         try:

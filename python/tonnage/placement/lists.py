@@ -1,0 +1,100 @@
+"""The scheduler's lists, kept for a moment: a burst of submissions asks for them once in a while, not each time.
+
+One small file a list in this user's own directory, replaced whole. What this user submitted since a list was made, a
+decision has from the ledger; of others it learns as late as the list is old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tonnage.cluster.scheduler import ClusterHost, Job, Scheduler
+from tonnage.errors import RequestError
+from tonnage.places import user_state
+
+_T = TypeVar("_T", Job, ClusterHost)
+_TOLD_BY = ("SLURM_", "LSF_", "LSB_", "PBS_", "FLUX_")
+"""What in the environment says which cluster is asked begins with these."""
+
+
+class Listed(Generic[_T]):
+    """A list, and when it was asked for (seconds since 1970)."""
+
+    def __init__(self, at_s: float, rows: Sequence[_T]) -> None:
+        self.at_s = at_s
+        self.rows: Sequence[_T] = rows
+
+
+class Lists:
+    """What one scheduler lists, at most ``age_ns`` old; 0: always as it is now."""
+
+    def __init__(self, scheduler: Scheduler, age_ns: int) -> None:
+        self._scheduler = scheduler
+        self._age_s = age_ns / 1e9
+        self._place: Path | None = None
+        if age_ns:
+            with suppress(RequestError):
+                self._place = user_state("lists")
+
+    def hosts(self) -> Listed[ClusterHost]:
+        """SchedulerError where it must be asked and does not answer."""
+        return self._listed("hosts", ClusterHost, self._scheduler.hosts)
+
+    def jobs(self) -> Listed[Job]:
+        """As ``hosts``."""
+        return self._listed("jobs", Job, self._scheduler.jobs)
+
+    def _listed(self, what: str, kind: type[_T], ask: Callable[[], Sequence[_T]]) -> Listed[_T]:
+        names = [field.name for field in fields(kind)]
+        file = None if self._place is None else self._place / f"{self._scheduler.name}-{what}-{_cluster()}.json"
+        if file is not None and (kept := self._kept(file, kind, names)) is not None:
+            return kept
+        at_s = time.time()
+        rows = ask()
+        if file is not None:
+            _keep(
+                file, {"at_s": at_s, "names": names, "rows": [[getattr(row, name) for name in names] for row in rows]}
+            )
+        return Listed(at_s, rows)
+
+    def _kept(self, file: Path, kind: type[_T], names: Sequence[str]) -> Listed[_T] | None:
+        """None where there is none, it is too old, or of another version."""
+        try:
+            found = json.loads(file.read_bytes())
+            if found["names"] != names or not 0 <= time.time() - found["at_s"] < self._age_s:
+                return None
+            return Listed(found["at_s"], [_row(kind, names, row) for row in found["rows"]])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def _row(kind: type[_T], names: Sequence[str], values: Sequence[Any]) -> _T:
+    # JSON knows no tuples.
+    read = (tuple(value) if isinstance(value, list) else value for value in values)
+    given: dict[str, Any] = dict(zip(names, read, strict=True))
+    return kind(**given)
+
+
+def _cluster() -> str:
+    """Tells the hosts that share a home directory apart, and the clusters that one host may ask."""
+    told = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_TOLD_BY))
+    return hashlib.blake2s("\0".join((os.uname().nodename, *told)).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _keep(file: Path, value: Mapping[str, Any]) -> None:
+    """Where that can be done: a full disk costs the next submission a question, and no more."""
+    fresh = file.with_name(f".{os.urandom(8).hex()}.new")
+    try:
+        fresh.write_text(json.dumps(value, separators=(",", ":")), encoding="utf-8")
+        fresh.replace(file)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
