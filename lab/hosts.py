@@ -1,9 +1,11 @@
 """Hosts on one machine: each a set of namespaces with its name, its address and its processes, on a link of known rate.
 
-All hosts hang on one switch, a set of namespaces like them, and in its process numbers: whatever ends the program that
-started them ends the switch, and with it every process, mount, loop device and interface below. Nothing of it has a
-name outside. ``/run`` is a file system in memory that ends with the switch as well: ``/run`` of a host is its own,
-``/run/site`` is shared by all. ``/etc`` is a copy that the hosts share, with their names in ``/etc/hosts``. Needs root.
+All hosts hang on one switch, or on one at each site with a cable between them. The switches are a set of namespaces
+like the hosts, and the hosts in its process numbers: whatever ends the program that started them ends the switch, and
+with it every process, mount, loop device and interface below. Nothing of it has a name outside. ``/run`` is a file
+system in memory that ends with the switch as well: ``/run`` of a host is its own, ``/run/site`` is shared by all.
+``/etc`` is a copy that the hosts share, with their names in ``/etc/hosts``. Needs root, that of a user namespace is
+enough.
 
 As a program: ``python lab/hosts.py --clean`` takes back what a killed lab cannot: limits of loop devices.
 """
@@ -38,7 +40,8 @@ _DAEMON = '"$@" & wait "$!"'
 _SWITCH = """set -e
 mount -t tmpfs -o mode=755 site /run
 mkdir /run/site /run/of
-cp -a /etc /run/etc
+# What only the machine's own root may read stays out of a copy that another makes.
+cp -dR --preserve=mode,timestamps,links /etc /run/etc 2>/dev/null || test -e /run/etc/passwd
 mount --bind /run/etc /etc
 echo ready
 sleep infinity; :
@@ -49,6 +52,19 @@ mkdir -p "/run/of/$1/site"
 mount --bind /run/site "/run/of/$1/site"
 mount --rbind "/run/of/$1" /run
 mkdir /run/lock
+shift
+if [ "$1" = own ]; then
+  shift
+  mkdir /run/machine
+  mount --rbind /tmp /run/machine
+  mount -t tmpfs -o mode=1777 tmp /tmp
+  mount -t tmpfs -o mode=1777 shm /dev/shm
+  for path in "$@"; do
+    mkdir -p "$path"
+    mount --rbind "/run/machine/${path#/tmp/}" "$path"
+  done
+  umount --lazy /run/machine
+fi
 echo ready
 sleep infinity; :
 """
@@ -124,6 +140,8 @@ class Host:
     """Of its first process, outside."""
     port: str
     """Its interface at the switch."""
+    site: str = ""
+    """Whose switch that is."""
     daemons: list[Daemon] = field(default_factory=list)
 
     def path(self, inside: str | Path) -> Path:
@@ -210,13 +228,34 @@ class Hosts(Mapping[str, Host]):
         """The directory that all hosts share as ``/run/site``, as it is reached from outside."""
         return Path(f"/proc/{self.switch}/root{SITE}")
 
-    def limit(self, name: str, bytes_per_s: int) -> None:
-        """What a host sends, and what it is sent, from now on; each direction by itself."""
-        # 100 ms of it, and never less than a few frames: larger messages do not ride free.
-        burst = max(70_000, bytes_per_s // 10)
-        rate = ["root", "tbf", "rate", f"{8 * bytes_per_s}bit", "burst", str(burst), "latency", "50ms"]
-        _net(self[name].pid, "tc", "qdisc", "replace", "dev", "eth0", *rate)
-        _net(self.switch, "tc", "qdisc", "replace", "dev", self[name].port, *rate)
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """One for each switch; the first one's is in the middle."""
+        return tuple(dict.fromkeys(host.site for host in self.values()))
+
+    def limit(self, name: str, bytes_per_s: int, *, burst_ms: int = 100) -> None:
+        """What a host sends, and what it is sent, from now on; each direction by itself. ``burst_ms`` of it ride free
+        after a pause."""
+        _limit(self[name].pid, "eth0", bytes_per_s, burst_ms)
+        _limit(self.switch, self[name].port, bytes_per_s, burst_ms)
+
+    def limit_between(self, bytes_per_s: int, *, burst_ms: int = 1) -> None:
+        """What the cable of each site but the first carries, from now on; each direction by itself."""
+        for number in range(1, len(self.sites)):
+            for end in _cable(number):
+                _limit(self.switch, end, bytes_per_s, burst_ms)
+
+
+def _limit(pid: int, interface: str, bytes_per_s: int, burst_ms: int) -> None:
+    # Never less than a few frames, as the kernel hands them on: 64 KiB at a time.
+    burst = max(70_000, bytes_per_s * burst_ms // 1000)
+    rate = ["rate", f"{8 * bytes_per_s}bit", "burst", str(burst), "latency", "50ms"]
+    _net(pid, "tc", "qdisc", "replace", "dev", interface, "root", "tbf", *rate)
+
+
+def _cable(number: int) -> tuple[str, str]:
+    """The two ends of what joins this switch to the first."""
+    return f"down{number}", f"up{number}"
 
 
 def _net(pid: int, *argv: str, text: str = "") -> None:
@@ -230,16 +269,26 @@ def _net(pid: int, *argv: str, text: str = "") -> None:
 
 
 @contextlib.contextmanager
-def hosts(names: Sequence[str], *, link_bytes_per_s: int | None = None) -> Iterator[Hosts]:
+def hosts(
+    names: Sequence[str] | Mapping[str, Sequence[str]],
+    *,
+    link_bytes_per_s: int | None = None,
+    own_tmp: Sequence[Path] | None = None,
+) -> Iterator[Hosts]:
     """Hosts of these names for as long as the context lasts, each on a link of this rate. Impossible where none can be.
 
-    They end with the thread that started them: start them in the main thread.
+    A mapping names the hosts of each site. ``own_tmp``: each has a ``/tmp`` and a ``/dev/shm`` of its own, in which
+    nothing of this machine's is but these directories. They end with the thread that started them: start them in the
+    main thread.
     """
     if os.geteuid():
         raise Impossible("hosts of namespaces need root")
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         raise Impossible(f"{missing[0]} is not installed")
     clean()
+    sites = names if isinstance(names, Mapping) else {"": names}
+    places = [(name, where) for where, some in sites.items() for name in some]
+    tmp = [] if own_tmp is None else ["own", *_below_tmp(own_tmp)]
     with contextlib.ExitStack() as stack:
         stack.enter_context(terminated_as_exit())
         switch = _started(stack, ["setpriv", "--pdeathsig=KILL"], _SWITCH, "switch")
@@ -247,22 +296,29 @@ def hosts(names: Sequence[str], *, link_bytes_per_s: int | None = None) -> Itera
         first = _first(switch, 1)
         site = Hosts(first)
         enter = ["nsenter", f"--target={first}", "--mount", "--pid"]
-        holders = [_started(stack, enter, _HOST, name) for name in names]
+        holders = [_started(stack, enter, _HOST, name, *tmp) for name, _ in places]
         _ready(holders)
-        for number, (name, holder) in enumerate(zip(names, holders, strict=True), 1):
-            site.every[name] = Host(name, f"{NETWORK}.{number}", _first(holder, 2), f"port{number}")
+        for number, ((name, where), holder) in enumerate(zip(places, holders, strict=True), 1):
+            site.every[name] = Host(name, f"{NETWORK}.{number}", _first(holder, 2), f"port{number}", where)
         stack.callback(_end, site)
         _connect(site)
         if link_bytes_per_s is not None:
-            for name in names:
+            for name in site:
                 site.limit(name, link_bytes_per_s)
         yield site
 
 
-def _started(stack: contextlib.ExitStack, before: list[str], script: str, name: str) -> subprocess.Popen[str]:
+def _below_tmp(paths: Sequence[Path]) -> list[str]:
+    """The outermost of these directories that are in ``/tmp``."""
+    tmp = Path("/tmp")
+    inside = [path for path in dict.fromkeys(paths) if tmp in path.parents and path.is_dir()]
+    return [str(path) for path in inside if not any(other in path.parents for other in inside)]
+
+
+def _started(stack: contextlib.ExitStack, before: list[str], script: str, *words: str) -> subprocess.Popen[str]:
     spaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     process = subprocess.Popen(
-        [*before, "unshare", *spaces, "--propagation=private", "sh", "-c", script, "sh", name],
+        [*before, "unshare", *spaces, "--propagation=private", "sh", "-c", script, "sh", *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     stack.enter_context(process)
@@ -286,17 +342,23 @@ def _first(holder: subprocess.Popen[str], depth: int) -> int:
 
 
 def _connect(site: Hosts) -> None:
-    """One bridge, a cable to each host, and everybody's names."""
+    """A bridge for each site, a cable to each host and between the bridges, and everybody's names."""
     names = "".join(f"{host.address} {host.name}\n" for host in site.values())
     etc = Path(f"/proc/{site.switch}/root/etc")
     (etc / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
     # Nobody is asked for a name that is not there: the answer would be long in coming.
     switch = (etc / "nsswitch.conf").read_text() if (etc / "nsswitch.conf").exists() else "hosts: files\n"
     (etc / "nsswitch.conf").write_text(re.sub(r"(?m)^hosts:.*$", "hosts: files", switch))
-    lines = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
+    lines = ["link set lo up"]
+    for number in range(len(site.sites)):
+        lines += [f"link add br{number} type bridge", f"link set br{number} up"]
+        if number:
+            down, up = _cable(number)
+            lines += [f"link add {down} type veth peer name {up}"]
+            lines += [f"link set {down} master br0 up", f"link set {up} master br{number} up"]
     for host in site.values():
         lines.append(f"link add {host.port} type veth peer name eth0 netns {host.pid}")
-        lines.append(f"link set {host.port} master br0 up")
+        lines.append(f"link set {host.port} master br{site.sites.index(host.site)} up")
     _net(site.switch, "ip", "-batch", "-", text="\n".join(lines) + "\n")
     for host in site.values():
         own = ["link set lo up", f"addr add {host.address}/24 dev eth0", "link set eth0 up"]
@@ -324,7 +386,7 @@ def clean() -> list[str]:
     for group in blkio_root_groups():
         for file in group.glob("blkio.throttle.*_device"):
             for number in re.findall(r"(?m)^(7:\d+) ", file.read_text()):
-                if not Path(f"/sys/dev/block/{number}/loop").exists():
+                if os.access(file, os.W_OK) and not Path(f"/sys/dev/block/{number}/loop").exists():
                     file.write_text(f"{number} 0")
                     found.append(f"/dev/loop{number.partition(':')[2]}")
     return sorted(set(found))
