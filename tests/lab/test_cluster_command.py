@@ -1,0 +1,228 @@
+"""``lab/cluster`` as a person types it: what it passes on, what it says, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hosts import children, ended, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTER = ROOT / "lab" / "cluster"
+Lab = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def words(*given: str) -> list[str]:
+    return [sys.executable, str(CLUSTER), *given]
+
+
+def lab_of(place: Path) -> Lab:
+    """The command, with what it keeps below a directory."""
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(place)}
+
+    def run(*given: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words(*given), input=text, capture_output=True, text=True, check=False, timeout=90, env=environment
+        )
+
+    return run
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """The command, with a cluster of its own that ends with the test."""
+    run = lab_of(tmp_path)
+    yield run
+    run("down")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Of a cluster that is up for many tests."""
+    place = tmp_path_factory.mktemp("up")
+    done = lab_of(place)("up", "--without-files", "--link", "100Mbit")
+    if done.returncode:
+        pytest.skip(done.stderr)
+    yield place
+    lab_of(place)("down")
+
+
+@pytest.fixture
+def up(place: Path) -> Lab:
+    return lab_of(place)
+
+
+def pids(tmp_path: Path) -> dict[str, int]:
+    """Of each host's first process, and of each daemon."""
+    said = json.loads((tmp_path / "tonnage-lab/cluster.json").read_text())
+    return {host["name"]: host["pid"] for host in said["hosts"]} | said["daemons"]
+
+
+def test_exec_is_the_program_on_the_host(up: Lab) -> None:
+    done = up("exec", "epouta2", "--", "sh", "-c", 'cat; hostname; printf "%s|" "$@" >&2; exit 7', "sh", "a b", "$c;*")
+    assert done.returncode == 7
+    assert (done.stdout, done.stderr) == ("epouta2\n", "a b|$c;*|")
+    assert up("exec", "compute1", "cat", text="through\n").stdout == "through\n"
+    assert up("exec", "head", "srun", "--nodes=3", "--label", "hostname").stdout.count("compute") == 3
+    assert up("exec", "head", "no-such-program").returncode == 127
+
+
+def test_a_signal_reaches_the_program_on_the_host(up: Lab, place: Path) -> None:
+    script = "trap 'echo caught; exit 9' TERM; echo ready; while :; do sleep 0.05; done"
+    given = words("exec", "compute2", "sh", "-c", script)
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(place)}
+    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.stdout.read() == "caught\n"
+    assert process.returncode == 9
+    assert up("exec", "compute2", "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
+
+
+def test_status_tells_hosts_addresses_daemons_and_states(up: Lab) -> None:
+    done = up("status")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:-1]]
+    assert ["epouta", "epouta3", "10.77.0.8", "munged,", "slurmd", "idle"] in rows
+    assert len(rows) == 8
+    assert "link of 100 Mbit/s" in done.stdout
+
+
+def loops() -> set[str]:
+    """What lies behind each loop device."""
+    files = Path("/sys/block").glob("loop*/loop/backing_file")
+    return {file.read_text().strip() for file in files if file.exists()}
+
+
+@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("how", ["down", "kill"])
+def test_nothing_is_left(lab: Lab, tmp_path: Path, how: str, files: bool) -> None:
+    mounts, before = Path("/proc/mounts").read_text(), loops()
+    done = lab("up", *["--without-files"] * (not files))
+    if done.returncode:
+        pytest.skip(done.stderr)
+    found = pids(tmp_path)
+    space = os.readlink(f"/proc/{found['compute1']}/ns/net")  # noqa: PTH115 - it is no path
+    assert lab("up").stderr == "lab/cluster: a cluster is up already; hint: lab/cluster down\n"
+    if how == "kill":
+        os.kill(int((tmp_path / "tonnage-lab/lock").read_text()), signal.SIGKILL)
+        wait_for(lambda: all(ended(pid) for pid in found.values()), "all processes of the cluster end")
+        assert lab("status").returncode == 2
+    assert lab("down").returncode == 0
+    assert all(ended(pid) for pid in found.values())
+    assert Path("/proc/mounts").read_text() == mounts
+    wait_for(
+        lambda: not any("/run/of/" in file or "data-0.image" in file for file in loops() - before), "loops are free"
+    )
+    spaces = [link for link in Path("/proc").glob("[0-9]*/ns/net") if str(link.resolve()).endswith(space)]
+    assert not spaces
+    assert [path.name for path in (tmp_path / "tonnage-lab").iterdir()] == ["lock"]
+
+
+def test_down_after_up_was_interrupted_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    lock, environment = tmp_path / "tonnage-lab/lock", {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(words("up"), stdout=nowhere, stderr=nowhere, env=environment) as process:
+        wait_for(lambda: (lock.exists() and lock.stat().st_size > 0) or process.poll() is not None, "it starts")
+        keeper = int(lock.read_text() or 0)
+        wait_for(lambda: bool(children(keeper)) or ended(keeper), "the keeper starts")
+        process.kill()
+    lab("down")
+    assert ended(keeper)
+    assert not children(keeper)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (["status"], "no cluster is up; hint: lab/cluster up"),
+        (["exec", "compute1", "true"], "no cluster is up; hint: lab/cluster up"),
+        (["exec", "compute1"], "exec needs a command; hint: lab/cluster exec head -- sinfo"),
+        (["up", "--link", "3 parsecs"], "'3 parsecs' is no rate"),
+        (["up", "--link", "1e9"], "'1e9' is no rate"),
+        (["up", "--rate", "0MB/s"], "'0MB/s' is no rate"),
+        (["upp"], "invalid choice: 'upp'"),
+        ([], "the following arguments are required"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_status_2(lab: Lab, given: list[str], what: str) -> None:
+    done = lab(*given)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert what in done.stderr
+    assert done.stderr.startswith("lab/cluster: ")
+
+
+def test_a_host_that_is_not_there_is_a_wrong_request(up: Lab) -> None:
+    done = up("exec", "compute9", "true")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no host 'compute9'; hint: head, storage, compute1" in done.stderr
+
+
+def test_a_killed_host_is_told_of_and_the_others_go_on(up: Lab, place: Path) -> None:
+    os.kill(pids(place)["compute2"], signal.SIGKILL)
+    ask = ["exec", "head", "sinfo", "--noheader", "--nodes=compute2", "--format=%T"]
+    # A star: it does not answer.
+    wait_for(lambda: up(*ask).stdout.split()[0] in ("idle*", "down*", "down"), "Slurm notices")
+    done = up("status")
+    assert done.returncode == 1
+    assert "slurmd (ended)" in done.stdout
+    said = up("exec", "head", "srun", "--partition=mm", "--nodes=2", "hostname")
+    assert sorted(said.stdout.split()) == ["compute1", "compute3"]
+
+
+# In a copy of /etc that ends with the script, so that this machine's users stay as they are.
+PLAIN_USER = """set -e
+mount -t tmpfs -o mode=755 plain /mnt
+cp -a /etc /mnt/etc
+mount --bind /mnt/etc /etc
+useradd --create-home --home-dir /mnt/home "$1"
+[ "$2" = with-range ] || sed -i "/^$1:/d" /etc/subuid
+shift 2
+exec setpriv --reuid="$0" --regid="$0" --init-groups env -i PATH="$PATH" TMPDIR=/mnt/home "$@"
+"""
+AS_USER = """
+"$@" up; echo "up $?"
+"$@" exec head -- srun --nodes=3 hostname
+"$@" exec compute1 -- sh -c 'exit 5'; echo "exec $?"
+"$@" status >/dev/null; echo "status $?"
+"$@" down
+"""
+
+
+def as_user(kind: str) -> subprocess.CompletedProcess[str]:
+    """The command in the hands of a user who is not root, with a range of numbers of his own or without."""
+    python = "/usr/bin/python3"
+    if os.geteuid():
+        pytest.skip("only root can make a user")
+    if missing := [tool for tool in ("useradd", "newuidmap", python) if not shutil.which(tool)]:
+        pytest.skip(f"{missing[0]} is not installed")
+    if not (CLUSTER.stat().st_mode & 0o005 == 0o005 and all(p.stat().st_mode & 0o001 for p in CLUSTER.parents)):
+        pytest.skip(f"other users cannot read {CLUSTER}")
+    name = "labuser"
+    argv = ["sh", "-c", PLAIN_USER, name, name, kind, "sh", "-c", AS_USER, "sh", python, str(CLUSTER)]
+    return subprocess.run(
+        ["unshare", "--mount", "--propagation=private", *argv],
+        cwd="/", capture_output=True, text=True, check=False, timeout=90,
+    )  # fmt: skip
+
+
+def test_a_plain_user_has_all_but_the_file_system() -> None:
+    done = as_user("with-range")
+    assert "up 0\n" in done.stdout, done.stderr
+    assert done.stderr == "no file system is served: loop devices and a brick's attributes need root\n"
+    assert sorted(done.stdout.splitlines()[2:5]) == ["compute1", "compute2", "compute3"]
+    assert done.stdout.endswith("exec 5\nstatus 0\ndown\n")
+
+
+def test_a_user_without_numbers_of_his_own_is_told_what_is_missing() -> None:
+    done = as_user("without-range")
+    assert done.stdout.startswith("up 2\n")
+    assert "labuser needs a range in /etc/subuid; hint: usermod --add-subuids" in done.stderr.splitlines()[0]
