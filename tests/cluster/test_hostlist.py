@@ -29,3 +29,7 @@ def test_ten_thousand_hosts_are_one_short_word() -> None:
 @given(st.sets(st.from_regex(r"[a-z]{1,3}(-?[0-9]{1,4})?[a-z]?", fullmatch=True)))
 def test_folded_and_unfolded_it_is_the_same(hosts: set[str]) -> None:
     assert sorted(unfold(fold(hosts))) == sorted(hosts)
+
+
+def test_what_is_no_range_is_left_as_it_is() -> None:
+    assert unfold("a[x,2-y,1-2],b") == ("ax", "a2-y", "a1", "a2", "b")

@@ -251,3 +251,9 @@ def test_a_host_takes_jobs_of_its_queues_alone() -> None:
     assert of("short") == [("rcss1", "it is not in queue short"), ("rcss1b", None), ("c1", None)]
     assert of(None, SERVER.model_copy(update={"queue": "long"}))[0] == ("rcss1", "it is not in queue long")
     assert of("hidden") == of(None), "of a queue that it does not list the scheduler alone knows the hosts"
+
+
+def test_a_job_that_nobody_placed_uses_the_server_beside_which_it_runs() -> None:
+    beside = job("5", key=None, server=None, hosts=("rcss1.site.example",))
+    assert first(world(jobs=(beside,))).on_server == 1
+    assert first(world(jobs=(replace(beside, hosts=("node7",)),))).on_server == 0

@@ -29,6 +29,10 @@ def _numbers(ranges: str) -> list[str]:
     found = []
     for piece in ranges.split(","):
         first, _, last = piece.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()):
+            # No range of numbers: a tool's words are passed on as they are.
+            found.append(piece)
+            continue
         # The first one's zeros are the width of all.
         found += [f"{number:0{len(first)}}" for number in range(int(first), int(last or first) + 1)]
     return found

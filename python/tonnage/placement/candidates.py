@@ -12,6 +12,7 @@ from tonnage.placement.choice import Candidate, weight
 from tonnage.placement.indices import Reading
 from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
@@ -68,7 +69,7 @@ def make_candidates(
     ``queue``: the one that was asked for.
     """
     policy = site.policy
-    loads = _loads({server.name for server in servers}, world, policy)
+    loads = _loads(servers, world, policy)
     if located.striped:
         loads = dict.fromkeys(loads, _together(loads.values()))
     hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
@@ -190,33 +191,31 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
     return min(1.0, max(shares)) if shares else None
 
 
-def _loads(names: set[str], world: World, policy: Policy) -> dict[str, _Load]:
+def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
-    loads = {name: _Load() for name in names}
+    loads, uses = {server.name: _Load() for server in servers}, Uses(servers)
     decay_s = policy.decay / 1e9
     by_job = {entry.job: entry for entry in world.placements if entry.job}
     by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
-    pending: list[tuple[Job, Entry | None]] = []
+    pending: list[tuple[Job, Entry | None, list[_Load]]] = []
     for job in world.jobs or ():
         entry = by_key.get(job.key or "") or by_job.get(job.job)
-        server = job.server or (_server(entry) if entry else None)
-        if server is None or server not in loads:
-            continue
-        load = loads[server]
-        if job.state == "pending":
-            pending.append((job, entry))
-        elif job.state in ("running", "suspended"):
+        used = [loads[server.name] for server in uses.of(job, _server(entry))]
+        if used and job.state == "pending":
+            pending.append((job, entry, used))
+        elif used and job.state in ("running", "suspended"):
             running[job.job] = running.get(job.job, 0) + job.count
-            load.on_server += job.count * _io_share(entry)
-            load.running += job.count
-            load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
-    for job, entry in pending:
-        load = loads[job.server or _server(entry) or ""]
+            for load in used:
+                load.on_server += job.count * _io_share(entry)
+                load.running += job.count
+                load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
+    for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
-        load.waiting += ready
         submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        load.placed += ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+        for load in used:
+            load.waiting += ready
+            load.placed += ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
     _add_unseen(loads, world, decay_s)
     return loads
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.indices import Reading
-from tonnage.placement.site import Server, Site
+from tonnage.placement.site import Site
+from tonnage.placement.uses import Uses
 
 _HOLDS_A_SLOT = ("running", "suspended")
 
@@ -99,23 +100,11 @@ def _tasks(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[str, i
     """Server → tasks that run, and that wait. A job is counted once for each server, however many hosts it has."""
     running: dict[str, int] = {}
     waiting: dict[str, int] = {}
+    uses = Uses(site.server)
     for job in jobs:
         counted = running if job.state in _HOLDS_A_SLOT else waiting if job.state == "pending" else None
         if counted is None:
             continue
-        for server in _servers(site, job):
+        for server in uses.of(job):
             counted[server.name] = counted.get(server.name, 0) + job.count
     return running, waiting
-
-
-def _servers(site: Site, job: Job) -> list[Server]:
-    """The one that the job was placed by; else those beside whose hosts it runs, or in whose queue it waits."""
-    if job.server is not None:
-        named = site.named(job.server)
-        return [named] if named else []
-    hosts = {name for host in job.hosts for name in (host, host.partition(".")[0])}
-    return [
-        server
-        for server in site.server
-        if hosts.intersection(server.hosts) or (not hosts and server.queue is not None and server.queue == job.queue)
-    ]

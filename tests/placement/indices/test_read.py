@@ -292,7 +292,7 @@ def test_where_nothing_can_be_kept_it_still_reads(tmp_path: Path) -> None:
 
 def test_this_host_is_read_from_its_own_proc() -> None:
     found = fresh_indices([named("proc:")], wait_ns=2 * S)["rcss1"]
-    assert found.source == "proc" and found.ut_permille is not None and abs(found.clock_ahead_s or 9) < 2
+    assert found.source == "proc" and found.ut_permille is not None and found.clock_ahead_s is None
 
 
 def test_a_decision_reads_twelve_servers_from_the_cache_in_under_five_milliseconds() -> None:

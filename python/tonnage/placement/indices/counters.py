@@ -25,8 +25,8 @@ class Counters:
     """When, in seconds since 1970, by this host's clock."""
     clock_s: float
     """A clock of the server's own, for differences: two looks from two hosts still measure one time."""
-    wall_s: float
-    """The server's idea of the time, in seconds since 1970."""
+    wall_s: float | None
+    """The server's idea of the time, in seconds since 1970; None where its clock is ours."""
     booted_s: float
     """When it started, by the same."""
     cpus: int
@@ -69,7 +69,7 @@ def reading(server: str, source: str, before: Counters | None, after: Counters) 
         at_s=after.at_s,
         cpus=after.cpus,
         pressure_permille=after.io_waiting_permille,
-        clock_ahead_s=round(after.wall_s - after.at_s, 3),
+        clock_ahead_s=None if after.wall_s is None else round(after.wall_s - after.at_s, 3),
     )
     if before is None or not comparable(before, after):
         return _with(told, problem="its counters were read once so far, and a rate needs two looks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tonnage.machine.load import parse_pressure
@@ -26,7 +27,8 @@ def look(root: str, _timeout_s: float) -> Counters:
         except OSError:
             continue
     try:
-        return parse(found, time.time())
+        # The clock is this host's own, whatever the second in which it is said to have started.
+        return replace(parse(found, time.time()), wall_s=None)
     except (ValueError, KeyError, IndexError):
         raise SourceError(f"{root} does not tell what this host's CPUs do") from None
 

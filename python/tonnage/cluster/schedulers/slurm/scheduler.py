@@ -82,6 +82,9 @@ class Slurm:
         return None if found is None else Submitted(found, f"Submitted batch job {found}")
 
     def interactive(self, request: JobRequest) -> int:
+        # srun's own refusal goes to the user's terminal, and its exit status could be the program's.
+        if request.queue is not None and request.queue not in {node.queue for node in self._nodes("--all")}:
+            raise NoSuchQueue(f"Slurm has no partition {request.queue!r}; hint: see `tonnage queues`")
         argv = command.srun(request, self._where(request))
 
         def deliver(number: int) -> bool:
