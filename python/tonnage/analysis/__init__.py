@@ -28,6 +28,7 @@ def points(run: Run) -> list[Point]:
 def analyse(run: Run) -> Analysis:
     """Everything that can be said about ``run``. RecordError where its files cannot be read."""
     from tonnage.analysis import models
+    from tonnage.analysis.compare import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.points import points_of
@@ -76,6 +77,7 @@ def analyse(run: Run) -> Analysis:
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials),
+        comparisons=compare_points(measured, trials, campaign),
     )
 
 

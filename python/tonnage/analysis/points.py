@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tonnage.analysis.kinds import copies_of, follow_of, median_latency, parts_of
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
 from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
+from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, headline
 from tonnage.records.latency import summarise
 
@@ -146,6 +147,7 @@ def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
         parts=parts_of(lines),
         follow=follow_of(run, lines),
         copies=copies_of(run, lines),
+        workflow=workflow_of(run, lines),
     )
 
 

@@ -91,6 +91,7 @@ class Point:
     parts: tuple[Part, ...] = ()
     follow: Follow | None = None
     copies: Copies | None = None
+    workflow: Workflow | None = None
 
     @property
     def repetitions(self) -> int:
@@ -197,6 +198,71 @@ class Tiers:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """A command in one setting against the same in the first one of the campaign file, by elapsed time."""
+
+    workload: str
+    tasks: int
+    group: str
+    base: str
+    """The group compared with."""
+    elapsed_ns: int
+    """Median."""
+    base_elapsed_ns: int
+    repetitions: int
+    base_repetitions: int
+    ratio: float
+    """Of the medians: below 1 it is faster than the base."""
+    low: float
+    high: float
+    """Interval of the true ratio."""
+    confidence: float
+    """Of all verdicts of the workload together; 0: too few repetitions for an interval."""
+    verdict: str
+    """``faster``, ``slower`` or ``no change shown``."""
+    repetitions_to_decide: int | None
+    """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of the elapsed time of a workflow, over all repetitions."""
+
+    median_ns: int
+    share: float
+    """Median over the repetitions of the part of each one's elapsed time."""
+    low: float
+    high: float
+    """Its interval; equal to it (``confidence`` 0) where there is one repetition."""
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Where the time of a workflow went at one point, over all repetitions and copies."""
+
+    engine: str
+    tasks: int
+    """Of the workflow, in one run of it (the median)."""
+    failed: int
+    """In all runs."""
+    runs: int
+    run_ns: int
+    """Sum over the tasks of a run, median over the runs; so are the next ones."""
+    wait_ns: int
+    notice_ns: int
+    """From the end of each task until the engine knew of it."""
+    parts: Mapping[str, Share]
+    """By their names in ``tonnage.analysis.workflow``; of each run they add up to its elapsed time."""
+    path_tasks: int | None
+    """Tasks of the critical path; None where the trace does not tell what waits for what."""
+    path_run_ns: int | None
+    """How long they ran."""
+    times_from: str
+    """``task``, ``engine`` or ``mixed``: who saw the tasks start and end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -236,3 +302,5 @@ class Analysis:
     """What the campaign's amounts of work were multiplied by."""
     tiers: Tiers | None = None
     """Where the run has a ``stage``."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Where a command was run in several settings."""

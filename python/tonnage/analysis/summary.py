@@ -12,7 +12,7 @@ from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, LoadLine, 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
     """The object; ``report_path`` is None where no report was written."""
-    return {
+    found = {
         "run": analysis.run,
         "report": None if report_path is None else str(report_path),
         "load_lines": [_load_line(line) for line in analysis.load_lines],
@@ -21,6 +21,10 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         "findings": [asdict(finding) for finding in analysis.findings],
         "cost": dict(analysis.cost) if analysis.cost else None,
     }
+    # Only where there are any: a summary that an older version kept says nothing of them.
+    if analysis.comparisons:
+        found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
+    return found
 
 
 def schema() -> dict[str, Any]:
@@ -39,7 +43,7 @@ def _load_line(line: LoadLine) -> dict[str, Any]:
 
 
 def _point(point: Point) -> dict[str, Any]:
-    return {
+    found = {
         "op": point.op,
         "kind": point.kind,
         "workload": point.workload,
@@ -63,6 +67,9 @@ def _point(point: Point) -> dict[str, Any]:
         "follow": asdict(point.follow) if point.follow else None,
         "copies": asdict(point.copies) if point.copies else None,
     }
+    if point.workflow:
+        found["workflow"] = asdict(point.workflow)
+    return found
 
 
 def _rate(value: float, point: Point) -> float:

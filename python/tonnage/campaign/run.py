@@ -13,10 +13,11 @@ from tonnage.campaign.expand import Schedule
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
+from tonnage.campaign.kinds.traces import Harvest, Traces
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
-from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line
+from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line, workflow_lines
 
 _TICK_S = 0.1
 
@@ -176,8 +177,12 @@ class Loop:
         spec: dict[str, Any],
         *,
         purpose: str | None = None,
+        traces: Traces | None = None,
     ) -> str:
-        """Runs one PhaseSpec on the storage of ``setting`` and records it under the name ``phase``; its status."""
+        """Runs one PhaseSpec on the storage of ``setting`` and records it under the name ``phase``; its status.
+
+        ``traces``: what workflow engines leave meanwhile, which is then part of the record.
+        """
         purpose = purpose or trial.purpose
         started = _now()
         step = Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, self._left_ns())
@@ -185,7 +190,7 @@ class Loop:
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
         hosts: Sequence[str] = ()
-        gathering = None
+        gathering, left = None, None
         try:
             kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
             running = ensemble.prepare(spec | kept, setting.placing)
@@ -198,6 +203,9 @@ class Loop:
             result = running.result()
             gathering = running.gathering()
             self.task_operations = [task["operations"] for task in result["tasks"]]
+            if traces is not None:
+                left = traces.harvest(result, time.time_ns, ensemble.now_ns)
+                reason = left.reason
         except OSError as error:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
@@ -214,11 +222,23 @@ class Loop:
             reason=reason,
             gathering=gathering,
         )
-        return self._record(line, result, hosts)
+        return self._record(line, result, hosts, left)
 
-    def _record(self, line: dict[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> str:
+    def _record(
+        self,
+        line: dict[str, Any],
+        result: Mapping[str, Any] | None,
+        hosts: Sequence[str],
+        left: Harvest | None = None,
+    ) -> str:
         self.last_tasks = task_lines(line, result, hosts)
-        self.writer.append_trial(line, self.last_tasks, event_lines(line, result), copy_lines(line, result))
+        events = event_lines(line, result)
+        for problem in left.problems if left else ():
+            head = {"trial": line["trial"], "record": line["record"], "time_ns": line["last_done_ns"]}
+            events.append({**head, "kind": "trace", "task": None, "message": problem})
+            self.observer.note(f"note: {problem}")
+        workflow = workflow_lines(line, left.workflow) if left else []
+        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow)
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

@@ -4,6 +4,7 @@ from tonnage.errors import RecordError
 from tonnage.records.lines import COUNTED, copy_lines, event_lines, headline, setting_key, task_lines, trial_line
 from tonnage.records.reader import Run
 from tonnage.records.verify import verify_files
+from tonnage.records.workflow import workflow_lines
 from tonnage.records.writer import RunWriter
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "task_lines",
     "trial_line",
     "verify_files",
+    "workflow_lines",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import COPIES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS
+from tonnage.records.writer import COPIES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -29,6 +29,7 @@ _COPY_KEYS = {
     "record": str,
     **dict.fromkeys(("copy", "task", "start_ns", "end_ns", "cpu_user_ns", "cpu_system_ns"), int),
 }
+_WORKFLOW_KEYS = {"record": str, "copy": int, "task": int, "name": str, "process": str, "status": str}
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
@@ -83,6 +84,11 @@ class Run:
         """The lines of ``copies.jsonl``; none where no command was run."""
         file = self.path / COPIES
         return _lines(file, _COPY_KEYS) if file.exists() else []
+
+    def workflow(self) -> list[dict[str, Any]]:
+        """The lines of ``workflow.jsonl``; none where no workflow engine's trace was read."""
+        file = self.path / WORKFLOW
+        return _lines(file, _WORKFLOW_KEYS) if file.exists() else []
 
     def series(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""

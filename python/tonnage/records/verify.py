@@ -8,6 +8,7 @@ from typing import Any
 from tonnage.records.latency import summarise
 from tonnage.records.lines import cache_state, device_share, totals_of
 from tonnage.records.reader import Run
+from tonnage.records.workflow import workflow_contradictions
 
 _MEAN_SLACK_NS = 1
 """The mean of a histogram is a float in one place and a whole number in the other."""
@@ -31,6 +32,14 @@ def verify_files(run: Run) -> list[str]:
             copies[copy["record"]].append(copy)
         else:
             found.append(f"copies.jsonl: a copy of {copy['record']}, which trials.jsonl does not have")
+    workflows: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
+    for task in run.workflow():
+        if task["record"] in workflows:
+            workflows[task["record"]].append(task)
+        else:
+            found.append(f"workflow.jsonl: a task of {task['record']}, which trials.jsonl does not have")
+    for record, several in workflows.items():
+        found.extend(f"{record}: {what}" for what in workflow_contradictions(several))
     for line in trials:
         record = line["record"]
         found.extend(f"{record}: {what}" for what in _contradictions(run, line, tasks[record]))

@@ -15,6 +15,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
 COPIES, OUTPUT = "copies.jsonl", "output"
+WORKFLOW = "workflow.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
 
 
@@ -50,12 +51,14 @@ class RunWriter:
         run = Run.open(path)
         for name in (TRIALS, TASKS, EVENTS):
             _truncate_torn_line(run.path / name)
-        if (run.path / COPIES).exists():
-            _truncate_torn_line(run.path / COPIES)
+        for name in (COPIES, WORKFLOW):
+            if (run.path / name).exists():
+                _truncate_torn_line(run.path / name)
         for name in DIRECTORIES:
             (run.path / name).mkdir(exist_ok=True)
         counted = {line["record"] for line in run.trials()}
-        for name, lines in ((TASKS, run.tasks()), (EVENTS, run.events()), (COPIES, run.copies())):
+        written = ((TASKS, run.tasks()), (EVENTS, run.events()), (COPIES, run.copies()), (WORKFLOW, run.workflow()))
+        for name, lines in written:
             kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
             if len(kept) < len(lines):
                 replace_file(run.path / name, b"".join(map(_encode, kept)))
@@ -67,10 +70,13 @@ class RunWriter:
         tasks: Iterable[Mapping[str, Any]],
         events: Iterable[Mapping[str, Any]],
         copies: Iterable[Mapping[str, Any]] = (),
+        workflow: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends a phase: its tasks, copies and events, and last the trial line that makes it count."""
-        if ended := b"".join(map(_encode, copies)):
-            _append(self.path / COPIES, ended)
+        """Appends a phase: its tasks, copies, their workflows' tasks and events, and last the trial line that makes it
+        count."""
+        for name, more in ((COPIES, copies), (WORKFLOW, workflow)):
+            if told := b"".join(map(_encode, more)):
+                _append(self.path / name, told)
         _append(self.path / TASKS, b"".join(map(_encode, tasks)))
         self.append_events(events)
         _append(self.path / TRIALS, _encode(line))

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.traces import USUAL, Traces
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Sweep, Time
 from tonnage.places import launcher
-from tonnage.section import time_field
+from tonnage.section import refuse, time_field
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 PHASE = "command"
 PLACE = "{copy}"
 """Becomes the copy's number in an argument."""
+PARTITION = "{partition}"
+"""Becomes the trial's partition, in an argument or a variable."""
 OURSELVES = "{tonnage}"
 """As the program: this Tonnage, wherever it is installed."""
 _SCALED = re.compile(r"\{scale:(\d{1,18})\}")
@@ -64,6 +67,12 @@ def _plain(environment: dict[str, str]) -> dict[str, str]:
     return environment
 
 
+def _below(pattern: str) -> str:
+    if not pattern or pattern.startswith("/") or "\0" in pattern:
+        raise ValueError("it is no file below the directory in which copies run; hint: write it relative to that")
+    return pattern
+
+
 Argv = Annotated[tuple[str, ...], BeforeValidator(_arguments), AfterValidator(_starts_with_a_program)]
 """A program and its arguments; nothing passes through a shell."""
 
@@ -75,8 +84,8 @@ class Command(WorkloadSection):
 
     kind: Literal["command"] = Field(description="copies of any command line, so many at once as there are tasks")
     argv: Argv = Field(
-        description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number, "
-        f"a program {OURSELVES} is this one"
+        description=f"the program and its arguments, as a list; {PLACE} becomes the copy's number, {PARTITION} the "
+        f"partition, a program {OURSELVES} is this one"
     )
     copies: Count = Field(
         description="how many copies a trial runs; scale multiplies it where no argument does {scale:N}"
@@ -84,9 +93,15 @@ class Command(WorkloadSection):
     tasks: Sweep[Count] = Field((1, 2, 4, 8), description="copies that run at once")
     directory: str | None = Field(None, description="where they run; the target")
     environment: Annotated[dict[str, str], AfterValidator(_plain)] = Field(
-        {}, description="variables added to the environment"
+        {}, description=f"variables added to the environment; {PARTITION} becomes the partition"
     )
     keep_output: bool = Field(False, description="keep what each copy says in output/ of the run directory")
+    trace: Literal["nextflow", "snakemake"] | None = Field(
+        None, description="the workflow engine that each copy starts, whose trace of its tasks is read afterwards"
+    )
+    trace_file: Annotated[str, AfterValidator(_below)] | None = Field(
+        None, description=f"pattern of the trace's name, in the directory; {PLACE} becomes the copy's number"
+    )
     time_limit_ns: Time | None = time_field("time_limit", None, "no copy starts later than this after the start line")
     setup: Argv | None = Field(None, description="run once before the first trial, outside the clock")
     prepare: Argv | None = Field(
@@ -95,8 +110,24 @@ class Command(WorkloadSection):
     cleanup: Argv | None = Field(None, description="run after each trial, outside the clock")
     teardown: Argv | None = Field(None, description="run once after the last trial, outside the clock")
 
+    @model_validator(mode="after")
+    def _traces_can_be_told_apart(self) -> Command:
+        if self.trace is None and self.trace_file is not None:
+            refuse(
+                "trace_file", "it says where a trace is, and nothing whose", 'add trace = "nextflow", or leave it out'
+            )
+        if self.trace is not None and self.copies > 1 and PLACE not in (self.trace_file or ""):
+            refuse(
+                "trace_file", f"{self.copies} copies would have one trace", f"put {PLACE} in trace_file, and in argv"
+            )
+        return self
+
     def setting(self, factors: dict[str, Any], scale: float) -> CommandSetting:
-        same = {key: getattr(self, key) for key in ("directory", "keep_output", "time_limit_ns")}
+        same: dict[str, Any] = {
+            key: getattr(self, key) for key in ("directory", "keep_output", "time_limit_ns", "trace")
+        }
+        if self.trace is not None:
+            same["trace_file"] = self.trace_file or USUAL[self.trace]
         lines = ("argv", "setup", "prepare", "cleanup", "teardown")
         commands: dict[str, Any] = {key: _sized(getattr(self, key), scale) for key in lines}
         return CommandSetting(
@@ -136,6 +167,8 @@ class CommandSetting(Setting):
     prepare: tuple[str, ...] | None
     cleanup: tuple[str, ...] | None
     teardown: tuple[str, ...] | None
+    trace: str | None = None
+    trace_file: str | None = None
 
     def __post_init__(self) -> None:
         # A line of trials.jsonl has lists.
@@ -160,6 +193,8 @@ class CommandSetting(Setting):
         """RequestError where the directory or a program is not there."""
         if target.scheme == "sim":
             return
+        if self.partition is None and any(PARTITION in text for text in (*self.argv, *self.environment)):
+            raise RequestError(f'workload.argv says {PARTITION}, and there is none; hint: add partition = ["…"]')
         directory = self.place(target)
         if not directory.is_dir():
             raise RequestError(f"workload.directory: {directory} is not a directory; hint: give one in which to run")
@@ -185,8 +220,10 @@ class CommandSetting(Setting):
         if target.scheme == "sim":
             # On a model no copy is a real one, and neither is what goes around it.
             return loop.phase(number, trial, self, PHASE, self.phase_spec(target, record, loop.seed, None))
-        hook = Hook(self.place(target), self.environment, loop.interrupts)
+        variables = tuple(self._placed(variable) for variable in self.environment)
+        hook = Hook(self.place(target), variables, loop.interrupts)
         about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_COPIES": str(self.copies)}
+        about |= self._where()
         if self.setup:
             reason = loop.once(f"setup {self.workload}", lambda: hook.run("setup", self.setup, {}))
             if reason:
@@ -199,7 +236,9 @@ class CommandSetting(Setting):
         if reason:
             return loop.without(number, trial, PHASE, reason)
         output = loop.writer.output_directory(record) if self.keep_output else None
-        status = loop.phase(number, trial, self, PHASE, self.phase_spec(target, record, loop.seed, output))
+        spec = self.phase_spec(target, record, loop.seed, output)
+        traces = Traces(self.trace, self.place(target), self.trace_file or "", self.copies) if self.trace else None
+        status = loop.phase(number, trial, self, PHASE, spec, traces=traces)
         if reason := hook.run("cleanup", self.cleanup, about):
             loop.complain(reason)
         return status
@@ -213,13 +252,22 @@ class CommandSetting(Setting):
             "seed": seed,
             "work": {
                 "kind": "command",
-                "argv": _spoken(self.argv),
+                "argv": _spoken(tuple(map(self._placed, self.argv))),
                 "copies": self.copies,
                 "directory": str(self.place(target)),
-                "environment": dict(variable.split("=", 1) for variable in self.environment),
+                "environment": self._where()
+                | dict(self._placed(variable).split("=", 1) for variable in self.environment),
                 "output": None if output is None else str(output),
             },
         }
+
+    def _placed(self, text: str) -> str:
+        return text.replace(PARTITION, self.partition or "")
+
+    def _where(self) -> dict[str, str]:
+        """What the program may want to know of where the campaign wants it."""
+        found = {} if self.partition is None else {"TONNAGE_PARTITION": self.partition}
+        return found if self.hosts is None else found | {"TONNAGE_HOSTS": ",".join(self.hosts)}
 
 
 def _spoken(argv: tuple[str, ...]) -> tuple[str, ...]:

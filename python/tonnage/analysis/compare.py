@@ -1,0 +1,187 @@
+"""Whether one thing takes longer than another: a ratio with its interval, and one of three verdicts only.
+
+Elapsed times of equal trials are compared as ratios, for what disturbs them multiplies. With six repetitions or more on
+both sides the interval is the rank test turned around (Hodges and Lehmann 1963): every way of dealing the times out to
+the two sides is as likely as any other, and no law is assumed. With fewer it is Welch's t-interval of the logarithms,
+exact where noise is log-normal; fewer than four take the noise of all settings together where that is known better, as
+:mod:`tonnage.analysis.statistics` does for a median.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.analysis.results import Comparison, Point
+from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise, spread, student_t
+
+FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"
+"""The verdicts. Nothing else is ever said: that two things are equal cannot be shown."""
+
+_TOO_FEW, _FEW = 4, 6
+_MOST_RANKS = 100
+"""Repetitions above which counting all ways to deal the ranks out takes longer than it is worth."""
+_POWER_Z = 0.8416212335729143
+"""Standard normal quantile of 0.8: so many repetitions decide with a chance of 80 %, if the ratio is as it was seen."""
+_MOST_REPETITIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Of two medians, with the interval of the true one; ``confidence`` 0 where there is none."""
+
+    ratio: float
+    low: float
+    high: float
+    confidence: float
+
+    @property
+    def verdict(self) -> str:
+        """Of elapsed times: ``faster`` where the whole interval is below 1."""
+        if not self.confidence or self.low <= 1 <= self.high:
+            return UNCHANGED
+        return FASTER if self.high < 1 else SLOWER
+
+
+def ratio(
+    values: Sequence[float], base: Sequence[float], confidence: float = CONFIDENCE, curve: Noise | None = None
+) -> Ratio:
+    """How many times as long as ``base`` these took. All positive; ValueError where a side has none.
+
+    ``curve``: the noise that all settings of the comparison have in common.
+    """
+    if not values or not base or min(*values, *base) <= 0:
+        raise ValueError("a ratio needs positive values on both sides")
+    found = statistics.median(values) / statistics.median(base)
+    bounds = None
+    if min(len(values), len(base)) >= _FEW and max(len(values), len(base)) <= _MOST_RANKS:
+        bounds = _of_ranks(values, base, confidence)
+    bounds = bounds or _of_logarithms(values, base, confidence, curve)
+    if bounds is None:
+        return Ratio(found, found, found, 0.0)
+    return Ratio(found, min(bounds[0], found), max(bounds[1], found), confidence)
+
+
+def _of_ranks(values: Sequence[float], base: Sequence[float], confidence: float) -> tuple[float, float] | None:
+    """The interval of all ratios that a rank test would not refuse; None where so few cannot be that sure."""
+    n, m = len(values), len(base)
+    ways = _ways(n, m)
+    tail, most, out = 0, (1 - confidence) / 2 * math.comb(n + m, n), 0
+    while tail + ways[out] <= most:
+        tail += ways[out]
+        out += 1
+    if out == 0:
+        return None
+    ratios = sorted(value / other for value in values for other in base)
+    return ratios[out - 1], ratios[n * m - out]
+
+
+def _ways(n: int, m: int) -> list[int]:
+    """In how many orders of n + m values the first n beat the others u times, for each u (Mann and Whitney 1947): the
+    coefficients of the Gaussian binomial."""
+    counts = [1] + [0] * (n * m)
+    for i in range(1, n + 1):
+        for u in range(n * m, m + i - 1, -1):
+            counts[u] -= counts[u - m - i]
+        for u in range(i, n * m + 1):
+            counts[u] += counts[u - i]
+    return counts
+
+
+def _of_logarithms(
+    values: Sequence[float], base: Sequence[float], confidence: float, curve: Noise | None
+) -> tuple[float, float] | None:
+    own = [Noise(spread(side) ** 2, len(side) - 1) for side in (values, base)]
+    shares = [noise.variance / len(side) for noise, side in zip(own, (values, base), strict=True)]
+    few = min(len(values), len(base)) < _TOO_FEW
+    if few:
+        together = pooled_noise((values, base))
+        if curve is not None and curve.degrees > together.degrees:
+            together = curve
+        degrees: float = together.degrees
+        error = math.sqrt(together.variance * (1 / len(values) + 1 / len(base)))
+    else:
+        error = math.sqrt(sum(shares))
+        # Welch and Satterthwaite.
+        below = sum(share**2 / noise.degrees for share, noise in zip(shares, own, strict=True))
+        degrees = sum(shares) ** 2 / below if below else own[0].degrees + own[1].degrees
+    if degrees < 1:
+        return None
+    middle = statistics.fmean(map(math.log, values)) - statistics.fmean(map(math.log, base))
+    half = student_t(confidence, degrees) * error
+    return math.exp(middle - half), math.exp(middle + half)
+
+
+def repetitions_to_decide(found: Ratio, noise: Noise, confidence: float = CONFIDENCE) -> int | None:
+    """Repetitions on each side that would tell a ratio such as the one seen from 1, four times of five; None where
+    more than 1000 would not, or the noise is unknown."""
+    shift = abs(math.log(found.ratio))
+    if not noise.degrees or not noise.variance or not shift:
+        return None
+    for count in range(2, _MOST_REPETITIONS + 1):
+        error = math.sqrt(2 * noise.variance / count)
+        if (student_t(confidence, 2 * count - 2) + _POWER_Z) * error <= shift:
+            return count
+    return None
+
+
+def compare_points(
+    points: Sequence[Point], lines: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]
+) -> tuple[Comparison, ...]:
+    """Commands that were run in several settings: each setting against the first one of the campaign file, with the
+    same number at once. The confidence is that of all verdicts of a workload together (Bonferroni)."""
+    elapsed = {line["record"]: float(line["elapsed_ns"]) for line in lines if line.get("elapsed_ns")}
+    sides: dict[tuple[str, int], list[Point]] = {}
+    for point in points:
+        if point.kind == "command":
+            sides.setdefault((point.workload, point.tasks), []).append(point)
+    found = []
+    for (workload, _), several in sides.items():
+        ordered = sorted(several, key=lambda point: _place(point, campaign))
+        found += _against_first(workload, ordered, elapsed)
+    return tuple(found)
+
+
+def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str, float]) -> list[Comparison]:
+    samples = [[elapsed[record] for record in point.records] for point in points]
+    noise = pooled_noise(samples)
+    confidence = 1 - (1 - CONFIDENCE) / max(len(points) - 1, 1)
+    found = []
+    for point, values in zip(points[1:], samples[1:], strict=True):
+        seen = ratio(values, samples[0], confidence, noise)
+        undecided = seen.verdict == UNCHANGED
+        found.append(
+            Comparison(
+                workload=workload,
+                tasks=point.tasks,
+                group=point.group,
+                base=points[0].group,
+                elapsed_ns=round(statistics.median(values)),
+                base_elapsed_ns=round(statistics.median(samples[0])),
+                repetitions=len(values),
+                base_repetitions=len(samples[0]),
+                ratio=seen.ratio,
+                low=seen.low,
+                high=seen.high,
+                confidence=CONFIDENCE if seen.confidence else 0.0,
+                verdict=seen.verdict,
+                repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
+            )
+        )
+    return found
+
+
+def _place(point: Point, campaign: Mapping[str, Any]) -> tuple[int, ...]:
+    """Where a setting stands in its campaign file: the place of each factor's value in its list."""
+    tables = campaign.get("workloads") or ()
+    table: Mapping[str, Any] = next((t for t in tables if str(t.get("name") or "") == point.workload), {})
+    found = []
+    for key, choices in table.items():
+        if isinstance(choices, list | tuple) and len(choices) > 1 and key in point.setting:
+            value = point.setting[key]
+            alike = [list(value) if isinstance(value, tuple) else value, value]
+            found.append(next((i for i, choice in enumerate(choices) if choice in alike), len(choices)))
+    return tuple(found)

@@ -1,0 +1,61 @@
+"""Lines of ``workflow.jsonl``: the tasks of workflows that copies of a command ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+
+def workflow_lines(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of ``workflow.jsonl`` that belong to a trial line.
+
+    ``tasks``: those of one copy after those of another, each with all keys that are not derived; instants on the run's
+    clock.
+    """
+    head = {"trial": line["trial"], "record": line["record"]}
+    found = []
+    for _, several in groupby(tasks, key=lambda task: task["copy"]):
+        together = list(several)
+        found += [{**head, **task, **derived(task, together)} for task in together]
+    return found
+
+
+def derived(task: Mapping[str, Any], together: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
+    """What follows from the instants of a task and of those it reads from; ``together``: all tasks of its copy."""
+    return {
+        "wait_ns": _between(task["submit_ns"], task["start_ns"]),
+        "notice_ns": _between(task["end_ns"], task["complete_ns"]),
+        "gap_ns": _gap(task, together),
+    }
+
+
+def _gap(task: Mapping[str, Any], together: Sequence[Mapping[str, Any]]) -> int | None:
+    """From when the engine knew that all it needs was there until it was handed over."""
+    if not task["after"]:
+        return None
+    known = [together[number]["complete_ns"] for number in task["after"]]
+    return None if None in known else _between(max(known), task["submit_ns"])
+
+
+def _between(begin: int | None, end: int | None) -> int | None:
+    """Never below 0: two clocks may differ a little."""
+    return None if begin is None or end is None else max(end - begin, 0)
+
+
+def workflow_contradictions(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What the lines of a record say and their instants do not."""
+    copies: dict[int, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        copies.setdefault(line["copy"], []).append(line)
+    for copy, together in copies.items():
+        if [line["task"] for line in together] != list(range(len(together))):
+            yield f"workflow.jsonl: the tasks of copy {copy} are not numbered from 0"
+            continue
+        for line in together:
+            if not all(0 <= number < len(together) for number in line["after"] or ()):
+                yield f"workflow.jsonl: task {line['task']} of copy {copy} reads from a task that is not there"
+                continue
+            for key, value in derived(line, together).items():
+                if line[key] != value:
+                    yield f"{key} of task {line['task']} of copy {copy} is {line[key]}, and {value} from its instants"
