@@ -115,7 +115,7 @@ def test_help_shows_every_option_its_default_and_examples(capsys: pytest.Capture
             parsed(*command.name.split(), "--help")
         assert ended.value.code == 0
         said = capsys.readouterr().out
-        assert all(option.names[0] in said for option in command.options if not option.positional)
+        assert all(option.names[0] in said for option in command.shown if not option.positional)
         assert all(line in said for line, _ in command.examples)
 
 
@@ -124,7 +124,7 @@ def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> No
     script = SHELLS[shell]()
     for command in spelled_out(COMMANDS):
         assert command.name.split()[-1] in script
-        for option in command.options:
+        for option in command.shown:
             if not option.positional:
                 assert option.names[-1].removeprefix("--") in script
     if shutil.which(shell) is None:

@@ -56,7 +56,7 @@ def option_complaints(commands: tuple[Command, ...], page: str) -> list[str]:
             found.append(f"{command.name}: lacks a summary, a description or an example")
         if f"tonnage {command.name}" not in page:
             found.append(f"docs/options.md says nothing of tonnage {command.name}")
-        for option in command.options:
+        for option in command.shown:
             if not option.help:
                 found.append(f"{command.name} {option.names[0]}: no help")
             if not option.positional and f"`{option.names[0]}" not in page:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.setting import Trial
+from tonnage.campaign.setting import Place, Trial
 from tonnage.records import headline
 
 
@@ -21,6 +21,9 @@ class Schedule(Protocol):
 
 class Sweep:
     """Randomised blocks: each block holds every setting that still needs a repetition, in an order of its own.
+
+    Where settings run in several places, those of one place stay together: the places are drawn in an order, and in
+    each its settings. So a block is one stretch in each place, and a job carries one stretch.
 
     With a fixed number of repetitions that is all of them; with an interval rule a setting leaves once its interval
     is narrow, or after ``at_most`` repetitions. A trial that failed counts as measured, an interrupted one does not.
@@ -56,8 +59,12 @@ class Sweep:
         if not self._shuffled:
             return trials
         # A generator of its own for each block: a resumed run draws the same order without replaying the past.
-        random.Random(f"{self._seed}/{block}").shuffle(trials)
-        return trials
+        drawing = random.Random(f"{self._seed}/{block}")
+        places = list(dict.fromkeys(Place.of(trial.setting) for trial in trials))
+        if len(places) > 1:
+            drawing.shuffle(places)
+        drawing.shuffle(trials)
+        return sorted(trials, key=lambda trial: places.index(Place.of(trial.setting)))
 
     def _wanted(self, block: int, measured: Mapping[int, float]) -> bool:
         rule = self._repeat

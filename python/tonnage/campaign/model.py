@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, f
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream
-from tonnage.fields import Count, Device, ScalarOrList, Share, Size, Sweep, Time
+from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.section import Section, refuse, time_field
 
@@ -114,6 +114,33 @@ class Stripe(Section):
         return self
 
 
+class Job(Section):
+    """How a run is handed to a scheduler: what ``tonnage run --on`` asks for, job by job."""
+
+    on: Literal["auto", "slurm", "lsf", "pbs", "flux", "local"] | None = Field(
+        None, description="the scheduler that the run is submitted to; --on sets it"
+    )
+    partition: Name | None = Field(None, description="of jobs whose workload names none")
+    nodes: Count | None = Field(None, description="of each job whose workload names no hosts")
+    processes_per_node: Count | None = Field(
+        None, description="processes on each node; tasks beyond one a process are threads in them"
+    )
+    time_limit_ns: Time | None = time_field("time_limit", None, "the scheduler ends a job after so long")
+    mpi: Literal["pmix", "pmi2", "none"] | None = Field(
+        None, description="how the launcher lets processes find each other; none: a job is one process"
+    )
+    account: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")] | None = Field(
+        None, description="what jobs are charged to"
+    )
+    shared: bool = Field(False, description="other jobs may run on the same nodes meanwhile")
+
+    @model_validator(mode="after")
+    def _one_process_without_mpi(self) -> Job:
+        if self.mpi == "none" and (self.nodes or 1) * (self.processes_per_node or 1) > 1:
+            refuse("mpi", "mpi none is one process, and more are asked for", "leave mpi out, or nodes")
+        return self
+
+
 class Campaign(Section):
     """Everything a run needs to know before it starts."""
 
@@ -164,6 +191,7 @@ class Campaign(Section):
     repeat: Repeat = Repeat()
     budget: Budget = Budget()
     search: Search | None = Field(None)
+    job: Job = Job()
 
     @field_validator("name")
     @classmethod
@@ -222,4 +250,10 @@ class Campaign(Section):
                         f"a search looks at one {key} at a time",
                         f"give one {key}, or leave [search] out",
                     )
+            if places := [key for key in self.workload.PLACES if getattr(self.workload, key) is not None]:
+                refuse(
+                    f"workload.{places[0]}",
+                    f"a search looks at one place, and {places[0]} is a factor of sweeps",
+                    "give partition and nodes in [job]",
+                )
         return self

@@ -37,6 +37,9 @@ class Observer:
     def tick(self, live: Mapping[str, Any]) -> None:
         """A snapshot (``tonnage._native.Phase.live``), about ten times a second."""
 
+    def waiting(self, text: str) -> None:
+        """Nothing is measured, and why, in one sentence; told again and again while it lasts."""
+
     def recorded(self, line: Mapping[str, Any]) -> None:
         """A phase ended and its line is on disk."""
 

@@ -39,7 +39,8 @@ def remove_leftover(leftover: Leftover) -> None:
 class RunScratch:
     """The marked directories of the run, one in each directory of the target; none where no scratch files are made."""
 
-    def __init__(self, target: Target, campaign: Campaign, run_id: str) -> None:
+    def __init__(self, target: Target, campaign: Campaign, run_id: str, *, alone: bool = False) -> None:
+        """``alone``: nobody else carries out this run now, so that what a host left that died is not in use."""
         self.directories: tuple[Path, ...] = ()
         self.run_id = run_id
         self._made: list[_native.Scratch] = []
@@ -53,7 +54,7 @@ class RunScratch:
             for number, parent in enumerate(target.paths)
         ]
         for parent, name in places:
-            _remove_own_leftover(parent, name)
+            _remove_own_leftover(parent, name, alone=alone)
         try:
             for parent, name in places:
                 self._made.append(_make(parent, name, self._place))
@@ -86,11 +87,11 @@ class RunScratch:
             raise failed
 
 
-def _remove_own_leftover(parent: Path, run_id: str) -> None:
+def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
     """A resumed run begins on fresh files."""
     for left in leftovers(parent):
         if left.run_id == run_id:
-            if left.alive is not False:
+            if left.alive or (left.alive is None and not alone):
                 raise RequestError(
                     f"{left.path} belongs to a run that is still going; hint: wait for it, or stop it first"
                 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import __version__
+from tonnage.campaign.away.part import Part, Stretch, places_of
 from tonnage.campaign.ceilings import measure_ceilings, measure_costs
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.facts import stripe_scratch, target_facts
@@ -62,17 +63,26 @@ def run_campaign(
     _check_out(path)
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id) as scratch:
         _try_out(campaign, plan.target, scratch)
-        try:
-            writer = RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
-        except OSError as error:
-            raise RequestError(
-                f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out"
-            ) from None
+        writer = begin_run(campaign, plan, path, text=text, command_line=command_line, run_id=run_id)
         return _carry_out(campaign, plan, writer, scratch, interrupts, observer, [])
 
 
-def resume_run(path: str, *, observer: Observer) -> Outcome:
-    """Measures what an interrupted run still lacks, in the order of its own seed."""
+def begin_run(
+    campaign: Campaign, plan: Plan, path: Path, *, text: str | None, command_line: Sequence[str], run_id: str
+) -> RunWriter:
+    """Makes the run directory with its manifest; RequestError where that is not possible."""
+    _check_out(path)
+    try:
+        return RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
+    except OSError as error:
+        raise RequestError(
+            f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out"
+        ) from None
+
+
+def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Outcome:
+    """Measures what an interrupted run still lacks, in the order of its own seed; ``part``: only that of it, as one of
+    the jobs that carry it out."""
     try:
         run = Run.open(path)
         lines = run.trials()
@@ -87,10 +97,25 @@ def resume_run(path: str, *, observer: Observer) -> Outcome:
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
     check(campaign, plan)
-    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run.manifest["run_id"]) as scratch:
+    run_id = run.manifest["run_id"]
+    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, alone=part is not None) as scratch:
         _try_out(campaign, plan.target, scratch)
         writer = RunWriter.reopen(path)
-        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines)
+        if part is not None:
+            writer.update_manifest(**_facts_here(writer.manifest, campaign, plan, lines))
+        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines, part)
+
+
+def _facts_here(
+    manifest: dict[str, Any], campaign: Campaign, plan: Plan, lines: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the manifest gets from a job: the run was described where it was submitted, and is measured here."""
+    host = host_facts()
+    if not lines:
+        return {"target": target_facts(campaign, plan.target), "host": host, "load_before": load()}
+    if host["hostname"] == (manifest["host"] or {}).get("hostname"):
+        return {}
+    return {"hosts": {**manifest.get("hosts", {}), host["hostname"]: host}}
 
 
 def _go_to(directory: str | None) -> None:
@@ -113,6 +138,7 @@ def _carry_out(
     interrupts: Interrupts,
     observer: Observer,
     lines: list[dict[str, Any]],
+    part: Part | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
     start = launcher(campaign.launcher)
@@ -136,11 +162,12 @@ def _carry_out(
             costs = [cost, *measure_costs(start, list(others.values()), seed)]
             writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
         schedule, pilot = _schedule(campaign, plan, seed)
+        stretch = None if part is None else Stretch(schedule, part, places_of(campaign))
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(
             writer,
             room,
-            schedule,
+            stretch or schedule,
             observer,
             interrupts,
             seed,
@@ -156,6 +183,8 @@ def _carry_out(
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
         state = loop.run()
+        if stretch is not None and stretch.is_more and state == "complete":
+            state = "running"
     finally:
         _finish_files(room, writer, observer)
         scratch.leave(well=state == "complete" and not failures(lines))

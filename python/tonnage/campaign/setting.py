@@ -8,6 +8,19 @@ from tonnage.campaign.kinds.kind import Setting
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """What a job must be submitted for: trials in one place can share a job."""
+
+    partition: str | None = None
+    hosts: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, setting: Setting) -> Place:
+        """Where a trial of this setting runs."""
+        return cls(setting.partition, setting.hosts)
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One setting, once."""
 

@@ -45,7 +45,7 @@ complete -o default -F _tonnage tonnage ./tonnage
 
 def _bash_case(command: Command) -> str:
     lines = []
-    for option in command.options:
+    for option in command.shown:
         if option.choices:
             after = command.name.split()[-1] if option.positional else option.names[0]
             words = " ".join(option.choices)
@@ -99,11 +99,11 @@ def _zsh_described(commands: Iterable[Command]) -> str:
 
 def _zsh_case(command: Command) -> str:
     specs = []
-    for position, option in enumerate(option for option in command.options if option.positional):
+    for position, option in enumerate(option for option in command.shown if option.positional):
         specs.append(
             f"{position + 1}{':' if option.optional else ''}:{option.metavar or option.names[0]}:{_zsh_values(option)}"
         )
-    for option in command.options:
+    for option in command.shown:
         if not option.positional:
             value = "" if option.is_flag else f":{option.metavar or 'value'}:{_zsh_values(option)}"
             again = "*" if option.repeats else ""
@@ -134,7 +134,7 @@ def fish() -> str:
         for action in parent.actions:
             lines.append(f"complete -c tonnage -f -n '{none}' -a {action.name} -d {_fish_quote(action.summary)}")
     for command in spelled_out(COMMANDS):
-        lines += [_fish_option(command, option) for option in command.options]
+        lines += [_fish_option(command, option) for option in command.shown]
     return "\n".join(filter(None, lines)) + "\n"
 
 
@@ -157,7 +157,7 @@ def _action_names(command: Command) -> str:
 
 
 def _flags(command: Command) -> list[str]:
-    return [name for option in command.options if not option.positional for name in option.names]
+    return [name for option in command.shown if not option.positional for name in option.names]
 
 
 SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}

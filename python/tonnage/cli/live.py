@@ -59,9 +59,15 @@ class PlainLines(Observer):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._waiting = ""
 
     def started(self, path: Path, target: str, name: str) -> None:
         self._say(f"{name}: measuring {target}; records in {path}")
+
+    def waiting(self, text: str) -> None:
+        if text != self._waiting:
+            self._waiting = text
+            self._say(text)
 
     def recorded(self, line: Mapping[str, Any]) -> None:
         if line["purpose"] != "fill" or line["status"] != "ok":

@@ -25,6 +25,8 @@ class Option:
     """May be given several times; the values come as a list."""
     completes: str | None = None
     """``file`` or ``directory``."""
+    is_hidden: bool = False
+    """This program's own: nobody types it, and no page tells of it."""
 
     @property
     def positional(self) -> bool:
@@ -53,6 +55,11 @@ class Command:
     program: str = ""
     """How help calls a user's program and its words. They follow after ``--`` where it begins with that, else they
     begin with the first word that is no option."""
+
+    @property
+    def shown(self) -> tuple[Option, ...]:
+        """The options that users type."""
+        return tuple(option for option in self.options if not option.is_hidden)
 
 
 def spelled_out(commands: Iterable[Command]) -> Iterator[Command]:

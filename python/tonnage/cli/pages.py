@@ -39,13 +39,13 @@ def markdown() -> str:
             "",
             command.description,
             "",
-            *(["| option | meaning | default |", "|---|---|---|"] if command.options else []),
+            *(["| option | meaning | default |", "|---|---|---|"] if command.shown else []),
         ]
         lines += [
             f"| `{heading(option)}` | {option.help.replace('|', '&#124;')} | {option.default or ''} |"
-            for option in command.options
+            for option in command.shown
         ]
-        lines += ["", "```sh"] if command.options else ["```sh"]
+        lines += ["", "```sh"] if command.shown else ["```sh"]
         for line, meaning in command.examples:
             lines += [f"# {meaning}", line]
         lines += ["```", ""]
@@ -81,9 +81,9 @@ def man(command: Command) -> str:
         _roff(usage(command)),
         ".SH DESCRIPTION",
         _roff(command.description),
-        *([".SH OPTIONS"] if command.options else []),
+        *([".SH OPTIONS"] if command.shown else []),
     ]
-    for option in command.options:
+    for option in command.shown:
         lines += [".TP", rf"\fB{_roff(heading(option))}\fR", _roff(option.help_text)]
     lines.append(".SH EXAMPLES")
     for line, meaning in command.examples:
@@ -94,9 +94,9 @@ def man(command: Command) -> str:
 def usage(command: Command) -> str:
     """``tonnage probe [OPTION]... DIR``."""
     parts = ["tonnage", command.name]
-    if command.verbatim or any(not option.positional for option in command.options):
+    if command.verbatim or any(not option.positional for option in command.shown):
         parts.append("[OPTION]...")
-    for option in command.options:
+    for option in command.shown:
         if option.positional:
             parts.append(f"[{option.metavar}]" if option.optional else str(option.metavar))
     return " ".join([*parts, command.program] if command.program else parts)

@@ -35,6 +35,7 @@ class Panel(Observer):
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
         self._counted: deque[tuple[int, int]] = deque(maxlen=_TICKS)
+        self._waiting = "measuring the ceilings: memory copy, null storage"
         self._rates: dict[str, dict[int, list[float]]] = {}
         self._units: dict[str, str] = {}
         # Last: it draws once when it is made.
@@ -64,6 +65,9 @@ class Panel(Observer):
             curve.setdefault(line["setting"]["tasks"], []).append(headline(line)[0] or 0)
             self._units[name] = headline(line)[1]
 
+    def waiting(self, text: str) -> None:
+        self._step, self._waiting = None, text
+
     def note(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
 
@@ -75,7 +79,7 @@ class Panel(Observer):
 
     def _facts(self) -> list[Text | Table]:
         if self._step is None:
-            return [Text("measuring the ceilings: memory copy, null storage")]
+            return [Text(self._waiting)]
         now = self._now
         into_ns = now.get("elapsed_ns", 0)
         left = self._step.left_ns

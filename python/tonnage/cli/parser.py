@@ -94,7 +94,8 @@ def _add_command(commands: Any, command: Command) -> None:
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
-    keywords: dict[str, Any] = {"help": option.help_text.replace("%", "%%")}
+    told = argparse.SUPPRESS if option.is_hidden else option.help_text.replace("%", "%%")
+    keywords: dict[str, Any] = {"help": told}
     if option.is_flag:
         keywords["action"] = "store_true"
     else:

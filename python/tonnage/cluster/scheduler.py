@@ -30,6 +30,26 @@ class SubmissionUnknown(SchedulerError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """One program on all nodes of a job, its processes started by the scheduler's own launcher."""
+
+    nodes: int
+    per_node: int = 1
+    """Processes on each node."""
+    mpi: str | None = None
+    """How they find each other, as the launcher calls it (``pmix``, ``pmi2``); None: as the site has set it."""
+    order: str | None = None
+    """A file with the host of each process, a line each, for a launcher that would choose an order of its own."""
+    alone: bool = True
+    """No other job runs on these nodes meanwhile."""
+
+    @property
+    def processes(self) -> int:
+        """Of the whole job."""
+        return self.nodes * self.per_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
     """A job to submit."""
 
@@ -61,6 +81,12 @@ class JobRequest:
     """File of its standard output; ``%J`` becomes the job's number and ``%I`` the copy's. None: the scheduler's own."""
     error: str | None = None
     """File of its standard error, in the same way; None: with the output."""
+    spread: Spread | None = None
+    """More than one process on one host; then ``hosts`` are all taken, in this order, and ``slots`` do not count."""
+    time_limit_s: int | None = None
+    """The scheduler ends it after so long; None: the queue's own limit."""
+    account: str | None = None
+    """What it is charged to; None: the user's default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,11 @@ def _encode(line: Mapping[str, Any]) -> bytes:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
+def append_line(path: Path, line: Mapping[str, Any]) -> None:
+    """Appends one line to a file of a run; it is on the disk when this returns."""
+    _append(path, _encode(line))
+
+
 def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

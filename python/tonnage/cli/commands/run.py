@@ -1,40 +1,38 @@
-"""``tonnage run``: a campaign file, or the rest of a run."""
+"""``tonnage run``: a campaign file, or the rest of a run; here, or by a scheduler's jobs."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.session import Outcome
 from tonnage.cli.live import observer
 from tonnage.errors import RequestError
+
+_OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
+"""Options that say how jobs are submitted."""
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    from tonnage.campaign.session import resume_run, run_campaign
-
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
+    if arguments.part is not None:
+        from tonnage.campaign.away.job import carry_out
+
+        return carry_out(arguments.resume or "", arguments.part)
     if arguments.resume is not None:
-        given = (
-            ("--dry-run", arguments.dry_run),
-            ("--out", arguments.out),
-            ("--scale", arguments.scale),
-            ("--target", arguments.target),
-        )
-        for name, value in given:
-            if value:
-                raise RequestError(f"{name} does not go with --resume; hint: leave it out")
-        outcome = resume_run(arguments.resume, observer=observer())
+        outcome = _resume(arguments)
     else:
         from tonnage.campaign.load import load_campaign
 
         campaign, text = load_campaign(arguments.file, scale=arguments.scale, target=arguments.target)
+        campaign = _with_job(campaign, arguments)
         if arguments.dry_run:
             return dry_run(campaign)
-        outcome = run_campaign(
-            campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=observer()
-        )
+        outcome = _start(campaign, text, arguments)
+    if arguments.detach:
+        return 0
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.outcome import conclude
 
@@ -43,11 +41,88 @@ def run(arguments: Namespace) -> int:
     )
 
 
+def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
+    told = observer()
+    if campaign.job.on is None:
+        from tonnage.campaign.away.session import refuse_here
+        from tonnage.campaign.session import run_campaign
+
+        refuse_here(campaign)
+        if arguments.detach:
+            raise RequestError("--detach leaves a submitted run, and this one is not; hint: add --on")
+        return run_campaign(campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=told)
+    from tonnage.campaign.away.session import run_away
+
+    return run_away(
+        campaign,
+        text=text,
+        command_line=arguments.command_line,
+        out=arguments.out,
+        observer=told,
+        detach=arguments.detach,
+    )
+
+
+def _resume(arguments: Namespace) -> Outcome:
+    from tonnage.campaign.away.session import resume_away, was_submitted
+    from tonnage.campaign.session import resume_run
+
+    given = ("dry_run", "out", "scale", "target", *_OF_JOBS)
+    for name in given:
+        if getattr(arguments, name):
+            option = f"--{name.replace('_', '-')}"
+            raise RequestError(f"{option} does not go with --resume; hint: leave it out")
+    if arguments.on is None and not was_submitted(arguments.resume):
+        if arguments.detach:
+            raise RequestError("--detach leaves a submitted run, and this one is not; hint: leave it out")
+        return resume_run(arguments.resume, observer=observer())
+    return resume_away(arguments.resume, on=arguments.on, observer=observer(), detach=arguments.detach)
+
+
+def _with_job(campaign: Campaign, arguments: Namespace) -> Campaign:
+    """The campaign with what the command line says of its jobs."""
+    from pydantic import ValidationError
+
+    from tonnage.campaign.model import Job
+
+    given = {
+        "on": arguments.on,
+        "partition": arguments.partition,
+        "nodes": arguments.nodes,
+        "time_limit_ns": arguments.time_limit,
+        "mpi": arguments.mpi,
+        "account": arguments.account,
+    }
+    changes = {key: value for key, value in given.items() if value is not None}
+    try:
+        job = Job.model_validate({**campaign.job.model_dump(), **changes})
+    except ValidationError as error:
+        told = error.errors()[0]
+        raise RequestError(f"--{str(told['loc'][0]).replace('_ns', '').replace('_', '-')}: {told['msg']}") from None
+    workloads = campaign.workloads
+    if arguments.tasks_per_node is not None:
+        each = (arguments.tasks_per_node,)
+        workloads = tuple(workload.model_copy(update={"tasks_per_node": each}) for workload in workloads)
+    if job.on is None and changes:
+        name = next(iter(changes)).removesuffix("_ns").replace("_", "-")
+        raise RequestError(f"--{name} is about a scheduler's jobs; hint: add --on slurm (or lsf, pbs, flux, local)")
+    return campaign.model_copy(update={"job": job, "workloads": workloads})
+
+
 def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
     from tonnage.campaign.plan import check, describe, make_plan
 
     plan = make_plan(campaign)
-    check(campaign, plan)
-    print("\n".join(describe(campaign, plan)))
+    if campaign.job.on is None:
+        from tonnage.campaign.away.session import refuse_here
+
+        refuse_here(campaign)
+        check(campaign, plan)
+        print("\n".join(describe(campaign, plan)))
+        return 0
+    from tonnage.campaign.away.session import planned_jobs
+
+    # The target is looked at where it is measured.
+    print("\n".join([*describe(campaign, plan), *planned_jobs(campaign)]))
     return 0

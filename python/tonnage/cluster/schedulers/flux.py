@@ -98,7 +98,7 @@ class Flux:
         if request.cap is not None and request.cap < (request.copies or 1):
             raise RequestError(_NO_CAP)
         name = f"{request.name}{_IN_NAME}{request.key}" + (f"@{request.server}" if request.server else "")
-        options = [f"--job-name={name}", f"--cwd={request.directory}", "-n1", f"-c{request.slots}"]
+        options = [f"--job-name={name}", f"--cwd={request.directory}", *_size(request)]
         if request.queue is not None:
             options.append(f"--queue={request.queue}")
         if request.hosts and not request.prefer:
@@ -117,6 +117,21 @@ class Flux:
             return ask(argv, timeout_s=self._timeout_s)
         except ToolError as error:
             raise SchedulerError(str(error)) from None
+
+
+def _size(request: JobRequest) -> list[str]:
+    spread = request.spread
+    # Flux starts the processes itself: it needs no launcher in front of the program.
+    size = ["-n1", f"-c{request.slots}"] if spread is None else [f"-N{spread.nodes}", f"-n{spread.processes}"]
+    if spread is not None and spread.alone:
+        size.append("--exclusive")
+    if spread is not None and spread.mpi is not None:
+        size.append(f"--setopt=pmi={spread.mpi}")
+    if request.time_limit_s is not None:
+        size.append(f"--time-limit={request.time_limit_s}s")
+    if request.account is not None:
+        size.append(f"--bank={request.account}")
+    return size
 
 
 _RESOURCES = "{state}|{ncores}|{nodelist}"

@@ -21,6 +21,7 @@ from tonnage.cluster.scheduler import (
     NoSuchQueue,
     Queue,
     SchedulerError,
+    Spread,
     State,
     SubmissionUnknown,
     Submitted,
@@ -71,8 +72,14 @@ class Lsf:
             # Weights keep the order; "others" makes it a wish.
             weighted = [f"{host}+{len(request.hosts) - at}" for at, host in enumerate(request.hosts)]
             options += ["-m", " ".join([*weighted, "others"] if request.prefer else request.hosts)]
-        if request.slots > 1:
+        if request.spread is not None:
+            options += _spread(request.spread)
+        elif request.slots > 1:
             options += ["-n", str(request.slots), "-R", "span[hosts=1]"]
+        if request.time_limit_s is not None:
+            options += ["-W", str(-(-request.time_limit_s // 60))]
+        if request.account is not None:
+            options += ["-P", request.account]
         if request.licences:
             options += ["-R", f"rusage[{','.join(f'{name}={count}' for name, count in request.licences)}]"]
         if request.output is not None:
@@ -149,7 +156,7 @@ class Lsf:
     @staticmethod
     def _words(request: JobRequest) -> list[str]:
         """bsub joins its words with blanks and gives the line to a shell: each is quoted, so that it stays one word."""
-        argv = request.argv
+        argv = (*_launch(request.spread), *request.argv)
         if request.copies is not None:
             argv = ("/bin/sh", "-c", _COPY, "tonnage", *argv)
         return [shlex.quote(word) for word in argv]
@@ -164,6 +171,30 @@ class Lsf:
             if argv[0] == "bjobs" and re.search(r"no (unfinished )?job", str(error), re.IGNORECASE):
                 return Said("", "")
             raise SchedulerError(f"the scheduler refused: {error}") from None
+
+
+def _has_jsrun() -> bool:
+    """Whether jobs get whole nodes, and ``jsrun`` starts processes on them: the job's own script runs elsewhere."""
+    import shutil
+
+    return shutil.which("jsrun") is not None
+
+
+def _spread(spread: Spread) -> list[str]:
+    if _has_jsrun():
+        return ["-nnodes", str(spread.nodes)]
+    size = ["-n", str(spread.processes), "-R", f"span[ptile={spread.per_node}]"]
+    return [*size, "-x"] if spread.alone else size
+
+
+def _launch(spread: Spread | None) -> list[str]:
+    if spread is None:
+        return []
+    if _has_jsrun():
+        # A resource set is a node with all its CPUs.
+        sets = ["-n", str(spread.nodes), "-r", "1", "-a", str(spread.per_node), "-c", "ALL_CPUS", "-b", "none"]
+        return ["jsrun", *sets]
+    return [] if spread.processes == 1 else ["mpiexec", "-n", str(spread.processes)]
 
 
 def parse_json(text: str) -> list[Job]:

@@ -52,9 +52,10 @@ class Pbs:
         return shutil.which("qsub") is not None and shutil.which("pbsnodes") is not None
 
     def command(self, request: JobRequest) -> list[str]:
-        chunk = f"select=1:ncpus={request.slots}" + (f":host={request.hosts[0]}" if _pinned(request) else "")
         about = [f"TONNAGE_KEY={request.key}", *([f"TONNAGE_SERVER={request.server}"] if request.server else [])]
-        options = ["-N", _name(request.name), "-V", "-v", ",".join(about), "-l", chunk]
+        options = ["-N", _name(request.name), "-V", "-v", ",".join(about), *_size(request)]
+        if request.account is not None:
+            options += ["-A", request.account]
         for licence, count in request.licences:
             options += ["-l", f"{licence}={count}"]
         if request.queue is not None:
@@ -67,7 +68,18 @@ class Pbs:
             options += ["-J", f"1-{last}" + (f"%{request.cap}" if request.cap is not None else "")]
         options += _files(request)
         start = _START if request.copies is None else _START_COPY
-        return ["qsub", *options, "--", "/bin/sh", "-c", start, "tonnage", request.directory, *request.argv]
+        return [
+            "qsub",
+            *options,
+            "--",
+            "/bin/sh",
+            "-c",
+            start,
+            "tonnage",
+            request.directory,
+            *_launch(request),
+            *request.argv,
+        ]
 
     def submit(self, request: JobRequest) -> Submitted:
         command = self.command(request)
@@ -259,6 +271,28 @@ def _document(text: str, tool: str) -> dict[str, Any]:
     except ValueError:
         pass
     raise SchedulerError(f"{tool} printed what is no JSON object: {text.strip()[:100]!r}")
+
+
+def _size(request: JobRequest) -> list[str]:
+    spread = request.spread
+    options = []
+    if spread is None:
+        chunk = f"select=1:ncpus={request.slots}" + (f":host={request.hosts[0]}" if _pinned(request) else "")
+        options += ["-l", chunk]
+    else:
+        each = f"ncpus={spread.per_node}:mpiprocs={spread.per_node}"
+        # A chunk for each host, in this order, is the order of the processes too.
+        chunks = [f"1:{each}:host={host}" for host in request.hosts] or [f"{spread.nodes}:{each}"]
+        options += ["-l", f"select={'+'.join(chunks)}", "-l", f"place=scatter:{'excl' if spread.alone else 'free'}"]
+    if (limit_s := request.time_limit_s) is not None:
+        options += ["-l", f"walltime={limit_s // 3600}:{limit_s // 60 % 60:02d}:{limit_s % 60:02d}"]
+    return options
+
+
+def _launch(request: JobRequest) -> list[str]:
+    """The site's ``mpiexec`` knows the job's nodes; a single process is the job itself."""
+    spread = request.spread
+    return [] if spread is None or spread.processes == 1 else ["mpiexec", "-n", str(spread.processes)]
 
 
 def _pinned(request: JobRequest) -> bool:

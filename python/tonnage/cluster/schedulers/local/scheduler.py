@@ -20,6 +20,7 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.places import user_state
 
@@ -48,6 +49,7 @@ class Local:
         """The job with this key where there is one: a second submission of it adds nothing."""
         with self._spool() as spool:
             self._check(spool, request)
+            request = self._on_this_host(spool, request)
             number, _ = spool.add(request, waiter=None, timeout_s=self._timeout_s)
             try:
                 door.wake(spool, number, timeout_s=self._timeout_s)
@@ -133,6 +135,13 @@ class Local:
             raise SchedulerError(
                 f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
             )
+        if request.spread is not None and request.spread.nodes > 1:
+            raise RequestError(
+                f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
+            )
+        if request.time_limit_s is not None or request.account is not None:
+            what = "time limits" if request.time_limit_s is not None else "accounts"
+            raise RequestError(f"the local scheduler knows no {what}; hint: leave that out")
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
@@ -144,6 +153,15 @@ class Local:
                 )
             if count > totals[name]:
                 raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
+
+    def _on_this_host(self, spool: Spool, request: JobRequest) -> JobRequest:
+        """One that is spread over nodes, of which there is one, as a plain job."""
+        spread = request.spread
+        if spread is None:
+            return request
+        launch = () if spread.per_node == 1 else ("mpiexec", "-n", str(spread.per_node))
+        slots = door.slots(spool) if spread.alone else request.slots
+        return replace(request, argv=(*launch, *request.argv), slots=slots, spread=None)
 
     def _is_here(self, host: str) -> bool:
         return host in (self._host, "localhost") or host.partition(".")[0] == self._host.partition(".")[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tonnage.cluster.scheduler import JobRequest
+from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent
@@ -19,21 +19,46 @@ def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
     """``where``: the options that say on which hosts. RequestError for what Slurm has no way to say.
 
     The script is one that this package has; the program and its words are the script's arguments, and Slurm passes
-    those on as they are. A job is one process on one host, with so many slots there.
+    those on as they are. A job is one process on one host, with so many slots there, or spread over nodes by ``srun``.
     """
-    options = [*_common(request, is_batch=True), f"--ntasks={request.slots}", *where]
+    options = [*_common(request, is_batch=True), *_size(request), *where]
     if request.copies is not None:
         limit = "" if request.cap is None else f"%{request.cap}"
         options.append(f"--array=1-{request.copies}{limit}")
     script = "job.sh" if request.copies is None else "copy.sh"
-    return ["sbatch", *options, str(_HERE / script), *_words(request)]
+    return ["sbatch", *options, str(_HERE / script), *_launch(request.spread), *_words(request)]
+
+
+def _size(request: JobRequest) -> list[str]:
+    spread = request.spread
+    if spread is None:
+        return ["--nodes=1", f"--ntasks={request.slots}"]
+    # A node that dies would have Slurm begin the job again, and nobody would hear of it.
+    whole = "--exclusive" if spread.alone else f"--ntasks-per-node={spread.per_node}"
+    return [f"--nodes={spread.nodes}", whole, "--no-requeue"]
+
+
+def _launch(spread: Spread | None) -> list[str]:
+    """The words that start the processes from the first node; a single one is the batch job itself."""
+    if spread is None or spread.processes == 1:
+        return []
+    # More processes than CPUs, and each on any of them: they wait for storage most of the time.
+    options = [f"--ntasks={spread.processes}", "--overcommit", "--cpu-bind=none", "--kill-on-bad-exit=1"]
+    if spread.mpi is not None:
+        options.append(f"--mpi={spread.mpi}")
+    if spread.order is None:
+        options.append(f"--ntasks-per-node={spread.per_node}")
+    else:
+        # Slurm sorts a list of names; it keeps the order of a file, which it knows by the slash in its name.
+        options += ["--distribution=arbitrary", f"--nodelist={spread.order}"]
+    return ["srun", *options]
 
 
 def srun(request: JobRequest, where: Sequence[str]) -> list[str]:
     """The same with this terminal; RequestError for copies."""
     if request.copies is not None:
         raise RequestError("copies cannot share a terminal; hint: leave -I or --copies out")
-    slots = ["--ntasks=1", f"--cpus-per-task={request.slots}"]
+    slots = ["--nodes=1", "--ntasks=1", f"--cpus-per-task={request.slots}"]
     # Without the last, Slurm answers a first Ctrl-C itself.
     return ["srun", *_common(request, is_batch=False), *slots, *where, "--disable-status", *_words(request)]
 
@@ -43,8 +68,11 @@ def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
         f"--job-name={request.name or 'tonnage'}",
         f"--comment={comment(request)}",
         f"--chdir={request.directory}",
-        "--nodes=1",
     ]
+    if request.time_limit_s is not None:
+        options.append(f"--time={request.time_limit_s // 60}:{request.time_limit_s % 60:02d}")
+    if request.account is not None:
+        options.append(f"--account={request.account}")
     if request.queue is not None:
         options.append(f"--partition={request.queue}")
     if request.licences:

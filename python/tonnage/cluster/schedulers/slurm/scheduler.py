@@ -185,6 +185,8 @@ class Slurm:
         hosts = request.hosts
         if not hosts:
             return []
+        if request.spread is not None:
+            return [f"--nodelist={','.join(hosts)}"]
         if len(hosts) == 1 and not request.prefer:
             return [f"--nodelist={hosts[0]}"]
         nodes = self._nodes("--all")

@@ -1,0 +1,112 @@
+"""The jobs of a run, as their submitter writes them down: before it asks, when it is told, and at the end.
+
+Whoever holds the ledger is the run's only submitter; the lock ends with the process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tonnage.campaign.away.part import Part
+from tonnage.cluster.scheduler import JobRequest
+from tonnage.errors import RequestError
+from tonnage.records.jobs import append_job, job_lines, mend_jobs
+
+LOCK = "jobs.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A job that was wanted, as far as it came."""
+
+    part: Part
+    key: str
+    """The submission's own name: with it the scheduler tells whether it has the job."""
+    partition: str | None
+    hosts: tuple[str, ...]
+    """Those asked for, in order; none: anywhere."""
+    nodes: int
+    job: str | None = None
+    """Its number there; None: nobody was told."""
+    ended: str | None = None
+    """How; None: it has not, as far as anybody knows."""
+
+    def where(self) -> str:
+        """For people: which of the run's jobs this is."""
+        place = ", ".join(self.hosts) or f"{self.nodes} node{'s' if self.nodes != 1 else ''}"
+        return f"{self.partition}: {place}" if self.partition else place
+
+
+def latest(run: Path) -> Entry | None:
+    """The job wanted last."""
+    entry = None
+    for line in job_lines(run):
+        if line["event"] == "wanted":
+            part, hosts = Part.parse(line["part"]), tuple(line["hosts"])
+            entry = Entry(part, line["key"], line["partition"], hosts, line["nodes"])
+        elif entry is not None and line["event"] == "submitted":
+            entry = Entry(entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, line["job"])
+        elif entry is not None:
+            entry = Entry(
+                entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, entry.job, str(line["state"])
+            )
+    return entry
+
+
+class Ledger:
+    """Held by one process at a time; RequestError where another one has it."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._lock = os.open(run / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise RequestError(
+                f"{run} is followed by another tonnage already; hint: wait for it, or stop that one first"
+            ) from None
+        except OSError:
+            # A file system without locks; the scheduler's key still keeps a job from being there twice.
+            pass
+        mend_jobs(run)
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(OSError):
+            os.close(self._lock)
+
+    def latest(self) -> Entry | None:
+        """The job wanted last."""
+        return latest(self._run)
+
+    def want(self, part: Part, request: JobRequest) -> Entry:
+        """Before the scheduler is asked."""
+        nodes = request.spread.nodes if request.spread else 1
+        about = {"partition": request.queue, "hosts": list(request.hosts), "nodes": nodes}
+        processes = request.spread.processes if request.spread else 1
+        self._append(part.job, "wanted", {"part": str(part), "key": request.key, **about, "processes": processes})
+        return Entry(part, request.key, request.queue, request.hosts, nodes)
+
+    def submitted(self, entry: Entry, job: str) -> Entry:
+        """The scheduler has it, under this number."""
+        self._append(entry.part.job, "submitted", {"job": job})
+        return Entry(entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, job)
+
+    def ended(self, entry: Entry, state: str, reason: str = "", hosts: tuple[str, ...] = ()) -> None:
+        """It is over: ``state`` is the scheduler's word as ``Job.state`` has it, or ``refused``, or ``lost``."""
+        self._append(entry.part.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
+
+    def _append(self, number: int, event: str, about: Mapping[str, Any]) -> None:
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        append_job(self._run, {"number": number, "event": event, "time": now, **about})

@@ -1,0 +1,75 @@
+"""What one job measures: a stretch of the run's order of trials that lies in one place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.campaign.expand import Schedule
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Place, Trial
+from tonnage.errors import RequestError
+
+
+def places_of(campaign: Campaign) -> list[Place]:
+    """Every place of the campaign, in the order of the file: a part names one by its number here."""
+    return list(dict.fromkeys(Place.of(setting) for setting in campaign.settings()))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The share of a run that one of its jobs carries, as text ``job:place`` or ``job:place/block``."""
+
+    job: int
+    """Number of the job among those of the run, from 0."""
+    place: int
+    block: int | None
+    """None: all that is left. A run in one place needs no second job, so that it is in the queue once."""
+
+    def __str__(self) -> str:
+        return f"{self.job}:{self.place}" + ("" if self.block is None else f"/{self.block}")
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """As ``str`` wrote it; RequestError where it is anything else."""
+        match = re.fullmatch(r"(\d{1,9}):(\d{1,9})(?:/(\d{1,9}))?", text, re.ASCII)
+        if match is None:
+            raise RequestError(f"{text!r} is no part of a run; hint: only a submitted job is given one")
+        job, place, block = match.groups()
+        return cls(int(job), int(place), None if block is None else int(block))
+
+    @classmethod
+    def of(cls, job: int, trial: Trial | None, places: Sequence[Place]) -> Part:
+        """The stretch that begins with ``trial``; None: that of a search, which decides as it goes."""
+        if trial is None or len(places) < 2:
+            return cls(job, 0, None)
+        return cls(job, places.index(Place.of(trial.setting)), trial.block)
+
+
+class Stretch:
+    """A schedule that ends where the next trial belongs to another job."""
+
+    def __init__(self, schedule: Schedule, part: Part, places: Sequence[Place]) -> None:
+        if part.place >= len(places):
+            raise RequestError(f"the run has no place {part.place}; hint: only a submitted job is given a part")
+        self._schedule = schedule
+        self._part = part
+        self._place = places[part.place]
+        self.is_more = False
+        """Whether a trial is left for other jobs."""
+
+    def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
+        """As the whole schedule's, while that is in this part."""
+        if self.is_more:
+            return None
+        trial = self._schedule.next(lines, spent_ns)
+        if trial is not None and self._part.block is not None and not self._holds(trial.setting, trial.block):
+            self.is_more = True
+            return None
+        return trial
+
+    def _holds(self, setting: Setting, block: int) -> bool:
+        return block == self._part.block and Place.of(setting) == self._place

@@ -1,0 +1,140 @@
+"""The job that carries a part of a run, and whether the site can run it at all."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tonnage.campaign.away.part import Part, places_of
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.setting import Place
+from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
+from tonnage.errors import RequestError
+
+DIRECTORY = "jobs"
+"""In the run directory: what each job printed, and files for its launcher."""
+
+
+def output_file(run: Path, number: int) -> Path:
+    """What the job of that number prints."""
+    return run / DIRECTORY / f"{number}.out"
+
+
+def job_request(campaign: Campaign, run: Path, run_id: str, part: Part, directory: str) -> JobRequest:
+    """``run``: the run directory, absolute. ``directory``: where the run was begun."""
+    place = places_of(campaign)[part.place]
+    spread = spread_of(campaign, place)
+    if place.hosts is not None and spread.processes > 1:
+        spread = Spread(
+            nodes=spread.nodes,
+            per_node=spread.per_node,
+            mpi=spread.mpi,
+            order=str(run / DIRECTORY / f"{part.job}.hosts"),
+            alone=spread.alone,
+        )
+    limit_ns = campaign.job.time_limit_ns
+    return JobRequest(
+        argv=(sys.executable, "-m", "tonnage.cli", "run", "--resume", str(run), "--part", str(part)),
+        key=f"tonnage-{run_id}-{part.job}",
+        directory=directory,
+        name=f"tonnage-{campaign.name}"[:64],
+        queue=place.partition or campaign.job.partition,
+        hosts=place.hosts or (),
+        output=str(output_file(run, part.job)),
+        spread=spread,
+        time_limit_s=None if limit_ns is None else -(-limit_ns // 10**9),
+        account=campaign.job.account,
+    )
+
+
+def write_order(request: JobRequest) -> None:
+    """The host of each process, for a launcher that reads them from a file."""
+    spread = request.spread
+    if spread is not None and spread.order is not None:
+        hosts = (host for host in request.hosts for _ in range(spread.per_node))
+        Path(spread.order).write_text("".join(f"{host}\n" for host in hosts), encoding="utf-8")
+
+
+def spread_of(campaign: Campaign, place: Place) -> Spread:
+    """Nodes and processes of a job in that place."""
+    job = campaign.job
+    nodes = len(place.hosts) if place.hosts is not None else job.nodes or 1
+    here = [setting for setting in campaign.settings() if Place.of(setting) == place]
+    per_node = job.processes_per_node or _per_node(here, nodes)
+    if job.mpi == "none" and nodes * per_node > 1:
+        raise RequestError(
+            f"mpi none is one process, and {nodes} nodes are asked for; hint: leave mpi out, or ask for one node"
+        )
+    return Spread(nodes=nodes, per_node=per_node, mpi=None if job.mpi == "none" else job.mpi, alone=not job.shared)
+
+
+def _per_node(settings: Sequence[Setting], nodes: int) -> int:
+    """One where tasks are threads: on one node, or where the file says how many a node has. Else each task has a
+    process of its own, and there are enough for the most of them."""
+    if nodes == 1:
+        return 1
+    most = max((setting.tasks for setting in settings if setting.tasks_per_node is None), default=1)
+    return -(-most // nodes)
+
+
+def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
+    """RequestError where a partition or a host does not exist, or a job asks for more nodes than there are."""
+    queues = {queue.name: queue for queue in scheduler.queues()}
+    hosts = {host.name: host for host in scheduler.hosts()}
+    for place in places_of(campaign):
+        queue = _queue(place.partition or campaign.job.partition, queues, scheduler)
+        _check_hosts(place, queue, hosts, scheduler)
+        nodes = spread_of(campaign, place).nodes
+        members = queue.hosts if queue is not None and queue.hosts else tuple(hosts)
+        if members and nodes > len(members):
+            where = f"the partition {queue.name}" if queue is not None and queue.hosts else scheduler.name
+            raise RequestError(f"{nodes} nodes are asked for, and {where} has {len(members)}; hint: ask for fewer")
+
+
+def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> Queue | None:
+    if name is None:
+        return next((queue for queue in queues.values() if queue.default), None)
+    if name not in queues:
+        raise RequestError(
+            f"{scheduler.name} has no partition {name!r}; hint: {_near(name, queues) or '`tonnage queues` lists them'}"
+        )
+    if not queues[name].open:
+        raise RequestError(f"the partition {name} takes no jobs now; hint: choose another one, or ask the site")
+    return queues[name]
+
+
+def _check_hosts(place: Place, queue: Queue | None, hosts: dict[str, ClusterHost], scheduler: Scheduler) -> None:
+    for host in place.hosts or ():
+        if host not in hosts:
+            raise RequestError(
+                f"{scheduler.name} knows no host {host!r}; hint: {_near(host, hosts) or '`tonnage queues` lists them'}"
+            )
+        if queue is not None and queue.hosts and host not in queue.hosts:
+            raise RequestError(
+                f"{host} is not in the partition {queue.name}; hint: it has {', '.join(queue.hosts[:20])}"
+            )
+
+
+def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
+    """The jobs as lines of text, for ``--dry-run``: one in each place, in each block."""
+    places = places_of(campaign)
+    lines = [
+        f"jobs      of {scheduler.name}: "
+        + ("one" if len(places) == 1 else f"{len(places)} in each block, in an order drawn for it")
+    ]
+    for place in places[:40]:
+        spread = spread_of(campaign, place)
+        queue = place.partition or campaign.job.partition or "the default partition"
+        hosts = ", ".join(place.hosts) if place.hosts else f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
+        lines.append(
+            f"          {queue}: {hosts}, {spread.per_node} process{'es' if spread.per_node != 1 else ''} each"
+        )
+    return lines if len(places) <= 40 else [*lines, f"          … and {len(places) - 40} more"]

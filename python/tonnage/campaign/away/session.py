@@ -1,0 +1,265 @@
+"""A run that a scheduler's jobs carry out: one at a time, each a stretch of the order of trials, until none is left."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from tonnage.campaign.away.follow import Ending, Follower
+from tonnage.campaign.away.ledger import Entry, Ledger
+from tonnage.campaign.away.lost import record_lost
+from tonnage.campaign.away.part import Part, places_of
+from tonnage.campaign.away.request import DIRECTORY, check_site, describe_jobs, job_request, output_file, write_order
+from tonnage.campaign.expand import Schedule, Sweep
+from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.plan import make_plan
+from tonnage.campaign.run import failures, run_directory, spent_on
+from tonnage.campaign.session import Outcome, begin_run
+from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
+from tonnage.cluster.schedulers import scheduler_here
+from tonnage.errors import MeasurementError, RecordError, RequestError
+from tonnage.records import Run, RunWriter
+
+ANSWER_S = 20.0
+"""How long one of the scheduler's tools may take."""
+SETTLE_S = 20.0
+"""How long a submission without an answer is looked for, before it counts as never made."""
+_AGAIN_S = 0.5
+
+
+def run_away(
+    campaign: Campaign,
+    *,
+    text: str | None,
+    command_line: Sequence[str],
+    out: str | None,
+    observer: Observer,
+    detach: bool = False,
+) -> Outcome:
+    """Carries the campaign out by jobs of ``campaign.job.on`` in a new run directory. RequestError before anything is
+    submitted; the target is looked at where it is measured, by the jobs."""
+    if campaign.seed is None:
+        campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
+    scheduler = _scheduler(campaign)
+    check_site(campaign, scheduler)
+    run_id = secrets.token_hex(4)
+    path = run_directory(out, campaign.name, run_id).absolute()
+    writer = begin_run(campaign, make_plan(campaign), path, text=text, command_line=command_line, run_id=run_id)
+    writer.update_manifest(on={"scheduler": scheduler.name, "host": writer.manifest["host"]["hostname"]})
+    return _carry_out(Run.open(path), campaign, scheduler, observer, detach=detach)
+
+
+def resume_away(path: str, *, on: str | None, observer: Observer, detach: bool = False) -> Outcome:
+    """Takes up a run that was submitted: follows the job that is there, and submits what is left."""
+    try:
+        run = Run.open(Path(path).absolute())
+    except RecordError as error:
+        raise RequestError(f"{error}; hint: give a run directory") from None
+    submitted = run.manifest.get("on")
+    if submitted is None:
+        raise RequestError(f"{path} was not submitted to a scheduler; hint: resume it without --on")
+    if on not in (None, submitted["scheduler"]):
+        raise RequestError(f"{path} was submitted to {submitted['scheduler']}, not to {on}; hint: leave --on out")
+    if run.manifest["state"] == "complete":
+        raise RequestError(
+            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"
+        )
+    campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
+    scheduler = scheduler_here(submitted["scheduler"], timeout_s=ANSWER_S)
+    return _carry_out(run, campaign, scheduler, observer, detach=detach)
+
+
+def planned_jobs(campaign: Campaign) -> list[str]:
+    """The jobs that ``run_away`` would submit, as lines of text, after the checks that it would make."""
+    scheduler = _scheduler(campaign)
+    check_site(campaign, scheduler)
+    return describe_jobs(campaign, scheduler)
+
+
+def was_submitted(path: str) -> bool:
+    """Whether jobs of a scheduler carry out the run."""
+    try:
+        return Run.open(path).manifest.get("on") is not None
+    except RecordError:
+        return False
+
+
+def refuse_here(campaign: Campaign) -> None:
+    """RequestError where only a scheduler can say where trials run."""
+    if partition := next((place.partition for place in places_of(campaign) if place.partition), None):
+        raise RequestError(
+            f"partition {partition} is a scheduler's, and the run would be on this host; "
+            "hint: submit it with --on slurm (or lsf, pbs, flux), or leave partition out"
+        )
+
+
+def _scheduler(campaign: Campaign) -> Scheduler:
+    found = scheduler_here(campaign.job.on or "auto", timeout_s=ANSWER_S)
+    if found.name == "local" and campaign.job.on == "auto":
+        raise RequestError("no scheduler is set up on this host; hint: name one, or use --on local for this host alone")
+    return found
+
+
+def _carry_out(run: Run, campaign: Campaign, scheduler: Scheduler, observer: Observer, *, detach: bool) -> Outcome:
+    with Ledger(run.path) as ledger, Interrupts() as interrupts:
+        follower = Follower(run.path, scheduler, observer, interrupts)
+        away = _Away(run, campaign, scheduler, ledger, follower, observer, interrupts)
+        observer.started(run.path, run.manifest["target"]["name"], campaign.name)
+        try:
+            state = away.detach() if detach else away.carry_out()
+        finally:
+            observer.ended()
+    failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(Run.open(run.path).trials()))
+    return Outcome(run.path, state, () if detach else failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """One submitter's work on one run."""
+
+    run: Run
+    campaign: Campaign
+    scheduler: Scheduler
+    ledger: Ledger
+    follower: Follower
+    observer: Observer
+    interrupts: Interrupts
+
+    def carry_out(self) -> str:
+        """Until nothing is left to do; the run's ``state``."""
+        entry = self._taken_up()
+        while not self.interrupts:
+            if entry is None:
+                entry = self._next()
+            if entry is None:
+                return self._settled("complete")
+            if entry.job is None:
+                raise MeasurementError(f"nobody knows whether job {entry.key} was submitted; {self._again}")
+            ending = self.follower.follow(entry.part.job, entry.job, entry.where())
+            self.ledger.ended(entry, ending.state, ending.reason, ending.hosts)
+            if ending.cancelled:
+                return self._settled("interrupted")
+            if not self._stands(entry, ending) and self.campaign.on_error == "stop":
+                return self._settled("failed")
+            if (state := Run.open(self.run.path).manifest["state"]) in ("complete", "failed"):
+                return str(state)
+            entry = None
+        return self._settled("interrupted")
+
+    def detach(self) -> str:
+        """Submits one job and leaves it to itself."""
+        entry = self._taken_up() or self._next()
+        if entry is not None:
+            self.observer.note(f"job {entry.job} ({entry.where()}) is submitted; {self._again}")
+        return "running"
+
+    @property
+    def _again(self) -> str:
+        return f"hint: take the run up with `tonnage run --resume {self.run.path}`"
+
+    def _taken_up(self) -> Entry | None:
+        """The job that an earlier submitter left, waiting, running or ended without a word in the ledger."""
+        entry = self.ledger.latest()
+        if entry is None or entry.ended is not None:
+            return None
+        if entry.job is None:
+            receipt = self._found(entry.key)
+            if receipt is None:
+                self.ledger.ended(entry, "lost", "it never reached the scheduler")
+                return None
+            entry = self.ledger.submitted(entry, receipt)
+        self.observer.note(f"taking up job {entry.job} ({entry.where()})")
+        return entry
+
+    def _next(self) -> Entry | None:
+        """Submits the next stretch; None where nothing is left."""
+        lines = Run.open(self.run.path).trials()
+        trial = None
+        if self.campaign.search is None:
+            trial = self._schedule().next(lines, spent_on(lines))
+            if trial is None:
+                return None
+        before = self.ledger.latest()
+        number = 0 if before is None else before.part.job + 1
+        part = Part.of(number, trial, places_of(self.campaign))
+        manifest = self.run.manifest
+        request = job_request(self.campaign, self.run.path, manifest["run_id"], part, manifest["directory"])
+        (self.run.path / DIRECTORY).mkdir(exist_ok=True)
+        write_order(request)
+        entry = self.ledger.want(part, request)
+        return self.ledger.submitted(entry, self._submit(entry, request))
+
+    def _submit(self, entry: Entry, request: JobRequest) -> str:
+        try:
+            return self.scheduler.submit(request).job
+        except SubmissionUnknown as error:
+            found = self._found(request.key)
+            if found is None:
+                raise SubmissionUnknown(f"{error}; {self._again}") from None
+            return found
+        except (SchedulerError, RequestError) as error:
+            self.ledger.ended(entry, "refused", str(error))
+            self._settled("failed")
+            raise
+
+    def _found(self, key: str) -> str | None:
+        """Asks until the job is there or the time is over; a scheduler that does not answer is asked again."""
+        until = time.monotonic() + SETTLE_S
+        while True:
+            with suppress(SchedulerError):
+                if (receipt := self.scheduler.find(key)) is not None:
+                    return receipt.job
+            if time.monotonic() > until or self.interrupts:
+                return None
+            time.sleep(_AGAIN_S)
+
+    def _schedule(self) -> Schedule:
+        return Sweep(self.campaign, self.campaign.seed or 0)
+
+    def _stands(self, entry: Entry, ending: Ending) -> bool:
+        """Whether the job did its part; where not, the trial it did not finish is recorded. RequestError where the
+        job found that the request was wrong."""
+        measured = ending.progress is not None and ending.progress.step is not None
+        if ending.code == 0 and (measured or Run.open(self.run.path).manifest["state"] == "complete"):
+            return True
+        problem = ending.progress.problem if ending.progress else None
+        if ending.code == RequestError.exit_code and problem:
+            self._settled("failed")
+            raise RequestError(f"{problem} (job {entry.job} on {', '.join(ending.hosts) or 'an unknown host'})")
+        why = problem or ending.reason or self._last_line(entry)
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+        who = f"job {entry.job} ({entry.where()})"
+        on = f" on {', '.join(ending.hosts)}" if ending.hosts else ""
+        reason = f"{who} {ending.state}{on} at {now}: {why or 'the scheduler does not say why'}"
+        if self.campaign.search is not None:
+            self._settled("failed")
+            raise MeasurementError(f"{reason}; {self._again}")
+        for line in record_lost(self.run.path, self._schedule(), reason):
+            self.observer.recorded(line)
+        return False
+
+    def _last_line(self, entry: Entry) -> str | None:
+        """Of what the job printed; where there is no such file, that the job saw another directory."""
+        file = output_file(self.run.path, entry.part.job)
+        try:
+            said = [line.strip() for line in file.read_text(errors="replace").splitlines() if line.strip()]
+        except OSError:
+            return f"it left nothing in {self.run.path}; hint: use a run directory (--out) that its hosts see too"
+        return said[-1][:500] if said else None
+
+    def _settled(self, state: str) -> str:
+        """No job writes the run now: its state is this process's to write."""
+        writer = RunWriter.reopen(self.run.path)
+        changes: dict[str, Any] = {"state": state}
+        if writer.manifest["state"] != state:
+            writer.update_manifest(**changes)
+        return state
