@@ -161,13 +161,12 @@ def _carry_out(
             }
             costs = [cost, *measure_costs(start, list(others.values()), seed)]
             writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
-        schedule, pilot = _schedule(campaign, plan, seed)
-        stretch = None if part is None else Stretch(schedule, part, places_of(campaign))
+        schedule, pilot = _schedule(campaign, plan, seed, part)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(
             writer,
             room,
-            stretch or schedule,
+            schedule,
             observer,
             interrupts,
             seed,
@@ -182,9 +181,7 @@ def _carry_out(
         )
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
-        state = loop.run()
-        if stretch is not None and stretch.is_more and state == "complete":
-            state = "running"
+        state = _state(loop.run(), schedule)
     finally:
         _finish_files(room, writer, observer)
         scratch.leave(well=state == "complete" and not failures(lines))
@@ -246,7 +243,18 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch) -> None:
             raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: give another directory") from None
 
 
-def _schedule(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
+def _state(ended: str, schedule: Schedule) -> str:
+    """Of the run: with the part of one job it goes on."""
+    is_more = isinstance(schedule, Stretch) and schedule.is_more
+    return "running" if is_more and ended == "complete" else ended
+
+
+def _schedule(campaign: Campaign, plan: Plan, seed: int, part: Part | None) -> tuple[Schedule, Any]:
+    schedule, pilot = _whole(campaign, plan, seed)
+    return (schedule if part is None else Stretch(schedule, part, places_of(campaign))), pilot
+
+
+def _whole(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe

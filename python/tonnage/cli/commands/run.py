@@ -70,8 +70,7 @@ def _resume(arguments: Namespace) -> Outcome:
     given = ("dry_run", "out", "scale", "target", *_OF_JOBS)
     for name in given:
         if getattr(arguments, name):
-            option = f"--{name.replace('_', '-')}"
-            raise RequestError(f"{option} does not go with --resume; hint: leave it out")
+            raise RequestError(f"{_option(name)} does not go with --resume; hint: leave it out")
     if arguments.on is None and not was_submitted(arguments.resume):
         if arguments.detach:
             raise RequestError("--detach leaves a submitted run, and this one is not; hint: leave it out")
@@ -98,15 +97,19 @@ def _with_job(campaign: Campaign, arguments: Namespace) -> Campaign:
         job = Job.model_validate({**campaign.job.model_dump(), **changes})
     except ValidationError as error:
         told = error.errors()[0]
-        raise RequestError(f"--{str(told['loc'][0]).replace('_ns', '').replace('_', '-')}: {told['msg']}") from None
+        key = str(told.get("ctx", {}).get("key") or told["loc"][0])
+        raise RequestError(f"{_option(key)}: {told['msg']}") from None
     workloads = campaign.workloads
     if arguments.tasks_per_node is not None:
         each = (arguments.tasks_per_node,)
         workloads = tuple(workload.model_copy(update={"tasks_per_node": each}) for workload in workloads)
     if job.on is None and changes:
-        name = next(iter(changes)).removesuffix("_ns").replace("_", "-")
-        raise RequestError(f"--{name} is about a scheduler's jobs; hint: add --on slurm (or lsf, pbs, flux, local)")
+        raise RequestError(f"{_option(next(iter(changes)))} is about jobs of a scheduler; hint: add --on with its name")
     return campaign.model_copy(update={"job": job, "workloads": workloads})
+
+
+def _option(key: str) -> str:
+    return f"--{key.removesuffix('_ns').replace('_', '-')}"
 
 
 def dry_run(campaign: Campaign) -> int:

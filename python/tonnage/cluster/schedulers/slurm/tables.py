@@ -176,8 +176,15 @@ def _job(
         started_at_s=None if state == "pending" else started,
         ended_at_s=ended if state in _OVER else None,
         exit_status=_exit_status(exit_code) if state in _OVER else None,
-        reason="" if row["Reason"] == "None" else row["Reason"],
+        reason=_reason(row["State"].partition(" ")[0], "" if row["Reason"] == "None" else row["Reason"]),
     )
+
+
+def _reason(said: str, reason: str) -> str:
+    """With the word for a failure that says more than that it was one: ``TIMEOUT``, ``NODE_FAIL``."""
+    if _STATES.get(said) != "failed" or said == "FAILED":
+        return reason
+    return f"{said}: {reason}" if reason else said
 
 
 def _copies(text: str) -> tuple[int | None, int]:
