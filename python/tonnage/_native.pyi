@@ -146,5 +146,10 @@ def read_histograms(path: str) -> dict[str, list[tuple[int, int]]]:
     left out.
     """
 
+def write_series(run_directory: str, record: str, rows: list[tuple[int, int, int, int]]) -> None:
+    """Writes ``series/<record>.parquet`` of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``,
+    ``bytes`` of each interval; its operations are 0.
+    """
+
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""

@@ -1,9 +1,10 @@
-//! Readers of the files of a record.
+//! Readers of the files of a record, and the writer of a series that the engine did not measure.
 
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tonnage_records::SeriesRow;
 
 use crate::errors;
 
@@ -25,4 +26,18 @@ pub fn read_histograms(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDi
         dict.set_item(tag, buckets)?;
     }
     Ok(dict)
+}
+
+#[pyfunction]
+pub fn write_series(
+    py: Python<'_>,
+    run_directory: PathBuf,
+    record: &str,
+    rows: Vec<(u64, u64, u32, u64)>,
+) -> PyResult<()> {
+    let rows: Vec<SeriesRow> = rows
+        .into_iter()
+        .map(|(start_ns, end_ns, task, bytes)| SeriesRow { start_ns, end_ns, task, bytes, operations: 0, latency_sum_ns: 0 })
+        .collect();
+    py.detach(|| tonnage_records::write_series(&run_directory, record, &rows)).map_err(|error| errors::files(&error))
 }

@@ -107,18 +107,14 @@ impl PhaseFiles {
     /// three directories exist. With `replace`, what a phase that never ended left in their place is overwritten;
     /// without, it is an error.
     pub fn create(run_dir: &Path, record: &str, replace: bool) -> Result<Self, FileError> {
-        let harmless = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if record.is_empty() || record.starts_with('.') || !record.chars().all(harmless) {
-            return Err(FileError::Name(record.to_owned()));
-        }
-        let series_path = run_dir.join(format!("series/{record}.parquet"));
+        check_name(record)?;
         let heat_path = run_dir.join(format!("heat/{record}.parquet"));
         let latency_path = run_dir.join(format!("latency/{record}.hlog"));
-        let series = open(&series_path, replace)?;
+        let series = series_table(run_dir, record, replace)?;
         let heat = open(&heat_path, replace)?;
         let latency = open(&latency_path, replace)?;
         Ok(Self {
-            series: Table::new(series_path, series, ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"])?,
+            series,
             heat: Table::new(heat_path, heat, ["start_ns", "end_ns", "low_ns", "high_ns", "count"])?,
             latency_path,
             latency,
@@ -143,8 +139,7 @@ impl PhaseFiles {
     /// Adds a row to the series.
     pub fn series(&mut self, row: SeriesRow) -> Result<(), FileError> {
         self.end_ns = self.end_ns.max(row.end_ns);
-        let SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns } = row;
-        self.series.push([start_ns, end_ns, u64::from(task), bytes, operations, latency_sum_ns])
+        push_series(&mut self.series, row)
     }
 
     /// Counts `count` operations of a latency bucket in an interval. An empty bucket has no row.
@@ -168,6 +163,36 @@ impl PhaseFiles {
             .and_then(|()| self.latency.sync_all())
             .map_err(|error| FileError::io(path, error))
     }
+}
+
+/// Writes `series/<record>.parquet` whole, and no other file: of a phase that a program of another's ran. What a phase
+/// that never ended left in its place is overwritten.
+pub fn write_series(run_dir: &Path, record: &str, rows: &[SeriesRow]) -> Result<(), FileError> {
+    check_name(record)?;
+    let mut table = series_table(run_dir, record, true)?;
+    for row in rows {
+        push_series(&mut table, *row)?;
+    }
+    table.finish()
+}
+
+fn check_name(record: &str) -> Result<(), FileError> {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if record.is_empty() || record.starts_with('.') || !record.chars().all(harmless) {
+        return Err(FileError::Name(record.to_owned()));
+    }
+    Ok(())
+}
+
+fn series_table(run_dir: &Path, record: &str, replace: bool) -> Result<Table<6>, FileError> {
+    let path = run_dir.join(format!("series/{record}.parquet"));
+    let file = open(&path, replace)?;
+    Table::new(path, file, ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"])
+}
+
+fn push_series(table: &mut Table<6>, row: SeriesRow) -> Result<(), FileError> {
+    let SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns } = row;
+    table.push([start_ns, end_ns, u64::from(task), bytes, operations, latency_sum_ns])
 }
 
 /// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.

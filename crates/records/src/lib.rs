@@ -8,7 +8,7 @@ mod read;
 mod result;
 mod table;
 
-pub use files::{FileError, PhaseFiles, SeriesRow, Tagged};
+pub use files::{FileError, PhaseFiles, SeriesRow, Tagged, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use read::{TaggedCounts, read_histograms, read_table};
 pub use result::{

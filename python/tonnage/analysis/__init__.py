@@ -92,7 +92,7 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
     ``tail`` are a writer and readers, and of a ``stage`` only the application's: there is no load line of these."""
     tried = len({point.tasks for point in curve})
-    return curve[0].kind not in ("tail", "stage") and tried > (1 if run.manifest.get("search") else 2)
+    return curve[0].kind not in ("tail", "stage", "network") and tried > (1 if run.manifest.get("search") else 2)
 
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mappi
     from tonnage.analysis.steady import of_tasks, steady_window
 
     windows = {}
-    for point in (point for point in found if point.kind != "command"):
+    for point in (point for point in found if point.kind not in ("command", "network")):
         for record in point.records:
             series = run.series(record)
             if series and point.kind == "tail":

@@ -12,6 +12,7 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import CELL_BYTES, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster import Ensemble, Launcher
+from tonnage.cluster.crew import Crew
 
 _FILL_TRANSFER = 1 << 20
 
@@ -71,6 +72,11 @@ class Room:
     def target(self) -> Target:
         """What the campaign's ``target`` names."""
         return self._target
+
+    @property
+    def crew(self) -> Crew:
+        """A process on each host of the run, for what is done beside the timed phases."""
+        return self._launcher.crew
 
     def ensemble(self, setting: Setting) -> Ensemble:
         """The processes with the setting's storage open."""

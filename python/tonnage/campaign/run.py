@@ -151,8 +151,12 @@ class Loop:
         trial: Trial,
         phase: str,
         act: Callable[[], tuple[dict[str, Any] | None, str | None]],
+        hosts: Sequence[str] = (),
     ) -> str:
-        """Records what happens beside the engine: ``act`` gives a PhaseResult, or None, and why it failed, or None."""
+        """Records what happens beside the engine: ``act`` gives a PhaseResult, or None, and why it failed, or None.
+
+        ``hosts``, filled by then: of each task, where it is not this one.
+        """
         started = _now()
         result, reason = act()
         line = trial_line(
@@ -166,7 +170,15 @@ class Loop:
             reason=reason,
         )
         here = [self.room.ensemble(self.clock).host] * len(result["tasks"]) if result else []
-        return self._record(line, result, here)
+        return self._record(line, result, hosts or here)
+
+    def announce(self, number: int, trial: Trial, setting: Setting, phase: str, purpose: str | None = None) -> None:
+        """Tells the user which phase is about to cross the start line."""
+        purpose = purpose or trial.purpose
+        left_ns = None if self.budget_ns is None else max(self.budget_ns - self.spent_ns, 0)
+        self.observer.step(
+            Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, left_ns)
+        )
 
     def phase(
         self,
@@ -185,8 +197,7 @@ class Loop:
         """
         purpose = purpose or trial.purpose
         started = _now()
-        step = Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, self._left_ns())
-        self.observer.step(step)
+        self.announce(number, trial, setting, phase, purpose)
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
         hosts: Sequence[str] = ()
@@ -247,9 +258,6 @@ class Loop:
                 self.observer.note(f"note: {note['message']}")
         status: str = line["status"]
         return status
-
-    def _left_ns(self) -> int | None:
-        return None if self.budget_ns is None else max(self.budget_ns - self.spent_ns, 0)
 
 
 def spent_on(lines: Sequence[Mapping[str, Any]]) -> int:

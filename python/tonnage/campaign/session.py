@@ -17,6 +17,7 @@ from tonnage.campaign.ceilings import measure_ceilings, measure_costs
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.facts import stripe_scratch, target_facts
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.kinds.network.hosts import on_hosts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
@@ -56,6 +57,7 @@ def run_campaign(
     """Carries the campaign out in a new run directory. RequestError before anything is written."""
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
+    campaign = on_hosts(campaign, lambda: launcher(campaign.launcher).crew.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
     run_id = secrets.token_hex(4)

@@ -1,4 +1,4 @@
-"""What other tools left, read into records' terms: traces of workflow engines."""
+"""What other tools left, read into records' terms: traces of workflow engines, reports of iperf3 (``iperf3.read``)."""
 
 from __future__ import annotations
 

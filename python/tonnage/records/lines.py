@@ -96,6 +96,7 @@ def trial_line(
         "parts": list(result.get("parts", ())) if result else [],
         "follow": result.get("follow") if result else None,
         "stage": result.get("stage") if result else None,
+        "network": result.get("network") if result else None,
         "ensemble": None if gathering is None else dict(gathering),
     }
 

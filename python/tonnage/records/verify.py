@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonnage.records.latency import summarise
-from tonnage.records.lines import cache_state, device_share, totals_of
+from tonnage.records.lines import cache_state, device_share, rate, totals_of
 from tonnage.records.reader import Run
 from tonnage.records.workflow import workflow_contradictions
 
@@ -56,6 +56,9 @@ def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]])
     if not tasks or line["phase"] == "stage":
         return  # what the engine did not run has no intervals and no operations of its own
     yield from _series(run, line, tasks)
+    if line["phase"] == "network":
+        yield from _network(line, tasks)
+        return  # iperf3 times no operations
     yield from _latency(run, line, tasks)
 
 
@@ -71,6 +74,23 @@ def _copies(line: dict[str, Any], copies: list[dict[str, Any]]) -> Iterator[str]
             yield f"{key} is {line[key]} in trials.jsonl, and {value} from copies.jsonl"
     if len({copy["copy"] for copy in copies}) < len(copies):
         yield "copies.jsonl has a copy twice"
+
+
+def _network(line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+    network = line.get("network") or {"flows": []}
+    flows = network["flows"]
+    window = (network.get("window_start_ns"), network.get("window_end_ns"))
+    if window != (line["first_start_ns"], line["last_done_ns"]):
+        yield f"network.window is {window}, and {line['first_start_ns'], line['last_done_ns']} in trials.jsonl"
+    for flow in flows:
+        own = rate(flow["received_bytes"], flow["elapsed_ns"])
+        if flow["bandwidth_bytes_per_s"] != own:
+            yield f"bandwidth of flow {flow['task']} is {flow['bandwidth_bytes_per_s']}, and {own} from its bytes"
+    if {flow["task"]: flow["window_bytes"] for flow in flows} != {task["task"]: task["bytes"] for task in tasks}:
+        yield "network.flows and tasks.jsonl do not have the same bytes"
+    own = sum(flow["bandwidth_bytes_per_s"] for flow in flows)
+    if network.get("sum_of_own_bytes_per_s") != own:
+        yield f"network.sum_of_own_bytes_per_s is {network.get('sum_of_own_bytes_per_s')}, and {own} from its flows"
 
 
 def _cache(line: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
+from tonnage.records.lines import record_name
 
 FORMAT = "tonnage-run"
 FORMAT_VERSION = 1
@@ -86,6 +87,12 @@ class RunWriter:
         directory = self.path.absolute() / OUTPUT / record
         directory.mkdir(parents=True, exist_ok=True)
         return directory
+
+    def write_series(self, trial: int, phase: str, rows: list[tuple[int, int, int, int]]) -> None:
+        """The series of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``, ``bytes`` a row."""
+        from tonnage import _native
+
+        _native.write_series(str(self.path), record_name(trial, phase), rows)
 
     def append_events(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Appends events that belong to the run (``record`` None) or to a phase."""

@@ -8,6 +8,7 @@ from typing import Any
 from tonnage.campaign.kinds.command import Command, CommandSetting
 from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
+from tonnage.campaign.kinds.network import Network, NetworkSetting
 from tonnage.campaign.kinds.stage import Stage, StageSetting
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.kinds.tail import Tail, TailSetting
@@ -18,6 +19,7 @@ WORKLOADS: dict[str, type[WorkloadSection]] = {
     "tail": Tail,
     "command": Command,
     "stage": Stage,
+    "network": Network,
 }
 """Kind → the table of the campaign file."""
 
@@ -27,6 +29,7 @@ SETTINGS: dict[str, type[Setting]] = {
     "tail": TailSetting,
     "command": CommandSetting,
     "stage": StageSetting,
+    "network": NetworkSetting,
 }
 """Kind → a setting of all its factors."""
 

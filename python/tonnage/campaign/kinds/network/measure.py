@@ -1,0 +1,224 @@
+"""One trial between hosts: servers at the one end of each pair, clients at the other, all at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tonnage.campaign.kinds.network.flows import Flow, began, empty, result_of
+from tonnage.campaign.kinds.network.programs import Clock, Program, Programs
+from tonnage.campaign.kinds.network.section import PHASE, SECOND_NS, NetworkSetting
+from tonnage.cluster.crew import Crew
+from tonnage.errors import MeasurementError
+from tonnage.importers.iperf3 import BACKWARD, FORWARD, NoReport, Report, read
+
+if TYPE_CHECKING:
+    from tonnage.campaign.run import Loop
+    from tonnage.campaign.setting import Trial
+
+LISTEN_S = 20.0
+"""For a server to take connections."""
+CONNECT_MS = 10_000
+"""For a client to reach its server."""
+GRACE_S = 30.0
+"""From when a client should be done until it is given up: it waits for what is still in the network."""
+SERVER_S = 10.0
+"""For a server to end after its client."""
+_INTERVAL_S, _LONG_INTERVAL_S = 0.5, 1
+_LONG_S = 60
+"""Longer tests have longer intervals: ten streams write ten lines in each."""
+_TAKEN = "Address already in use"
+_WAYS = {"send": (FORWARD,), "receive": (BACKWARD,), "both": (FORWARD, BACKWARD)}
+_WORDS: dict[str, tuple[str, ...]] = {"send": (), "receive": ("--reverse",), "both": ("--bidir",)}
+
+
+@dataclass(slots=True)
+class _Ends:
+    """The two programs of a pair."""
+
+    names: tuple[str, str]
+    server: Program
+    client: Program
+
+    def __str__(self) -> str:
+        return f"{self.names[0]} to {self.names[1]}"
+
+
+def measure(loop: Loop, number: int, trial: Trial, setting: NetworkSetting) -> str:
+    """Records the phase, whatever became of it, and returns its status."""
+    hosts: list[str] = []
+
+    def act() -> tuple[dict[str, Any] | None, str | None]:
+        try:
+            flows = between_hosts(loop.room.crew, setting, loop.interrupts)
+            if flows is None:
+                return empty("interrupted"), None
+            result, rows = result_of(flows)
+            loop.writer.write_series(number, PHASE, rows)
+        except MeasurementError as error:
+            return None, str(error)
+        except OSError as error:
+            return None, error.strerror or str(error)
+        hosts.extend(flow.sender for flow in flows)
+        return result, None
+
+    return loop.outside(number, trial, PHASE, act, hosts=hosts)
+
+
+def between_hosts(crew: Crew, setting: NetworkSetting, interrupted: Any) -> list[Flow] | None:
+    """What went between all pairs, as both ends of each say it; None once ``interrupted`` is true.
+
+    MeasurementError says which host, or which pair, failed and why. Nothing runs on any host when this returns.
+    """
+    here = {host for pair in setting.ends for host in pair}
+    if strange := sorted(here - set(crew.hosts)):
+        raise MeasurementError(
+            f"{strange[0]} is no host of this run, which has {', '.join(crew.hosts)}; "
+            "hint: start it on all hosts of the pairs, with mpiexec, srun or --on"
+        )
+    with Programs(crew) as programs:
+        clocks = programs.clocks(sorted(here))
+        pairs = _serve(programs, setting)
+        if interrupted:
+            return None
+        programs.start([pair.client for pair in pairs])
+        lasts_s = setting.time_ns_most / SECOND_NS
+        left = programs.attend(
+            [pair.client for pair in pairs],
+            CONNECT_MS / 1000 + lasts_s + GRACE_S,
+            lambda client: _check_client(programs, pairs, client),
+            interrupted,
+        )
+        if interrupted:
+            return None
+        for pair in pairs:
+            if pair.client in left:
+                limit_s = CONNECT_MS / 1000 + lasts_s + GRACE_S
+                raise MeasurementError(f"{pair}: not done within {limit_s:.0f} s, where {lasts_s:.0f} s were asked for")
+        programs.attend([pair.server for pair in pairs], SERVER_S, lambda _: None, interrupted)
+        return [flow for pair in pairs for flow in _flows(pair, setting, clocks)]
+
+
+def _serve(programs: Programs, setting: NetworkSetting) -> list[_Ends]:
+    """Starts a server for each pair at a port that is free, and waits until all listen."""
+    addresses = dict(entry.split("=", 1) for entry in setting.addresses)
+    first, last = setting.ports
+    following: dict[str, int] = {}
+    pairs = []
+    for one, other in setting.ends:
+        server, client = Program(other, ()), Program(one, ())
+        pairs.append(_Ends((one, other), server, client))
+    wanted = pairs
+    while wanted:
+        for pair in wanted:
+            port = following.get(pair.names[1], first)
+            if port > last:
+                raise MeasurementError(
+                    f"{pair.names[1]}: TCP ports {first} to {last} are taken; hint: give others with ports"
+                )
+            following[pair.names[1]] = port + 1
+            pair.server = Program(pair.names[1], _server_words(port, setting), port)
+            pair.client.argv = _client_words(addresses.get(pair.names[1], pair.names[1]), port, setting)
+        programs.start([pair.server for pair in wanted])
+        programs.look([pair.server for pair in wanted], LISTEN_S)
+        # Of several on one host only the first was waited for.
+        for pair in [pair for pair in wanted if not pair.server.told["ready"]]:
+            programs.look([pair.server], LISTEN_S)
+        wanted = [pair for pair in wanted if not _listens(programs, pair)]
+    return pairs
+
+
+def _listens(programs: Programs, pair: _Ends) -> bool:
+    """True for a server that takes a connection, False for one whose port another has; else MeasurementError."""
+    server = pair.server
+    if server.told["ready"] and not server.ended:
+        return True
+    if server.ended and _TAKEN in server.told["out"] + server.told["err"]:
+        programs.stop(server)
+        return False
+    why = _error_of(server) if server.ended else f"it does not listen at port {server.port} after {LISTEN_S:.0f} s"
+    raise MeasurementError(f"{server.host}: no iperf3 server: {why}")
+
+
+def _server_words(port: int, setting: NetworkSetting) -> list[str]:
+    return ["iperf3", "--server", "--one-off", "--json", "--port", str(port), "--interval", _interval(setting)]
+
+
+def _client_words(address: str, port: int, setting: NetworkSetting) -> list[str]:
+    words = ["iperf3", "--client", address, "--port", str(port), "--json", "--interval", _interval(setting)]
+    words += ["--time", str(setting.duration_ns // SECOND_NS), "--omit", str(setting.omit_ns // SECOND_NS)]
+    words += ["--parallel", str(setting.streams), "--connect-timeout", str(CONNECT_MS), *_WORDS[setting.direction]]
+    if setting.limit_bytes_per_s:
+        # iperf3 takes bits, and of each stream.
+        words += ["--bitrate", str(max(8 * setting.limit_bytes_per_s // setting.streams, 1))]
+    return words
+
+
+def _interval(setting: NetworkSetting) -> str:
+    return str(_INTERVAL_S if setting.duration_ns <= _LONG_S * SECOND_NS else _LONG_INTERVAL_S)
+
+
+def _check_client(programs: Programs, pairs: Sequence[_Ends], client: Program) -> None:
+    """MeasurementError where it failed: one pair less is another measurement, so that all end."""
+    if client.told["status"] == 0 and (report := _report_of(client)) is not None and report.error is None:
+        return
+    pair = next(pair for pair in pairs if pair.client is client)
+    why = _error_of(client)
+    programs.look([pair.server], 1.0)
+    if pair.server.ended and (pair.server.told["status"] or 0) > 128:
+        why = f"{why} (the server on {pair.server.host}: {pair.server.last_words()})"
+    raise MeasurementError(f"{pair}: {why}")
+
+
+def _report_of(program: Program) -> Report | None:
+    try:
+        return read(program.told["out"])
+    except NoReport:
+        return None
+
+
+def _error_of(program: Program) -> str:
+    """Why it failed: in iperf3's words, else how it ended."""
+    report = _report_of(program)
+    return report.error if report is not None and report.error else program.last_words()
+
+
+def _flows(pair: _Ends, setting: NetworkSetting, clocks: Mapping[str, Clock]) -> list[Flow]:
+    """One for each way, from the reports of both ends."""
+    reports = {}
+    for program in (pair.client, pair.server):
+        if not program.ended:
+            raise MeasurementError(f"{pair}: iperf3 on {program.host} did not end within {SERVER_S:.0f} s of its peer")
+        if program.told["cut"]:
+            raise MeasurementError(f"{pair}: iperf3 on {program.host} printed more than is kept; hint: fewer streams")
+        try:
+            reports[program is pair.client] = report = read(program.told["out"])
+        except NoReport as error:
+            raise MeasurementError(f"{pair}: {program.host}: {error}") from None
+        if report.error:
+            raise MeasurementError(f"{pair}: {program.host}: {report.error}")
+    return [_flow(pair, way, reports[True], reports[False], setting, clocks) for way in _WAYS[setting.direction]]
+
+
+def _flow(
+    pair: _Ends, way: str, client: Report, server: Report, setting: NetworkSetting, clocks: Mapping[str, Clock]
+) -> Flow:
+    if way not in client.ways or way not in server.ways:
+        raise MeasurementError(f"{pair}: one end of iperf3 says nothing of the {way} way")
+    sent, received = (client, server) if way == FORWARD else (server, client)
+    sender, receiver = pair.names if way == FORWARD else pair.names[::-1]
+    clock = clocks[pair.client.host]
+    alive_ns = (clock.here_ns(pair.client.told["began_ns"]), clock.here_ns(pair.client.told["ended_ns"]))
+    length_ns = max(client.ways[way].intervals[-1].end_ns, server.ways[way].intervals[-1].end_ns)
+    start_ns, uncertainty_ns = began(alive_ns, setting.omit_ns, length_ns, clock.uncertainty_ns)
+    return Flow(
+        sender=sender,
+        receiver=receiver,
+        sent=sent.ways[way],
+        received=received.ways[way],
+        sender_report=sent,
+        receiver_report=received,
+        start_ns=start_ns,
+        uncertainty_ns=uncertainty_ns,
+    )
