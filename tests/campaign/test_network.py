@@ -1,4 +1,4 @@
-"""The campaign kind ``network``: its pairs, its settings, what it refuses, and the window in which flows are counted."""
+"""The campaign kind ``network``: its pairs, settings, what it refuses, and the window in which flows are counted."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_scale_shortens_a_trial_in_whole_seconds_and_leaves_the_warm_up() -> Non
 
 def test_a_setting_comes_back_from_its_line_and_a_campaign_from_its_manifest() -> None:
     campaign = network(
-        'pairs = [["a", "b"]]\nlimit = "10MB/s"\naddresses = { b = "10.0.0.2" }\ncarries = ["write"]\nports = [6000, 6010]\n'
+        'pairs = [["a", "b"]]\nlimit = "10MB/s"\naddresses = { b = "10.0.0.2" }\n'
+        'carries = ["write"]\nports = [6000, 6010]\n'
     )
     for setting in campaign.settings():
         assert setting_of(json.loads(json.dumps(setting.as_dict()))) == setting

@@ -29,12 +29,7 @@ pub fn read_histograms(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDi
 }
 
 #[pyfunction]
-pub fn write_series(
-    py: Python<'_>,
-    run_directory: PathBuf,
-    record: &str,
-    rows: Vec<(u64, u64, u32, u64)>,
-) -> PyResult<()> {
+pub fn write_series(py: Python<'_>, run_directory: PathBuf, record: &str, rows: Vec<(u64, u64, u32, u64)>) -> PyResult<()> {
     let rows: Vec<SeriesRow> = rows
         .into_iter()
         .map(|(start_ns, end_ns, task, bytes)| SeriesRow { start_ns, end_ns, task, bytes, operations: 0, latency_sum_ns: 0 })

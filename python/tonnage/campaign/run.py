@@ -176,9 +176,7 @@ class Loop:
         """Tells the user which phase is about to cross the start line."""
         purpose = purpose or trial.purpose
         left_ns = None if self.budget_ns is None else max(self.budget_ns - self.spent_ns, 0)
-        self.observer.step(
-            Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, left_ns)
-        )
+        self.observer.step(Step(number, self.trials, setting, phase, trial.repetition, purpose, self.spent_ns, left_ns))
 
     def phase(
         self,

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from tonnage.errors import TonnageError
 
 DUTIES: dict[str, str] = {
+    "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host:host_facts",
     "look-path": "tonnage.machine.paths:look_path",
     "start-program": "tonnage.cluster.hands.programs:start_program",

@@ -20,22 +20,20 @@ def on_hosts(campaign: Campaign, there: Callable[[], Sequence[str]]) -> Campaign
     if not any(isinstance(workload, Network) for workload in campaign.workloads):
         return campaign
     hosts = tuple(there())
-    workloads = []
-    for workload in campaign.workloads:
-        placed = workload
-        if isinstance(workload, Network):
-            if workload.hosts is None and isinstance(workload.pairs, str):
-                placed = _placed(workload, hosts)
-            _check(placed, hosts)
-        workloads.append(placed)
-    return campaign.model_copy(update={"workloads": tuple(workloads)})
+    workloads = tuple(
+        _placed(workload, hosts) if isinstance(workload, Network) else workload for workload in campaign.workloads
+    )
+    return campaign.model_copy(update={"workloads": workloads})
 
 
 def _placed(workload: Network, hosts: tuple[str, ...]) -> Network:
-    try:
-        return Network.model_validate({**workload.model_dump(), "hosts": (hosts,)})
-    except ValidationError as error:
-        raise RequestError(f"workload.pairs: {error.errors()[0]['msg']}") from None
+    if workload.hosts is None and isinstance(workload.pairs, str):
+        try:
+            workload = Network.model_validate({**workload.model_dump(), "hosts": (hosts,)})
+        except ValidationError as error:
+            raise RequestError(f"workload.pairs: {error.errors()[0]['msg']}") from None
+    _check(workload, hosts)
+    return workload
 
 
 def _check(workload: Network, hosts: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ class Network(WorkloadSection):
     )
     duration_ns: Time = time_field("duration", 10 * SECOND_NS, "of a trial, in whole seconds; scale multiplies it")
     omit_ns: Delay = time_field("omit", SECOND_NS, "sent before that and not counted, in whole seconds")
-    limit_bytes_per_s: Rate | None = unit_field("limit", "bytes_per_s", None, "of each pair and way, such as \"10MB/s\"")
+    limit_bytes_per_s: Rate | None = unit_field("limit", "bytes_per_s", None, 'of each pair and way, such as "10MB/s"')
     ports: tuple[Port, Port] = Field((5201, 5300), description="first and last TCP port of the servers")
     addresses: dict[Name, Address] = Field({}, description="what to connect to for a host, where that is not its name")
     carries: tuple[Annotated[str, Field(max_length=64)], ...] | None = Field(
