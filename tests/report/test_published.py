@@ -64,6 +64,17 @@ def test_sob_printed_mebibytes_and_its_random_reads_are_a_column_of_ours_alone()
     assert "0.1 times the work" in table.notes[0]
 
 
+def test_sob_on_the_published_hosts_stands_below_them_and_on_others_at_the_end() -> None:
+    (table,) = beside(
+        "knox-epouta-sob",
+        point("test-4", "read", 3, 2e7, setting={"hosts": ["epouta3", "epouta2", "epouta1"]}),
+        point("test-4", "read", 2, 3e7, setting={"hosts": ["compute1", "epouta1"]}),
+    )
+    assert [row[:2] for row in table.table.rows[6:8]] == [("2", "this run, together"), ("3", "compute1")]
+    assert cell(table, ("2", "this run, together"), "test 4 read") == "2.00 s, 20.0 MB/s"
+    assert table.table.rows[-1][:2] == ("this run", "compute1+epouta1")
+
+
 def test_the_fast_feedback_page_printed_kibibytes_over_a_thousand() -> None:
     limits, readers = beside(
         "lcls-ffb",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tonnage import published
@@ -53,30 +53,39 @@ def _seconds(ns: int) -> str:
 
 
 def _sob(analysis: Analysis) -> list[Comparison]:
-    """A row a host, a column a test and phase: seconds, and MB/s of 10⁶ bytes."""
+    """A row a host, a column a test and phase: seconds, and MB/s of 10⁶ bytes; below them ours of all together."""
     tests = [(test, op) for test in "1234" for op in ("write", "read") if (test, op) != ("2", "read")]
     theirs: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+    layouts: dict[str, str] = {}
     for row in published.figures("knox-epouta-sob")["knox-epouta-sob"]:
         cell = f"{row['elapsed_s']} s, {units.rate(float(row['bandwidth_MB_per_s']) * MIB_PER_S)}"
         theirs.setdefault((row["layout"], row["host"]), {})[row["test"], row["op"]] = cell
-    rows = [(layout, host, *(cells.get(test, NOTHING) for test in tests)) for (layout, host), cells in theirs.items()]
-    ours: dict[int, dict[tuple[str, str], str]] = {}
+        layouts[row["hosts"]] = row["layout"]
+    ours: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
     for test, op in tests:
         # The random reads of test 3 are a workload of their own: they follow another one's writes.
         names = (f"test-{test}", f"test-{test}-reads")
-        for point in [p for name in names for p in _of(analysis, name, _WRITES if op == "write" else _READS)]:
+        points = [p for name in names for p in _of(analysis, name, _WRITES if op == "write" else _READS)]
+        for point in sorted(points, key=lambda point: point.tasks):
             moved = point.median if point.metric == BANDWIDTH else point.bandwidth_bytes_per_s
             cell = f"{_seconds(point.elapsed_ns)}, {units.rate(moved)}"
-            ours.setdefault(point.tasks, {})[test, op] = cell
-    for tasks, cells in sorted(ours.items()):
-        name = "1 task" if tasks == 1 else f"{tasks} tasks together"
-        rows.append(("this run", name, *(cells.get(test, NOTHING) for test in tests)))
+            ours.setdefault(_whose(point, layouts), {})[test, op] = cell
+    # Ours of hosts that they used stand below theirs; any other come last.
+    rows = sorted([*theirs.items(), *ours.items()], key=lambda row: row[0][0])
+    found = tuple((*whose, *(cells.get(test, NOTHING) for test in tests)) for whose, cells in rows)
     notes = (
         "sob's MB is 2²⁰ bytes; all rates here are MB/s of 10⁶ bytes. Its random reads (test 3) were never reported.",
         "Our figures are those of all tasks together, first start to last end; fsync where `sync` asks for it.",
     )
     columns = ("hosts", "host", *(f"test {test} {op}" for test, op in tests))
-    return [Comparison("sob on NFS between Knox and ePouta", Table(columns, tuple(rows)), notes)]
+    return [Comparison("sob on NFS between Knox and ePouta", Table(columns, found), notes)]
+
+
+def _whose(point: Point, layouts: Mapping[str, str]) -> tuple[str, str]:
+    """The first two cells of a row of ours: a published set of hosts, another one, or a number of tasks."""
+    if hosts := "+".join(point.setting.get("hosts") or ()):
+        return (layouts[hosts], "this run, together") if hosts in layouts else ("this run", hosts)
+    return "this run", "1 task" if point.tasks == 1 else f"{point.tasks} tasks together"
 
 
 def _ffb(analysis: Analysis) -> list[Comparison]:
