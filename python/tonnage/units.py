@@ -97,6 +97,14 @@ def rate_text(bytes_per_s: float) -> str:
     return f"{bytes_per_s:.0f} B/s"
 
 
+def size_text(size: int) -> str:
+    """Three digits as a sentence needs them: ``23.5 GiB``, powers of two."""
+    for prefix, factor in sorted(_BINARY.items(), key=lambda item: -item[1]):
+        if prefix and size >= factor:
+            return f"{three_digits(size / factor)} {prefix.upper()}iB"
+    return f"{size} B"
+
+
 def three_digits(value: float) -> str:
     """``1.92``, ``19.2``, ``1920``."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -21,6 +21,13 @@ def _key(text: str) -> str:
     return text
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.hands.ways import check
+    from tonnage.cluster.hostlist import unfold
+
+    return tuple(dict.fromkeys(check(host) for host in unfold(text))) or (check(text),)
+
+
 def _share(text: str) -> Any:
     from tonnage.units import parse_share
 
@@ -156,11 +163,28 @@ QUEUES = Command(
 
 DOCTOR = Command(
     "doctor",
-    "check the site file against the world",
+    "check the site file against the world, or hosts that are to measure together",
     "Reads tonnage.toml and asks the scheduler, the servers' indices and the mounts whether what it says is so. Each "
-    "thing that is wrong is one line with what to do.",
-    (SITE, JSON),
-    (("tonnage doctor", "exit 0 if all is well, 1 if not"),),
+    "thing that is wrong is one line with what to do. With --hosts it goes to these hosts instead and tells what would "
+    "spoil a measurement on them: links, clocks, versions, other load, and the target as each of them sees it "
+    "(docs/doctor-hosts.md).",
+    (
+        SITE,
+        Option(("--hosts",), "check these hosts: a,b,c or node[1-3]", "HOST[,HOST]", parse=_hosts),
+        Option(("--within",), "hosts that are not there by then are left out", "TIME", "30s", parse=time),
+        Option(("--via",), "how to get there", None, "ssh", ("ssh", "slurm", "mpi")),
+        Option(
+            ("--target",),
+            "look at this directory on each of the hosts; a file of 64 KiB is made there for a moment",
+            "DIR",
+            completes="directory",
+        ),
+        JSON,
+    ),
+    (
+        ("tonnage doctor", "the site file; exit 0 if all is well, 1 if not"),
+        ("tonnage doctor --hosts node1,node2,node3 --target /scratch/me", "three hosts, before a campaign on them"),
+    ),
 )
 
 IOBSUB = Command(

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import mmap
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tonnage.machine.mounts import find_mount, read_mounts
 
 LOOK_S = 5.0
 """A mount that answers nothing for so long is dead, or as good as that."""
+_NAME = re.compile(r"\.tonnage-look-[0-9a-f]{16}")
 _DIRECT_BYTES = 1 << 16
 """A multiple of the sector of every device, and of the page."""
 
@@ -36,6 +38,34 @@ def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> d
     except TimeoutError:
         raise TonnageError(f"{path} did not answer within {timeout_s:g} s; hint: its mount may be dead") from None
     return found
+
+
+def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
+    """Duty ``leave-mark``: makes an empty file in a directory, by which other hosts know whether theirs is the same
+    one; its name, of our own making."""
+    name = _new_name()
+    in_time(lambda: Path(path, name).touch(mode=0o600, exist_ok=False), timeout_s=timeout_s)
+    return name
+
+
+def sees_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> bool:
+    """Duty ``sees-mark``: whether it is in this host's directory of that path."""
+    return bool(in_time(lambda: _mark(path, name).exists(), timeout_s=timeout_s))
+
+
+def remove_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> None:
+    """Duty ``remove-mark``: takes it away again, and nothing else."""
+    in_time(lambda: _mark(path, name).unlink(), timeout_s=timeout_s)
+
+
+def _new_name() -> str:
+    return f".tonnage-look-{secrets.token_hex(8)}"
+
+
+def _mark(path: str, name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise TonnageError(f"{name!r} is no mark")
+    return Path(path, name)
 
 
 def _look(path: str, *, probe: bool) -> dict[str, Any]:
@@ -70,7 +100,7 @@ def _errno_of_read_only(space: os.statvfs_result) -> int:
 
 
 def _probe(directory: str) -> dict[str, Any]:
-    name = f".tonnage-look-{secrets.token_hex(8)}"
+    name = _new_name()
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

@@ -1,17 +1,24 @@
-"""``tonnage doctor``: the site file against the world."""
+"""``tonnage doctor``: the site file against the world, or hosts that are to measure together."""
 
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 
+from tonnage.errors import RequestError
 from tonnage.placement.doctor import Complaint, World, examine, look
 from tonnage.placement.site import read_site
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 if something is wrong."""
+    if arguments.hosts is not None:
+        return _examine_hosts(arguments)
+    for option in ("via", "within", "target"):
+        if getattr(arguments, option) is not None:
+            raise RequestError(f"--{option} is for hosts; hint: name them with --hosts")
     world = look(read_site(Path(), Path(arguments.site) if arguments.site else None))
     found = examine(world)
     wrong = [complaint for complaint in found if complaint.wrong]
@@ -26,6 +33,27 @@ def run(arguments: Namespace) -> int:
     else:
         print("\n".join([*map(str, found), _verdict(world, wrong)]))
     return 1 if wrong else 0
+
+
+def _examine_hosts(arguments: Namespace) -> int:
+    from tonnage.cli.placement.host_table import text
+    from tonnage.cluster.hands import START_S, hands
+    from tonnage.placement.doctor import hosts
+
+    if arguments.site is not None:
+        raise RequestError("--site and --hosts are two questions; hint: ask one after the other")
+    target = None if arguments.target is None else os.path.abspath(arguments.target)  # noqa: PTH100
+    within_s = START_S if arguments.within is None else arguments.within / 1e9
+    with hands(arguments.via or "ssh", arguments.hosts, start_s=within_s) as crew:
+        party = hosts.look(crew, target)
+    found = hosts.examine(party)
+    well = not any(complaint.wrong for complaint in found)
+    if arguments.json:
+        value = {"well": well, **party.as_dict(), "complaints": [complaint.as_dict() for complaint in found]}
+        print(json.dumps(value, indent=2))
+    else:
+        print(text(party, found))
+    return 0 if well else 1
 
 
 def _verdict(world: World, wrong: list[Complaint]) -> str:

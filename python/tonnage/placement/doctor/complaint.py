@@ -1,4 +1,4 @@
-"""What is wrong between a site file and the world, or worth knowing."""
+"""What is wrong between a site file and the world, or with hosts that are to measure, or worth knowing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Complaint:
     what: str
     hint: str
     where: str | None = None
-    """``FILE:LINE`` that says otherwise; None where no file says anything."""
+    """``FILE:LINE`` that says otherwise, or the hosts that it is said of; None where no file says anything, and where
+    it is said of all of them together."""
     wrong: bool = True
     """False: a note; nothing has to be changed."""
 

@@ -1,0 +1,168 @@
+"""What the checks look at: each host, its clock against ours, the target as it sees it, and links to neighbours.
+
+Every question goes to all hosts at once and has a limit; a host that does not answer one is not asked the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tonnage.cluster.crew import Answer, Crew
+from tonnage.machine.paths import LOOK_S
+
+ANSWER_S = 20.0
+"""For what needs no file system."""
+PATH_S = 2 * LOOK_S + ANSWER_S
+LINK_S = 60.0
+"""For one link, both of its ends."""
+_PINGS = 10
+"""Questions for the time, of which the quickest counts."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Host:
+    """One host, as far as it told."""
+
+    name: str
+    """As it was asked for."""
+    problem: str | None = None
+    """Why it does not answer; then nothing else is known."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Of ``tonnage.machine.surroundings``."""
+    clock_ahead_ns: int | None = None
+    """Its wall clock against ours."""
+    clock_uncertainty_ns: int | None = None
+    """Half the quickest round trip: the difference is known no better."""
+    path: dict[str, Any] | None = None
+    """Of ``tonnage.machine.paths.look_path``; None where there is no target."""
+    path_problem: str | None = None
+    """Why nothing is known of the target."""
+    storage: int | None = None
+    """Hosts of one number saw the same file in the target; None where that could not be tried."""
+
+    @property
+    def address(self) -> str:
+        """Without the user."""
+        return self.name.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One direction between two hosts."""
+
+    sender: str
+    receiver: str
+    problem: str | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """Of ``tonnage.cluster.hands.links.attempt``."""
+
+    @property
+    def bytes_per_s(self) -> int | None:
+        elapsed_ns = self.told.get("elapsed_ns")
+        return round(self.told["bytes"] * 1e9 / elapsed_ns) if elapsed_ns else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """All of them."""
+
+    hosts: tuple[Host, ...]
+    """In the order asked for."""
+    target: str | None
+    links: tuple[Link, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        links = [{**asdict(link), "bytes_per_s": link.bytes_per_s} for link in self.links]
+        return {"target": self.target, "hosts": [asdict(host) for host in self.hosts], "links": links}
+
+    @property
+    def there(self) -> list[Host]:
+        """Those that answer."""
+        return [host for host in self.hosts if host.problem is None]
+
+
+def look(crew: Crew, target: str | None = None) -> Party:
+    """Asks everybody. ``target``: an absolute path of which each host tells what it sees; a file of 64 KiB is made
+    there for a moment. Raises for no host's sake."""
+    hosts = tuple(Host(name=name) for name in crew.hosts)
+    for host, answer in _ask(crew, "surroundings", {host: {} for host in hosts}, ANSWER_S):
+        host.problem, host.facts = answer.problem, answer.value or {}
+    party = Party(hosts=hosts, target=target)
+    for host in party.there:
+        _compare_clocks(crew, host)
+    if target is not None:
+        _look_at_target(crew, party.there, target)
+    return Party(hosts=hosts, target=target, links=tuple(_try_links(crew, party.there)))
+
+
+def _ask(
+    crew: Crew, duty: str, arguments: Mapping[Any, Mapping[str, Any]], timeout_s: float
+) -> Sequence[tuple[Host, Answer]]:
+    """As the crew does, by hosts instead of their names."""
+    answers = crew.ask(duty, {host.name: given for host, given in arguments.items()}, timeout_s=timeout_s)
+    return [(host, answers[host.name]) for host in arguments]
+
+
+def _compare_clocks(crew: Crew, host: Host) -> None:
+    """One host after the other: a question that waits behind others' would be a long round trip."""
+    for _ in range(_PINGS):
+        began_ns = time.time_ns()
+        answer = crew.ask("clock", {host.name: {}}, timeout_s=ANSWER_S)[host.name]
+        took_ns = time.time_ns() - began_ns
+        if answer.problem is not None:
+            host.problem = answer.problem
+            return
+        if host.clock_uncertainty_ns is None or 0 <= took_ns < 2 * host.clock_uncertainty_ns:
+            host.clock_uncertainty_ns = max(0, took_ns) // 2
+            host.clock_ahead_ns = answer.value - (began_ns + took_ns // 2)
+
+
+def _look_at_target(crew: Crew, hosts: Sequence[Host], target: str) -> None:
+    asked = {"path": target, "probe": True}
+    for host, answer in _ask(crew, "look-path", dict.fromkeys(hosts, asked), PATH_S):
+        host.path, host.path_problem = answer.value, answer.problem
+    left = [host for host in hosts if host.path and host.path["is_directory"]]
+    for number in range(len(left)):
+        first = next((host for host in left if host.path and host.path["writable"]), None)
+        if first is None:
+            return
+        for host in _share_a_mark(crew, first, left, target):
+            host.storage = number
+            left.remove(host)
+
+
+def _share_a_mark(crew: Crew, first: Host, hosts: Sequence[Host], target: str) -> list[Host]:
+    """Those of ``hosts`` that see what ``first`` leaves in the target; it is there only meanwhile."""
+    left = crew.ask("leave-mark", {first.name: {"path": target}}, timeout_s=PATH_S)[first.name]
+    if left.problem is not None:
+        first.path_problem = left.problem
+        return [first]
+    mark = {"path": target, "name": left.value}
+    try:
+        seen = _ask(crew, "sees-mark", dict.fromkeys(hosts, mark), PATH_S)
+    finally:
+        crew.ask("remove-mark", {first.name: mark}, timeout_s=PATH_S)
+    return [host for host, answer in seen if answer.value or host is first]
+
+
+def _try_links(crew: Crew, hosts: Sequence[Host]) -> Sequence[Link]:
+    """Each host to the next one, the last one to the first; one after the other, so that none takes another's share."""
+    pairs = list(zip(hosts, [*hosts[1:], *hosts[:1]], strict=True)) if len(hosts) > 1 else []
+    links = []
+    for sender, receiver in pairs:
+        problem, told = _try_link(crew, sender, receiver)
+        links.append(Link(sender=sender.name, receiver=receiver.name, problem=problem, told=told))
+    return links
+
+
+def _try_link(crew: Crew, sender: Host, receiver: Host) -> tuple[str | None, Mapping[str, Any]]:
+    waits = crew.ask("link-listen", {receiver.name: {}}, timeout_s=ANSWER_S)[receiver.name]
+    if waits.problem is not None:
+        return f"{receiver.name}: {waits.problem}", {}
+    known = {**waits.value, "addresses": [receiver.address, *waits.value["addresses"]]}
+    tried = crew.ask("link-try", {sender.name: known}, timeout_s=LINK_S)[sender.name]
+    return tried.problem, tried.value or {}
