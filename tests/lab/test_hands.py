@@ -103,7 +103,7 @@ def jobs(cluster: Slurm) -> list[str]:
 
 
 def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm]) -> None:
-    cluster = slurm([Host(name="a1"), Host(name="a2")])
+    cluster = slurm([Host(name="a1"), Host(name="a2")], {"all": ["a1"], "other": ["a2"]})
     with hands("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as crew:
         assert len(jobs(cluster)) == 2
         told = crew.ask("start-program", {"a2": {"argv": ["printenv", "SLURMD_NODENAME"]}}, timeout_s=PATIENCE_S)["a2"]

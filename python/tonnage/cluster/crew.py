@@ -19,7 +19,6 @@ DUTIES: dict[str, str] = {
     "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host:host_facts",
     "surroundings": "tonnage.machine.surroundings:surroundings",
-    "clock": "time:time_ns",
     "look-path": "tonnage.machine.paths:look_path",
     "leave-mark": "tonnage.machine.paths:leave_mark",
     "sees-mark": "tonnage.machine.paths:sees_mark",

@@ -8,6 +8,7 @@ import mmap
 import os
 import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,7 @@ def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> d
     """
     if not path.startswith("/"):
         raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
-    try:
-        found: dict[str, Any] = in_time(lambda: _look(path, probe=probe), timeout_s=timeout_s)
-    except TimeoutError:
-        raise TonnageError(f"{path} did not answer within {timeout_s:g} s; hint: its mount may be dead") from None
+    found: dict[str, Any] = _answered(path, lambda: _look(path, probe=probe), timeout_s)
     return found
 
 
@@ -44,18 +42,25 @@ def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
     """Duty ``leave-mark``: makes an empty file in a directory, by which other hosts know whether theirs is the same
     one; its name, of our own making."""
     name = _new_name()
-    in_time(lambda: Path(path, name).touch(mode=0o600, exist_ok=False), timeout_s=timeout_s)
+    _answered(path, lambda: Path(path, name).touch(mode=0o600, exist_ok=False), timeout_s)
     return name
 
 
 def sees_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> bool:
     """Duty ``sees-mark``: whether it is in this host's directory of that path."""
-    return bool(in_time(lambda: _mark(path, name).exists(), timeout_s=timeout_s))
+    return bool(_answered(path, lambda: _mark(path, name).exists(), timeout_s))
 
 
 def remove_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> None:
     """Duty ``remove-mark``: takes it away again, and nothing else."""
-    in_time(lambda: _mark(path, name).unlink(), timeout_s=timeout_s)
+    _answered(path, lambda: _mark(path, name).unlink(), timeout_s)
+
+
+def _answered(path: str, call: Callable[[], Any], timeout_s: float) -> Any:
+    try:
+        return in_time(call, timeout_s=timeout_s)
+    except TimeoutError:
+        raise TonnageError(f"{path} did not answer within {timeout_s:g} s; hint: its mount may be dead") from None
 
 
 def _new_name() -> str:

@@ -11,14 +11,10 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tonnage
 from tonnage.errors import RequestError
-
-Way = Callable[[str, float], Sequence[str]]
-"""Host, and seconds in which it should be there → argument list."""
 
 _HOST = re.compile(r"(?:[\w.-]+@)?[\w\[][\w.:\[\]%-]*", re.ASCII)
 
@@ -38,11 +34,18 @@ def ssh(host: str, start_s: float) -> list[str]:
     return ["ssh", *options, *alive, "--", host, "exec sh -s"]
 
 
-def srun(host: str, start_s: float) -> list[str]:
-    """A step of the job around us, or a job of its own where there is none: one task, which shares what others have."""
+def srun(host: str, start_s: float, queue: str | None = None) -> list[str]:
+    """A step of the job around us, or a job of its own where there is none, in this queue: one task, which shares what
+    others have."""
     step = ["srun", f"--nodelist={host}", "--nodes=1", "--ntasks=1", "--job-name=tonnage-agent", "--mpi=none"]
-    inside = ["--overlap"] if "SLURM_JOB_ID" in os.environ else [f"--immediate={max(1, round(start_s))}"]
+    alone = [f"--immediate={max(1, round(start_s))}", *([] if queue is None else [f"--partition={queue}"])]
+    inside = ["--overlap"] if in_a_job() else alone
     return [*step, *inside, "--cpu-bind=none", "--quiet", "sh", "-s"]
+
+
+def in_a_job() -> bool:
+    """Whether Slurm has given hosts to whoever started this process."""
+    return "SLURM_JOB_ID" in os.environ
 
 
 def check(host: str) -> str:

@@ -111,7 +111,7 @@ def _compare_clocks(crew: Crew, host: Host) -> None:
     """One host after the other: a question that waits behind others' would be a long round trip."""
     for _ in range(_PINGS):
         began_ns = time.time_ns()
-        answer = crew.ask("clock", {host.name: {}}, timeout_s=ANSWER_S)[host.name]
+        answer = crew.ask("wall-clock", {host.name: {}}, timeout_s=ANSWER_S)[host.name]
         took_ns = time.time_ns() - began_ns
         if answer.problem is not None:
             host.problem = answer.problem

@@ -1,0 +1,41 @@
+"""Hosts whose target hangs, as it does where a file server has died, are told of as that, and the command ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faultfs import Mounted, mounted
+from tonnage.cluster.hands.pipes import PipeCrew
+from tonnage.cluster.hands.ways import here
+from tonnage.placement.doctor.hosts import examine, look
+
+
+@pytest.fixture
+def dead(tmp_path: Path) -> Iterator[Mounted]:
+    """A mount whose server was stopped."""
+    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
+    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
+        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    with mounted(tmp_path) as mount:
+        os.kill(mount.pid, signal.SIGSTOP)
+        try:
+            yield mount
+        finally:
+            os.kill(mount.pid, signal.SIGCONT)
+
+
+def test_a_target_whose_server_does_not_answer_is_told_and_the_links_are_tried_all_the_same(dead: Mounted) -> None:
+    began_s = time.monotonic()
+    with PipeCrew(["a", "b"], lambda _: here("", 1)) as crew:
+        party = look(crew, str(dead.path))
+    assert time.monotonic() - began_s < 30
+    silent = [one for one in examine(party) if one.code == "target-silent"]
+    assert [one.where for one in silent] == ["a, b"]
+    assert silent[0].what == f"{dead.path} did not answer within 5 s" and silent[0].hint == "its mount may be dead"
+    assert len(party.links) == 2 and not any(link.problem for link in party.links)
