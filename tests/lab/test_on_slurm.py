@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 import slurm as lab
+from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.records import Run
 from tonnage.records.jobs import job_lines
 
 HOSTS = tuple(lab.Host(name=f"n{number}") for number in range(1, 5))
-QUEUES = {"mm": ["n1", "n2"], "far": ["n3", "n4"]}
+QUEUES = {"mm": ["n1", "n2"], "far": ["n3", "n4"], "all": ["n1", "n2", "n3", "n4"]}
 LIMIT_S = 40.0
 SHORT = {"op": "write", "tasks": 1, "block_size": "1MiB"}
 LONG = {"op": "write", "tasks": 1, "wrap": True, "time_limit": "60s"}
@@ -231,3 +232,21 @@ def test_a_second_submitter_of_the_same_run_is_refused(login: Login) -> None:
     assert code == 2 and "is followed by another tonnage already" in said
     process.send_signal(signal.SIGINT)
     assert login.end(process)[0] == 130
+
+
+def test_processes_come_in_the_order_of_the_hosts_asked_for(login: Login) -> None:
+    """What ``ensemble.hosts`` shows where the processes have MPI: here only that Slurm obeys."""
+    order = login.work / "order"
+    order.write_text("n3\nn3\nn1\nn1\nn2\nn2\n")
+    spread = Spread(nodes=3, per_node=2, order=str(order), mpi="none")
+    show = ("sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME")
+    hosts = ("n3", "n1", "n2")
+    scheduler = Slurm(timeout_s=10.0)
+    scheduler.submit(
+        JobRequest(
+            argv=show, key="order", directory=str(login.work), queue="all", hosts=hosts, spread=spread, output="o"
+        )
+    )
+    until(lambda: not scheduler.jobs())
+    said = sorted((login.work / "o").read_text().split("\n")[:-1])
+    assert said == ["0 n3", "1 n3", "2 n1", "3 n1", "4 n2", "5 n2"]

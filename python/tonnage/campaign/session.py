@@ -7,12 +7,12 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tonnage import __version__
-from tonnage.campaign.away.part import Part, Stretch, places_of
+from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
 from tonnage.campaign.ceilings import measure_ceilings, measure_costs
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.facts import stripe_scratch, target_facts
@@ -98,6 +98,8 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     _go_to(run.manifest.get("directory"))
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
+    if part is not None:
+        plan = replace(plan, settings=settings_of(part, campaign))
     check(campaign, plan)
     run_id = run.manifest["run_id"]
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, alone=part is not None) as scratch:

@@ -49,6 +49,14 @@ class Part:
         return cls(job, places.index(Place.of(trial.setting)), trial.block)
 
 
+def settings_of(part: Part, campaign: Campaign) -> tuple[Setting, ...]:
+    """The settings that the part's job may be asked for; none for a search, which decides as it goes."""
+    if campaign.search is not None:
+        return ()
+    places = places_of(campaign)
+    return tuple(setting for setting in campaign.settings() if places.index(Place.of(setting)) == part.place)
+
+
 class Stretch:
     """A schedule that ends where the next trial belongs to another job."""
 

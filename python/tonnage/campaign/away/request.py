@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tonnage.campaign.away.part import Part, places_of
 from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.network.section import Network
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Place
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
@@ -72,21 +73,28 @@ def spread_of(campaign: Campaign, place: Place) -> Spread:
 
 
 def _per_node(settings: Sequence[Setting], nodes: int) -> int:
-    """One where tasks are threads: on one node, or where the file says how many a node has. Else each task has a
-    process of its own, and there are enough for the most of them."""
+    """One where tasks are threads or programs: on one node, or where the file says how many a node has. Else each task
+    has a process of its own, and there are enough for the most of them."""
     if nodes == 1:
         return 1
-    most = max((setting.tasks for setting in settings if setting.tasks_per_node is None), default=1)
+    alone = (setting.tasks for setting in settings if setting.uses_storage and setting.tasks_per_node is None)
+    most = max(alone, default=1)
     return -(-most // nodes)
 
 
 def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
     """RequestError where a partition or a host does not exist, or a job asks for more nodes than there are."""
+    if any(isinstance(workload, Network) and workload.hosts is None for workload in campaign.workloads):
+        raise RequestError(
+            "workload.pairs: which hosts the scheduler gives is not known when pairs are made; hint: name them in hosts"
+        )
     queues = {queue.name: queue for queue in scheduler.queues()}
     hosts = {host.name: host for host in scheduler.hosts()}
-    for place in places_of(campaign):
+    for number, place in enumerate(places_of(campaign)):
         queue = _queue(place.partition or campaign.job.partition, queues, scheduler)
         _check_hosts(place, queue, hosts, scheduler)
+        # What the scheduler has no way to say, it says now.
+        scheduler.command(job_request(campaign, Path.cwd(), "check", Part(0, number, None), str(Path.cwd())))
         nodes = spread_of(campaign, place).nodes
         members = queue.hosts if queue is not None and queue.hosts else tuple(hosts)
         if members and nodes > len(members):

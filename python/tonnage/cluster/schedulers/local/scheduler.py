@@ -42,7 +42,8 @@ class Local:
         return True
 
     def command(self, request: JobRequest) -> list[str]:
-        """The program itself: no tool stands between."""
+        """The program itself: no tool stands between. RequestError as ``submit``."""
+        self._refuse(request)
         return list(request.argv)
 
     def submit(self, request: JobRequest) -> Submitted:
@@ -135,13 +136,7 @@ class Local:
             raise SchedulerError(
                 f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
             )
-        if request.spread is not None and request.spread.nodes > 1:
-            raise RequestError(
-                f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
-            )
-        if request.time_limit_s is not None or request.account is not None:
-            what = "time limits" if request.time_limit_s is not None else "accounts"
-            raise RequestError(f"the local scheduler knows no {what}; hint: leave that out")
+        self._refuse(request)
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
@@ -153,6 +148,16 @@ class Local:
                 )
             if count > totals[name]:
                 raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
+
+    def _refuse(self, request: JobRequest) -> None:
+        """RequestError for what there is none of on one host."""
+        if request.spread is not None and request.spread.nodes > 1:
+            raise RequestError(
+                f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
+            )
+        if request.time_limit_s is not None or request.account is not None:
+            what = "time limits" if request.time_limit_s is not None else "accounts"
+            raise RequestError(f"the local scheduler knows no {what}; hint: leave that out")
 
     def _on_this_host(self, spool: Spool, request: JobRequest) -> JobRequest:
         """One that is spread over nodes, of which there is one, as a plain job."""

@@ -1,0 +1,175 @@
+"""``tonnage run --on local``: the whole way of a submitted run on one host, with a spool of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tonnage.cluster.schedulers.local import Local
+from tonnage.records import Run
+from tonnage.records.jobs import job_lines
+
+from .local_spool import own_local
+
+LIMIT_S = 60.0
+SHORT = 'op = "write"\ntasks = [1, 2]\nblock_size = "1MiB"\n'
+LONG = 'op = "write"\ntasks = 1\nwrap = true\ntime_limit = "60s"\n'
+
+
+@pytest.fixture(autouse=True)
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
+    pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    with own_local() as found:
+        yield found
+
+
+def campaign(work: Path, workload: str, *, top: str = "", count: int = 1) -> Path:
+    file = work / "campaign.toml"
+    file.write_text(f'target = "null:"\n{top}\n[repeat]\ncount = {count}\n[workload]\n{workload}')
+    return file
+
+
+def start(work: Path, *words: str | Path) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "tonnage.cli", "run", *map(str, words), "--no-report"]
+    return subprocess.Popen(argv, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = process.communicate(timeout=LIMIT_S)
+    return process.returncode, said
+
+
+def until(seen: Callable[[], object]) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not seen():
+        assert time.monotonic() < limit, "it did not come"
+        time.sleep(0.05)
+
+
+def measuring(run: Path) -> None:
+    progress = run / "progress.json"
+    until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
+
+
+def process_of(run: Path) -> int:
+    """The job that measures a part of this run."""
+    wanted = [b"--resume", os.fsencode(run), b"--part"]
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[4:7] == wanted:
+            return int(file.parent.name)
+    raise AssertionError("no job measures this run")
+
+
+def test_a_run_in_one_place_is_one_job_and_reads_like_any_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    code, said = end(start(tmp_path, campaign(tmp_path, SHORT, count=2), "--on", "local", "--out", run))
+    assert code == 0, said
+    assert [line["event"] for line in job_lines(run)] == ["wanted", "submitted", "ended"]
+    found = Run.open(run)
+    assert [line["status"] for line in found.trials()] == ["ok"] * 4
+    assert found.manifest["state"] == "complete" and found.manifest["ceilings"]
+    assert len([line for line in said.splitlines() if "-write" in line]) == 4, "a record was not told, or told twice"
+
+
+def test_a_search_is_one_job(tmp_path: Path) -> None:
+    file = tmp_path / "search.toml"
+    file.write_text(
+        'target = "sim:knee=4,plateau=2GB/s,noise=2%"\nseed = 3\n[job]\non = "local"\n'
+        '[search]\nop = ["write"]\nmax_tasks = 16\nbudget = "60s"\n'
+    )
+    run = tmp_path / "run"
+    code, said = end(start(tmp_path, file, "--out", run, "--no-keep"))
+    assert code == 0, said
+    assert len([line for line in job_lines(run) if line["event"] == "wanted"]) == 1
+    assert Run.open(run).manifest["state"] == "complete"
+
+
+@pytest.mark.parametrize(("on_error", "statuses", "state"), [
+    ("continue", ["failed", "ok"], "complete"), ("stop", ["failed"], "failed"),
+])  # fmt: skip
+def test_a_killed_job_leaves_a_failed_trial_with_who_and_when(
+    tmp_path: Path, on_error: str, statuses: list[str], state: str
+) -> None:
+    run = tmp_path / "run"
+    file = campaign(tmp_path, LONG.replace("60s", "4s"), top=f'on_error = "{on_error}"', count=2)
+    process = start(tmp_path, file, "--on", "local", "--out", run)
+    measuring(run)
+    os.kill(process_of(run), signal.SIGKILL)
+    code, said = end(process)
+    assert code == 1, said
+    found = Run.open(run)
+    assert [line["status"] for line in found.trials()] == statuses
+    assert found.manifest["state"] == state
+    reason = found.trials()[0]["reason"]
+    assert reason.startswith("job 1 (1 node) failed on ") and "exited with 137" in reason
+    assert f"failed: {found.trials()[0]['record']}: {reason}" in said
+
+
+def test_a_detached_run_is_taken_up_and_not_submitted_twice(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    file = campaign(tmp_path, LONG.replace("60s", "2s"))
+    code, said = end(start(tmp_path, file, "--on", "local", "--out", run, "--detach"))
+    assert code == 0 and f"tonnage run --resume {run}" in said
+    code, said = end(start(tmp_path, "--resume", run))
+    assert code == 0, said
+    assert len([line for line in job_lines(run) if line["event"] == "wanted"]) == 1
+    code, said = end(start(tmp_path, "--resume", run))
+    assert code == 2 and "is complete" in said
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start(tmp_path, campaign(tmp_path, LONG.replace("60s", "3s"), count=2), "--on", "local", "--out", run)
+    measuring(run)
+    process.send_signal(signal.SIGINT)
+    code, said = end(process)
+    assert code == 130, said
+    assert [line["status"] for line in Run.open(run).trials()] == ["interrupted"]
+    code, said = end(start(tmp_path, "--resume", run, "--on", "local"))
+    assert code == 0, said
+    assert [line["status"] for line in Run.open(run).trials()] == ["interrupted", "ok", "ok"]
+
+
+def test_a_job_that_was_given_up_measures_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert end(start(tmp_path, campaign(tmp_path, SHORT), "--on", "local", "--out", run))[0] == 0
+    before = (run / "trials.jsonl").read_bytes()
+    code, said = end(start(tmp_path, "--resume", run, "--part", "0:0"))
+    assert code == 2 and "does not wait for this job any more" in said
+    assert (run / "trials.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--on", "local", "--nodes", "2"), "2 nodes are asked for, and the local scheduler has"),
+        (("--on", "local", "--time-limit", "5m"), "the local scheduler knows no time limits"),
+        (("--detach",), "--detach leaves a submitted run"),
+        (("--on", "local", "--partition", "fast"), "local has no partition 'fast'"),
+    ],
+)
+def test_a_wrong_request_is_one_line(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    code, said = end(start(tmp_path, campaign(tmp_path, SHORT), "--out", tmp_path / "run", *words))
+    assert (code, len(said.splitlines())) == (2, 1), said
+    assert told in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_plan_names_the_jobs_and_writes_nothing(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "tonnage.cli", "run", str(campaign(tmp_path, SHORT)), "--on", "local", "--dry-run"]
+    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
+    assert "jobs      of local: one" in said and "the default partition: 1 node, 1 process each" in said
+    assert not (tmp_path / "tonnage-runs").exists()
