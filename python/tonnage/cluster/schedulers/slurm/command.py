@@ -43,7 +43,7 @@ def _launch(spread: Spread | None) -> list[str]:
     if spread is None or spread.processes == 1:
         return []
     # More processes than CPUs, and each on any of them: they wait for storage most of the time.
-    options = [f"--ntasks={spread.processes}", "--overcommit", "--cpu-bind=none", "--quiet", "--kill-on-bad-exit=1"]
+    options = [f"--ntasks={spread.processes}", "--overcommit", "--cpu-bind=none", "--kill-on-bad-exit=1"]
     if spread.mpi is not None:
         options.append(f"--mpi={spread.mpi}")
     if spread.order is None:
