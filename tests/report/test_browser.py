@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 import report_sample as sample
+import workflow_sample
+from tonnage.analysis import analyse
 from tonnage.report.page import render
+from tonnage.report.source import Source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 
@@ -105,6 +108,16 @@ def test_every_kind_of_workload_draws_beside_published_figures(
     assert len(plots) == 18
     _look_at(page, plots, width)
     assert page.inner_text("#published").count("this run") >= 2
+    assert trouble == []
+    page.close()
+
+
+def test_workflows_and_their_verdicts_draw(browser: Any, page_file: Callable[[str, str], Path], tmp_path: Path) -> None:
+    run = workflow_sample.write(tmp_path / "run", {"mm": (1.0, 1.1), "epouta": (3.0, 3.1), "mm2-epouta1": (1.0, 1.1)})
+    page, trouble = _open(browser, page_file("workflow", render(analyse(run), Source.of(run))), width=800)
+    plots = page.query_selector_all("#workflow .plot, #compared .plot")
+    assert len(plots) == 2
+    _look_at(page, plots, 800)
     assert trouble == []
     page.close()
 

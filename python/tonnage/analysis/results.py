@@ -253,7 +253,8 @@ class Workflow:
     notice_ns: int
     """From the end of each task until the engine knew of it."""
     parts: Mapping[str, Share]
-    """By their names in ``tonnage.analysis.workflow``; of each run they add up to its elapsed time."""
+    """By their names in ``tonnage.analysis.workflow``; of each run they add up to its elapsed time. ``engine`` is the
+    sum of those that are the engine's own."""
     path_tasks: int | None
     """Tasks of the critical path; None where the trace does not tell what waits for what."""
     path_run_ns: int | None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis.results import Share, Workflow
-from tonnage.analysis.statistics import median_interval
+from tonnage.analysis.statistics import median_interval, student_t
 from tonnage.records import Run
 
 Line = Mapping[str, Any]
@@ -19,6 +19,9 @@ PARTS = ("running", "queued", "starting", "noticing", "deciding", "ending")
 was handed over yet; one has ended and the engine does not know; all are known and nothing is left to hand over; or the
 engine has something to hand over and has not done it yet. The last four are the engine's own time."""
 ENGINE = ("starting", "noticing", "deciding", "ending")
+ALL_ENGINE = "engine"
+"""Their sum."""
+_FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,14 @@ def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
     if not tasks:
         return None
     copies = {(copy["record"], copy["copy"]): copy for copy in run.copies()}
-    shares: dict[str, list[tuple[int, int]]] = {part: [] for part in PARTS}
+    shares: dict[str, list[tuple[int, int]]] = {part: [] for part in (*PARTS, ALL_ENGINE)}
     for key, several in tasks.items():
         copy = copies[key]
         elapsed_ns = copy["end_ns"] - copy["start_ns"]
         lasted = dict.fromkeys(PARTS, 0)
         for span in spans(several, copy["start_ns"], copy["end_ns"]):
             lasted[span.part] += span.end_ns - span.begin_ns
+        lasted[ALL_ENGINE] = sum(lasted[part] for part in ENGINE)
         for part, ns in lasted.items():
             shares[part].append((ns, max(elapsed_ns, 1)))
     paths = [critical_path(several) for several in tasks.values()]
@@ -149,4 +153,9 @@ def _median(values: Sequence[int]) -> int:
 def _share(values: Sequence[tuple[int, int]]) -> Share:
     shares = [ns / elapsed_ns for ns, elapsed_ns in values]
     median, low, high, confidence = median_interval(shares)
+    if 1 < len(shares) < _FEW:
+        # What disturbs a part adds to it, and some parts are 0: no logarithms here.
+        half = student_t(confidence, len(shares) - 1) * statistics.stdev(shares) / len(shares) ** 0.5
+        mean = statistics.fmean(shares)
+        low, high = min(mean - half, median), max(mean + half, median)
     return Share(_median([ns for ns, _ in values]), median, max(low, 0.0), min(high, 1.0), confidence)

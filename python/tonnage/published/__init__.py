@@ -11,6 +11,7 @@ from tonnage.errors import RequestError
 
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "knox-epouta-sob": ("knox-epouta-sob",),
+    "knox-epouta-workflows": ("knox-epouta-workflows",),
     "lcls-ffb": ("lcls-ffb-read-while-write", "lcls-ffb-limits"),
     "summit-metadata": ("summit-metadata",),
     "summit-nvme": ("summit-ior", "summit-limits", "summit-metadata"),

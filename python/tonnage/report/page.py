@@ -18,6 +18,7 @@ from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.report import (
     command,
+    compared,
     files,
     load_line,
     mixed,
@@ -28,6 +29,7 @@ from tonnage.report import (
     tiers,
     trials,
     units,
+    workflow,
 )
 from tonnage.report.figure import Exhibit, Table
 from tonnage.report.source import Source
@@ -66,7 +68,7 @@ def render(analysis: Analysis, source: Source) -> str:
         lstrip_blocks=True,
     )
     lines = load_line.exhibits(analysis)
-    for section in (tiers, mixed, files, tail, command):
+    for section in (tiers, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken

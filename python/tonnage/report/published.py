@@ -88,6 +88,26 @@ def _whose(point: Point, layouts: Mapping[str, str]) -> tuple[str, str]:
     return "this run", "1 task" if point.tasks == 1 else f"{point.tasks} tasks together"
 
 
+def _workflows(analysis: Analysis) -> list[Comparison]:
+    """A row a workflow and partition: one run of theirs, and the median of ours."""
+    theirs = {
+        (row["workflow"], row["partition"]): row
+        for row in published.figures("knox-epouta-workflows")["knox-epouta-workflows"]
+    }
+    names = dict.fromkeys(workflow for workflow, _ in theirs)
+    ours = {(point.workload, str(point.setting.get("partition") or "")): point for point in analysis.points}
+    keys = dict.fromkeys([*theirs, *(key for key in ours if key[0] in names)])
+    rows = []
+    for workflow, partition in sorted(keys, key=lambda key: list(names).index(key[0])):
+        row, point = theirs.get((workflow, partition)), ours.get((workflow, partition))
+        nodes = f"{row['nodes_knox']} + {row['nodes_epouta']}" if row else NOTHING
+        said = f"{row['elapsed_s']} s" if row else NOTHING
+        found = (_seconds(point.elapsed_ns), str(point.repetitions)) if point else (NOTHING, NOTHING)
+        rows.append((workflow, partition or NOTHING, nodes, said, *found))
+    columns = ("what", "where", "nodes of Knox + ePouta", "published", "this run", "n")
+    return [Comparison("Workflows over six partitions", Table(columns, tuple(rows)))]
+
+
 def _ffb(analysis: Analysis) -> list[Comparison]:
     return [_ffb_limits(analysis), _ffb_readers(analysis)]
 
@@ -244,6 +264,7 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
 
 _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
     "knox-epouta-sob": _sob,
+    "knox-epouta-workflows": _workflows,
     "lcls-ffb": _ffb,
     "summit-metadata": _summit,
     "summit-nvme": _summit_nvme,

@@ -31,6 +31,7 @@ class Source:
     read_heat: Callable[[str], Columns | None]
     read_histogram: Callable[[str], Histogram | None]
     copies: list[Row] = field(default_factory=list)
+    workflow: list[Row] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -46,6 +47,7 @@ class Source:
             run.heat,
             run.histogram,
             run.copies(),
+            run.workflow(),
         )
 
     def series(self, record: str) -> Columns:
@@ -87,6 +89,10 @@ class Source:
     def copies_of(self, record: str) -> list[Row]:
         """The copies of a record, by number."""
         return sorted((row for row in self.copies if row["record"] == record), key=lambda row: row["copy"])
+
+    def workflow_of(self, record: str) -> list[Row]:
+        """The tasks of the workflows that the copies of a record ran."""
+        return [row for row in self.workflow if row["record"] == record]
 
     def stalls_of(self, record: str) -> list[Row]:
         """The stalls of a record, in order of time."""

@@ -12,14 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import command, figure, files, mixed, published, sentences, tail, tiers, units
+from tonnage.report import command, compared, figure, files, mixed, published, sentences, tail, tiers, units, workflow
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 _WIDEST = 1000
-_WORDS = ("phase", "operation", "hosts", "host", "tier", "job", "where", "whose time", "way", "whose", "what", "")
+_WORDS = (
+    "against", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where", "whose time",
+    "way", "whose", "what", "",
+)  # fmt: skip
 
 
 def print_summary(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
@@ -34,6 +37,10 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     for titled in tiers.tables(analysis.tiers):
         _print_table(console, _plain(*titled))
     for sentence in tiers.story(analysis.tiers) if analysis.tiers else ():
+        console.print(Text(sentence, style="bold"), soft_wrap=True)
+    for titled in compared.tables(analysis.comparisons):
+        _print_table(console, _plain(*titled))
+    for sentence in compared.story(analysis.comparisons):
         console.print(Text(sentence, style="bold"), soft_wrap=True)
     for comparison in published.comparisons(analysis):
         console.print()
@@ -66,7 +73,9 @@ def _tables(points: list[Point]) -> list[Table]:
         _table([point for point in streams if (point.op, point.group) == curve])
         for curve in dict.fromkeys((point.op, point.group) for point in streams)
     ]
-    return found + [_plain(*titled) for section in (mixed, files, tail, command) for titled in section.tables(points)]
+    return found + [
+        _plain(*titled) for section in (mixed, files, tail, command, workflow) for titled in section.tables(points)
+    ]
 
 
 def _plain(title: str, content: figure.Table) -> Table:
