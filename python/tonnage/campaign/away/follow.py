@@ -29,6 +29,8 @@ CANCEL_S = 60.0
 """From cancelling a job to giving up on its end: a site gives programs half a minute to clear up."""
 LAG_S = 3.0
 """A shared file system may show what a job wrote last so much later than the scheduler tells of its end."""
+RECORDS_LAG_S = 60.0
+"""… and its records, which the job says are there: what is not seen would be measured again."""
 _OVER = ("done", "failed", "cancelled")
 
 
@@ -111,10 +113,13 @@ class Follower:
         return progress
 
     def _last_words(self, number: int) -> Progress | None:
-        until = time.monotonic() + LAG_S
+        began_s = time.monotonic()
         while True:
             progress = self.look(number)
-            if (progress is not None and progress.ended is not None) or time.monotonic() > until:
+            ended = progress is not None and progress.ended is not None
+            if progress is not None and ended and self._told_bytes >= progress.recorded_bytes:
+                return progress
+            if time.monotonic() - began_s > (RECORDS_LAG_S if ended else LAG_S):
                 return progress
             time.sleep(_LOOK_S)
 

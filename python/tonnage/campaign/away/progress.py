@@ -18,6 +18,7 @@ from typing import Any
 
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.observer import Observer, Step
+from tonnage.records.writer import TRIALS
 
 FILE = "progress.json"
 _EVERY_NS = 10**9
@@ -38,6 +39,8 @@ class Progress:
     """The exit code of its part; None: it has not come to its end."""
     problem: str | None = None
     """Why it ended, where its part was not done."""
+    recorded_bytes: int = 0
+    """Size of the trials' file when the part ended, as the job saw it: who follows has all of it then."""
 
 
 def read_progress(run: Path) -> Progress | None:
@@ -53,6 +56,7 @@ def read_progress(run: Path) -> Progress | None:
             notes=tuple(map(str, found["notes"])),
             ended=found["ended"],
             problem=found["problem"],
+            recorded_bytes=int(found["recorded_bytes"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -81,7 +85,10 @@ class Snapshots(Observer):
 
     def close(self, code: int, problem: str | None) -> None:
         """The last one: how the part ended."""
-        self._now = replace(self._now, ended=code, problem=problem, live=None)
+        recorded_bytes = 0
+        with suppress(OSError):
+            recorded_bytes = self._path.with_name(TRIALS).stat().st_size
+        self._now = replace(self._now, ended=code, problem=problem, live=None, recorded_bytes=recorded_bytes)
         self._write()
 
     def _write(self, *, at_once: bool = True) -> None:
@@ -98,7 +105,8 @@ class Snapshots(Observer):
 
 def _dump(progress: Progress) -> dict[str, Any]:
     step = progress.step
-    told = {name: getattr(progress, name) for name in ("job", "host", "live", "notes", "ended", "problem")}
+    names = ("job", "host", "live", "notes", "ended", "problem", "recorded_bytes")
+    told = {name: getattr(progress, name) for name in names}
     if step is None:
         return {**told, "step": None}
     plain = ("trial", "trials", "phase", "repetition", "purpose", "elapsed_ns", "left_ns")
