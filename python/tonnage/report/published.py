@@ -52,6 +52,12 @@ def _seconds(ns: int) -> str:
     return units.duration(ns)
 
 
+def _knox(analysis: Analysis) -> list[Comparison]:
+    """The whole experiment: the tables of its parts."""
+    parts = [make for name, make in _EXPERIMENTS.items() if name.startswith("knox-epouta-")]
+    return [comparison for make in parts for comparison in make(analysis)]
+
+
 def _sob(analysis: Analysis) -> list[Comparison]:
     """A row a host, a column a test and phase: seconds, and MB/s of 10⁶ bytes; below them ours of all together."""
     tests = [(test, op) for test in "1234" for op in ("write", "read") if (test, op) != ("2", "read")]
@@ -263,6 +269,7 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
 
 
 _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
+    "knox-epouta": _knox,
     "knox-epouta-sob": _sob,
     "knox-epouta-workflows": _workflows,
     "lcls-ffb": _ffb,

@@ -1,0 +1,89 @@
+"""The whole experiment of ``examples/knox-epouta.toml``, small, on the hosts of the lab and through its scheduler."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nextflow
+import pytest
+from throttled import Impossible
+from two_sites import FILES, TwoSites, two_sites
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+SCALE = "0.001"
+LIMIT_S = 240.0
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[TwoSites]:
+    try:
+        with two_sites() as whole:
+            yield whole
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+def part(change: Callable[[dict[str, Any]], bool]) -> str:
+    """The example's text with one repetition, and of its workloads those that ``change`` keeps, as it leaves them."""
+    whole = tomllib.loads((ROOT / "examples/knox-epouta.toml").read_text(encoding="utf-8"))
+    whole["repeat"]["count"] = 1
+    kept = [table for table in copy.deepcopy(whole.pop("workload")) if change(table)]
+    tables = [("", {key: value for key, value in whole.items() if not isinstance(value, dict)})]
+    tables += [(f"[{name}]", table) for name, table in whole.items() if isinstance(table, dict)]
+    tables += [("[[workload]]", table) for table in kept]
+    return "\n".join(line for head, table in tables for line in (head, *(_entry(*item) for item in table.items())))
+
+
+def _entry(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{key} = {{ {', '.join(_entry(*item) for item in value.items())} }}"
+    return f"{key} = {json.dumps(value)}"
+
+
+def measured(sites: TwoSites, name: str, text: str, *, path: str = "") -> tuple[Lines, str]:
+    """Runs it from ``head``: the lines of its trials, and what it said."""
+    files = sites.hosts["head"].path(FILES)
+    (files / f"{name}.toml").write_text(text, encoding="utf-8")
+    words = ["run", "--scale", SCALE, "--target", FILES, "--out", FILES / name, FILES / f"{name}.toml"]
+    argv = ["env", f"PATH={path}{os.environ['PATH']}:/usr/sbin", "COLUMNS=200", sys.executable, "-m", "tonnage.cli"]
+    done = sites.run(*argv, *words, directory=FILES, timeout_s=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (files / name / "trials.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["purpose"] == "measure"], done.stdout
+
+
+def test_workflows_go_to_their_partition_and_their_trace_is_read(sites: TwoSites) -> None:
+    try:
+        program = nextflow.program()
+    except nextflow.Impossible as error:
+        pytest.skip(str(error))
+
+    def small(table: dict[str, Any]) -> bool:
+        table["partition"] = {"cancer-analysis": ["epouta1-mm2"], "wgs-structvar-manta": ["mm"]}.get(table["name"])
+        return table["partition"] is not None
+
+    sites.hosts["head"].run("cp", "-r", ROOT / "lab/workflows", FILES)
+    lines, said = measured(sites, "flows", part(small), path=f"{program.parent}:")
+    assert {line["status"] for line in lines} == {"ok"}
+    assert {line["setting"]["partition"] for line in lines} == {"mm", "epouta1-mm2"}
+    traced = (sites.hosts["head"].path(FILES) / "flows" / "workflow.jsonl").read_text().splitlines()
+    assert {json.loads(line)["record"] for line in traced} == {line["record"] for line in lines}
+    ended = (sites.hosts.site / "slurm/ended").read_text()
+    went = re.findall(r"Name=nf-\S+ .*Partition=(\S+) .*NodeList=(\S+)", ended)
+    assert ("mm", "compute1") in went
+    assert ("epouta1-mm2", "epouta1") in went
+    assert {partition for partition, _ in went} == {"mm", "epouta1-mm2"}
+    assert "Workflows over six partitions" in said
