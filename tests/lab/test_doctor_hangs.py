@@ -33,7 +33,7 @@ def dead(tmp_path: Path) -> Iterator[Mounted]:
 def test_a_target_whose_server_does_not_answer_is_told_and_the_links_are_tried_all_the_same(dead: Mounted) -> None:
     began_s = time.monotonic()
     with PipeCrew(["a", "b"], lambda _: here("", 1)) as crew:
-        party = look(crew, str(dead.path))
+        party = look(crew, crew.hosts, str(dead.path))
     assert time.monotonic() - began_s < 30
     silent = [one for one in examine(party) if one.code == "target-silent"]
     assert [one.where for one in silent] == ["a, b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import signal
@@ -17,6 +18,7 @@ import indexed
 import pytest
 from slurm import Host, Slurm
 from throttled import Impossible
+from tonnage.cli import main
 from tonnage.cluster.hands import hands
 
 NODE = platform.node()
@@ -111,6 +113,22 @@ def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm])
         assert crew.ask("await-program", waited, timeout_s=2 * PATIENCE_S)["a2"].value["out"] == "a2\n"
         answers = crew.ask("facts", {"a1": {}, "a9": {}}, timeout_s=PATIENCE_S)
         assert answers["a1"].value and (answers["a9"].problem or "").startswith("srun failed with status 1: ")
+    until(lambda: not jobs(cluster), "its jobs end")
+
+
+def test_doctor_goes_by_slurm_and_leaves_no_job(
+    slurm: Callable[..., Slurm], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = slurm([Host(name="a1"), Host(name="a2")])
+    code = main(["doctor", "--hosts", "a[1-2]", "--via", "slurm", "--target", str(tmp_path), "--json"])
+    value = json.loads(capsys.readouterr().out)
+    # They are hosts to Slurm, and one to the world.
+    assert code == 1 and [one["code"] for one in value["complaints"] if one["wrong"]] == ["same-host"]
+    assert [(one["name"], one["problem"], one["storage"]) for one in value["hosts"]] == [
+        ("a1", None, 0),
+        ("a2", None, 0),
+    ]
+    assert [one["problem"] for one in value["links"]] == [None, None]
     until(lambda: not jobs(cluster), "its jobs end")
 
 

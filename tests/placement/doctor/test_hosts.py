@@ -10,6 +10,7 @@ import pytest
 from tonnage.cluster.hands.pipes import PipeCrew
 from tonnage.cluster.hands.ways import here
 from tonnage.placement.doctor.hosts import Complaint, Host, Link, Party, examine, look
+from tonnage.placement.doctor.hosts.look import ONE_BY_ONE
 
 GIB = 1 << 30
 FACTS: dict[str, Any] = {
@@ -162,7 +163,7 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
         "dead": [sys.executable, "-I", "-c", "raise SystemExit('no way')"],
     }
     with PipeCrew(list(ways), ways.__getitem__) as crew:
-        party = look(crew, str(tmp_path))
+        party = look(crew, crew.hosts, str(tmp_path))
     first, late, dead = party.hosts
     assert dead.problem and "no way" in dead.problem and dead.path is None and not dead.facts
     assert (
@@ -182,6 +183,19 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
 
 def test_a_target_that_is_nowhere_is_said_of_every_host(tmp_path: Path) -> None:
     with PipeCrew(["a", "b"], lambda _: here("", 1)) as crew:
-        party = look(crew, str(tmp_path / "nowhere"))
+        party = look(crew, ["a", "b", "c"], str(tmp_path / "nowhere"))
     missing = [one for one in examine(party) if one.code == "target-missing"]
     assert [one.where for one in missing] == ["a, b"]
+    assert party.hosts[2].problem == "it is none of those that were started: a, b"
+
+
+def test_many_hosts_are_named_as_schedulers_do_and_their_links_tried_in_three_rounds() -> None:
+    count = ONE_BY_ONE + 3
+    with PipeCrew([f"node{number:02}" for number in range(1, count + 1)], lambda _: here("", 1)) as crew:
+        party = look(crew, crew.hosts)
+    assert not party.links[0].problem and len(party.links) == count
+    assert [(one.sender, one.receiver, one.problem) for one in party.links] == [
+        (sender, receiver, None) for sender, receiver in zip(crew.hosts, [*crew.hosts[1:], "node01"], strict=True)
+    ]
+    same = next(one for one in examine(party) if one.code == "same-host")
+    assert same.what.startswith("node[01-19] are one host, ")

@@ -45,7 +45,7 @@ def _examine_hosts(arguments: Namespace) -> int:
     target = None if arguments.target is None else os.path.abspath(arguments.target)  # noqa: PTH100
     within_s = START_S if arguments.within is None else arguments.within / 1e9
     with hands(arguments.via or "ssh", arguments.hosts, start_s=within_s) as crew:
-        party = hosts.look(crew, target)
+        party = hosts.look(crew, arguments.hosts, target)
     found = hosts.examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:

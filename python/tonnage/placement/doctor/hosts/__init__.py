@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonnage.placement.doctor.complaint import Complaint
 from tonnage.placement.doctor.hosts import alike, links, own, target
 from tonnage.placement.doctor.hosts.look import Host, Link, Party, look
+from tonnage.placement.doctor.hosts.names import named
 
 __all__ = ["Complaint", "Host", "Link", "Party", "examine", "look"]
 
@@ -39,7 +40,7 @@ def examine(party: Party) -> list[Complaint]:
             [found.where] if found.where else []
         )
     complaints = [
-        Complaint(code=code, what=what, hint=hint, wrong=wrong, where=", ".join(hosts) or None)
+        Complaint(code=code, what=what, hint=hint, wrong=wrong, where=named(hosts) or None)
         for (code, what, hint, wrong), hosts in merged.items()
     ]
     return sorted(complaints, key=lambda complaint: not complaint.wrong)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tonnage.placement.doctor.complaint import Complaint
 from tonnage.placement.doctor.hosts.look import Host, Party
+from tonnage.placement.doctor.hosts.names import named
 from tonnage.units import size_text
 
 _MEMORY_SHARE = 0.02
@@ -77,4 +78,4 @@ def _by(hosts: Sequence[Host], value: Callable[[Host], Any]) -> dict[Any, list[H
 
 
 def _list(hosts: Sequence[Host]) -> str:
-    return ", ".join(host.name for host in hosts)
+    return named([host.name for host in hosts])

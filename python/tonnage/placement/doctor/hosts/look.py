@@ -12,12 +12,15 @@ from typing import Any
 
 from tonnage.cluster.crew import Answer, Crew
 from tonnage.machine.paths import LOOK_S
+from tonnage.placement.doctor.hosts.names import named
 
 ANSWER_S = 20.0
 """For what needs no file system."""
 PATH_S = 2 * LOOK_S + ANSWER_S
 LINK_S = 60.0
 """For one link, both of its ends."""
+ONE_BY_ONE = 16
+"""Links."""
 _PINGS = 10
 """Questions for the time, of which the quickest counts."""
 
@@ -85,18 +88,20 @@ class Party:
         return [host for host in self.hosts if host.problem is None]
 
 
-def look(crew: Crew, target: str | None = None) -> Party:
-    """Asks everybody. ``target``: an absolute path of which each host tells what it sees; a file of 64 KiB is made
-    there for a moment. Raises for no host's sake."""
-    hosts = tuple(Host(name=name) for name in crew.hosts)
-    for host, answer in _ask(crew, "surroundings", {host: {} for host in hosts}, ANSWER_S):
+def look(crew: Crew, hosts: Sequence[str], target: str | None = None) -> Party:
+    """Asks each of ``hosts``; raises for no host's sake. ``target``: an absolute path of which each host tells what it
+    sees; a file of 64 KiB is made there for a moment."""
+    party = Party(hosts=tuple(Host(name=name) for name in dict.fromkeys(hosts)), target=target)
+    for host in party.hosts:
+        if host.name not in crew.hosts:
+            host.problem = f"it is none of those that were started: {named(crew.hosts)}"
+    for host, answer in _ask(crew, "surroundings", {host: {} for host in party.there}, ANSWER_S):
         host.problem, host.facts = answer.problem, answer.value or {}
-    party = Party(hosts=hosts, target=target)
     for host in party.there:
         _compare_clocks(crew, host)
     if target is not None:
         _look_at_target(crew, party.there, target)
-    return Party(hosts=hosts, target=target, links=tuple(_try_links(crew, party.there)))
+    return Party(hosts=party.hosts, target=target, links=tuple(_try_links(crew, party.there)))
 
 
 def _ask(
@@ -149,20 +154,26 @@ def _share_a_mark(crew: Crew, first: Host, hosts: Sequence[Host], target: str) -
     return [host for host, answer in seen if answer.value or host is first]
 
 
-def _try_links(crew: Crew, hosts: Sequence[Host]) -> Sequence[Link]:
-    """Each host to the next one, the last one to the first; one after the other, so that none takes another's share."""
+def _try_links(crew: Crew, hosts: Sequence[Host]) -> list[Link]:
+    """Each host to the next one, the last one to the first; one after the other, so that none takes another's share.
+    Many are tried at once, for that would take minutes: each host is at one end of one then."""
     pairs = list(zip(hosts, [*hosts[1:], *hosts[:1]], strict=True)) if len(hosts) > 1 else []
-    links = []
+    rounds = [pairs[:-1:2], pairs[1:-1:2], pairs[-1:]] if len(pairs) > ONE_BY_ONE else [[pair] for pair in pairs]
+    found = {pair: link for pairs_at_once in rounds for pair, link in _try_at_once(crew, pairs_at_once)}
+    return [found[pair] for pair in pairs]
+
+
+def _try_at_once(crew: Crew, pairs: Sequence[tuple[Host, Host]]) -> list[tuple[tuple[Host, Host], Link]]:
+    waiting = dict(_ask(crew, "link-listen", {receiver: {} for _, receiver in pairs}, ANSWER_S))
+    known = {
+        sender: {**waits.value, "addresses": [receiver.address, *waits.value["addresses"]]}
+        for sender, receiver in pairs
+        if (waits := waiting[receiver]).problem is None
+    }
+    tried = dict(_ask(crew, "link-try", known, LINK_S))
+    found = []
     for sender, receiver in pairs:
-        problem, told = _try_link(crew, sender, receiver)
-        links.append(Link(sender=sender.name, receiver=receiver.name, problem=problem, told=told))
-    return links
-
-
-def _try_link(crew: Crew, sender: Host, receiver: Host) -> tuple[str | None, Mapping[str, Any]]:
-    waits = crew.ask("link-listen", {receiver.name: {}}, timeout_s=ANSWER_S)[receiver.name]
-    if waits.problem is not None:
-        return f"{receiver.name}: {waits.problem}", {}
-    known = {**waits.value, "addresses": [receiver.address, *waits.value["addresses"]]}
-    tried = crew.ask("link-try", {sender.name: known}, timeout_s=LINK_S)[sender.name]
-    return tried.problem, tried.value or {}
+        answer = tried.get(sender) or Answer(problem=f"{receiver.name}: {waiting[receiver].problem}")
+        link = Link(sender=sender.name, receiver=receiver.name, problem=answer.problem, told=answer.value or {})
+        found.append(((sender, receiver), link))
+    return found

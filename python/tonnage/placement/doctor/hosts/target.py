@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tonnage.placement.doctor.complaint import Complaint, own_hint
 from tonnage.placement.doctor.hosts.look import Host, Party
+from tonnage.placement.doctor.hosts.names import named
 from tonnage.units import size_text
 
 SPACE = 10 << 30
@@ -56,7 +57,7 @@ def same(party: Party) -> Iterator[Complaint]:
             groups.setdefault(host.storage, []).append(host)
     if len(groups) < 2:
         return
-    told = "; ".join(f"{', '.join(host.name for host in hosts)}: {_mount(hosts[0])}" for hosts in groups.values())
+    told = "; ".join(f"{named([host.name for host in hosts])}: {_mount(hosts[0])}" for hosts in groups.values())
     apart = all(len(hosts) == 1 for hosts in groups.values())
     yield Complaint(
         code="own-storage" if apart else "other-storage",
@@ -80,7 +81,7 @@ def options(party: Party) -> Iterator[Complaint]:
         if len(groups) > 1:
             told = "; ".join(
                 f"{','.join(option for option in which if option not in common) or 'none of these'} on "
-                f"{', '.join(host.name for host in hosts)}"
+                f"{named([host.name for host in hosts])}"
                 for which, hosts in sorted(groups.items(), key=lambda group: -len(group[1]))
             )
             what = f"{party.target} is mounted with different options: {told}"
