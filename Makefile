@@ -16,6 +16,9 @@ PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux 
 	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
 	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin
 
+# For workflows: a Java, and Maven, which brings Nextflow's jars. A machine may have others than Debian's.
+PACKAGES += $(if $(and $(shell command -v java),$(shell command -v mvn)),,default-jre-headless maven)
+
 # Tests start their own daemons: installing one must not. Debian asks this file before it starts any.
 POLICY := /usr/sbin/policy-rc.d
 

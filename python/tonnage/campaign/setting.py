@@ -17,7 +17,7 @@ class Place:
     @classmethod
     def of(cls, setting: Setting) -> Place:
         """Where a trial of this setting runs."""
-        return cls(setting.partition, setting.hosts)
+        return cls(setting.job_partition, setting.hosts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,15 @@ class CommandSetting(Setting):
         return (PHASE,)
 
     @property
+    def _hands_on(self) -> bool:
+        """Whether the program is told the partition: then it is the one that takes its jobs there."""
+        return any(PARTITION in text for text in (*self.argv, *self.environment))
+
+    @property
+    def job_partition(self) -> str | None:
+        return None if self._hands_on else self.partition
+
+    @property
     def uses_storage(self) -> bool:
         return False
 
@@ -193,7 +202,7 @@ class CommandSetting(Setting):
         """RequestError where the directory or a program is not there."""
         if target.scheme == "sim":
             return
-        if self.partition is None and any(PARTITION in text for text in (*self.argv, *self.environment)):
+        if self.partition is None and self._hands_on:
             raise RequestError(f'workload.argv says {PARTITION}, and there is none; hint: add partition = ["…"]')
         directory = self.place(target)
         if not directory.is_dir():

@@ -46,6 +46,11 @@ class Setting:
         """Where a phase's tasks run, for the launcher."""
         return Placing(self.hosts, self.tasks_per_node)
 
+    @property
+    def job_partition(self) -> str | None:
+        """The partition that a job with this trial in it must run in; None: that does not matter."""
+        return self.partition
+
     def as_dict(self) -> dict[str, Any]:
         """As it stands in ``trials.jsonl``."""
         return asdict(self)
