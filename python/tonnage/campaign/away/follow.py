@@ -63,6 +63,7 @@ class Follower:
         self._interrupts = interrupts
         self._told_bytes = self._size()
         self._notes = 0
+        self._noted: set[str] = set()
         self._step: Step | None = None
 
     def follow(self, number: int, job: str, where: str) -> Ending:
@@ -103,7 +104,10 @@ class Follower:
         if progress is None or progress.job != number:
             return None
         for note in progress.notes[self._notes :]:
-            self._observer.note(note)
+            # Each job finds the same anew.
+            if note not in self._noted:
+                self._noted.add(note)
+                self._observer.note(note)
         self._notes = max(self._notes, len(progress.notes))
         if progress.step is not None and progress.step != self._step:
             self._step = progress.step
