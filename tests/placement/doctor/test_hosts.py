@@ -17,7 +17,7 @@ FACTS: dict[str, Any] = {
     "kernel": "6.1.0", "python": "3.11.2", "cpus_allowed": 64, "cpu_model": "EPYC", "memory_bytes": 256 * GIB,
     "available_bytes": 200 * GIB, "swap_bytes": 8 * GIB, "swap_used_bytes": 0, "load_1min": 0.3, "pressure": None,
     "governors": ["performance"], "boost": True, "open_files": 65_536, "io_uring": True, "not_io_uring": None,
-    "io_uring_disabled": 0, "cache_settings": {"vm.dirty_ratio": 20},
+    "io_uring_disabled": 0, "cache_settings": {"vm.dirty_ratio": 20}, "tools": ["iperf3"],
 }  # fmt: skip
 PATH: dict[str, Any] = {
     "path": "/scratch", "problem": None, "is_directory": True, "mount_point": "/scratch", "file_system": "nfs4",
@@ -78,6 +78,7 @@ def test_hosts_that_are_alike_have_nothing_said_of_them() -> None:
             "Operation not permitted",
             {"io_uring": False, "not_io_uring": "Operation not permitted"},
         ),
+        ("no-tool", False, "iperf3 is not installed", {"tools": []}),
         ("target-missing", True, "No such file", {"path": {"problem": "No such file", "is_directory": False}}),
         ("target-missing", True, "/scratch is no directory", {"path": {"is_directory": False}}),
         ("target-read-only", True, "Read-only", {"path": {"writable": False, "not_writable": "Read-only file system"}}),

@@ -98,11 +98,12 @@ class Hand:
         if descriptor == self.process.stderr.fileno():
             self._errors = (self._errors + chunk)[-_MOST_ERRORS:]
         elif self.problem is None:
-            self._heard += chunk
-            self._take(chunk)
+            self.take(chunk)
         return bool(chunk)
 
-    def _take(self, chunk: bytes) -> None:
+    def take(self, chunk: bytes) -> None:
+        """Reads what the far end said, whatever that is: answers, or the problem that it is none."""
+        self._heard += chunk
         lines: list[bytearray] = []
         if b"\n" in chunk:
             *lines, self._heard = self._heard.split(b"\n")

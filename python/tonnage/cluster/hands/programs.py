@@ -171,8 +171,6 @@ def start_program(
             raise ToolMissing(f"{argv[0]} is not installed here")
         why = os.strerror(program.refused) if program.refused else "it did not start"
         raise ToolError(f"{argv[0]} cannot be run: {why if known else f'it did not start within {START_S:g} s'}")
-    if not _programs:
-        atexit.register(end_programs)
     handle = f"program-{next(_numbers)}"
     _programs[handle] = program
     return {"handle": handle, "pid": program.pid}
@@ -225,6 +223,10 @@ def end_programs() -> None:
     for program in left:
         with program.changed:
             program.changed.wait_for(lambda one=program: one.gone, max(0.0, until_s - time.monotonic()))  # type: ignore[misc]
+
+
+# A process that is killed cannot do this: then the keepers notice.
+atexit.register(end_programs)
 
 
 def _known(handle: str) -> _Program:

@@ -11,8 +11,8 @@ import json
 from typing import Any
 
 HELLO = b"tonnage-agent "
-MOST_LINE = 32 << 20
-"""Bytes of one line: two full outputs of a program, escaped, fit."""
+MOST_LINE = 128 << 20
+"""Bytes of one line: two full outputs of a program fit, each byte escaped."""
 MOST_NOISE = 64 << 10
 """Bytes that a login may print before the first line."""
 
@@ -24,7 +24,10 @@ def line(value: dict[str, Any]) -> bytes:
 
 def read(raw: bytes) -> dict[str, Any]:
     """The object of a line; ValueError where it is none."""
-    value = json.loads(raw)
+    try:
+        value = json.loads(raw)
+    except RecursionError:
+        raise ValueError("too deep") from None
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value

@@ -24,6 +24,7 @@ CHECKS = (
     alike.systems,
     alike.hardware,
     alike.settings,
+    alike.tools,
     own.load,
     own.memory,
     own.clock_rate,

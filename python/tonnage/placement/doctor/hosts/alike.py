@@ -61,6 +61,16 @@ def settings(party: Party) -> Iterator[Complaint]:
     )
 
 
+def tools(party: Party) -> Iterator[Complaint]:
+    """What some have installed to measure with, all have."""
+    for tool in sorted({tool for host in party.there for tool in host.facts["tools"]}):
+        for host in party.there:
+            if tool not in host.facts["tools"]:
+                what = f"{tool} is not installed, as it is on others"
+                hint = f"install {tool} there, for workloads that run it"
+                yield Complaint(code="no-tool", where=host.name, what=what, hint=hint, wrong=False)
+
+
 def _differ(hosts: Sequence[Host], code: str, what: str, value: Callable[[Host], str]) -> Iterator[Complaint]:
     """A note where there is more than one value, with who has which; most hosts' first."""
     groups = sorted(_by(hosts, value).items(), key=lambda group: -len(group[1]))
