@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ PORT_BYTES_PER_S = 50_000_000
 @pytest.fixture(scope="module")
 def sites() -> Iterator[TwoSites]:
     """Both, with ports that are faster than the link."""
+    if not shutil.which("iperf3"):
+        pytest.skip("iperf3 is not installed")
     try:
         with two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S, port_bytes_per_s=PORT_BYTES_PER_S)) as whole:
             yield whole
