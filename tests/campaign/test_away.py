@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.campaign.away import job
+from tonnage.campaign.away.ledger import Ledger
 from tonnage.campaign.away.lost import record_lost
 from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
 from tonnage.campaign.away.request import job_request, spread_of
@@ -158,3 +160,17 @@ def test_nothing_is_recorded_where_nothing_was_left(tmp_path: Path) -> None:
     assert trial is not None
     path = run_with(tmp_path, [line_of(trial, 0)])
     assert record_lost(path, Sweep(found, 7), "gone") == []
+
+
+def test_a_job_that_does_not_see_all_records_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = campaign({"block_size": "1MiB"})
+    trial = Sweep(found, 7).next([], 0)
+    assert trial is not None
+    path = run_with(tmp_path, [line_of(trial, 0)])
+    with Ledger(path) as ledger:
+        ledger.want(Part(0, 0, None), job_request(found, path, "1f2e3d4c", Part(0, 0, None), str(tmp_path)))
+    (path / "trials.jsonl").write_bytes(b"")
+    monkeypatch.setattr(job, "LAG_S", 0.3)
+    with pytest.raises(RequestError, match="does not see all records"):
+        job.carry_out(str(path), "0:0")
+    assert (path / "trials.jsonl").read_bytes() == b""

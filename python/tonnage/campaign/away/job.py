@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import NoReturn
 
-from tonnage.campaign.away.ledger import latest
+from tonnage.campaign.away.ledger import Entry, latest
 from tonnage.campaign.away.part import Part
 from tonnage.campaign.away.progress import Snapshots
 from tonnage.campaign.session import resume_run
 from tonnage.errors import RequestError, TonnageError
+from tonnage.records.writer import TRIALS
+
+LAG_S = 60.0
+"""A shared file system shows what another host wrote within so much time, or it is none to keep a run on."""
+_LOOK_S = 0.25
 
 
 def carry_out(run: str, text: str) -> int:
     """Measures the part ``text`` of the run; the exit code. Trials that failed are in the records: the part is done."""
     part = Part.parse(text)
     path = Path(run).absolute()
-    entry = latest(path)
+    entry = _seen(path, part)
     if entry is None or entry.part != part or entry.ended is not None:
         raise RequestError(
             f"{run} does not wait for this job any more; hint: only `tonnage run --on` submits its parts"
@@ -30,3 +37,29 @@ def carry_out(run: str, text: str) -> int:
     code = 130 if outcome.state == "interrupted" else 0
     snapshots.close(code, None)
     return code
+
+
+def _seen(run: Path, part: Part) -> Entry | None:
+    """The job wanted last, once this host sees the run as its submitter saw it: another host wrote it a moment ago."""
+    until = time.monotonic() + LAG_S
+    while True:
+        entry = latest(run)
+        if entry is not None and entry.part.job >= part.job and _recorded_bytes(run) >= entry.recorded_bytes:
+            return entry
+        if time.monotonic() > until:
+            return entry if entry is None or entry.part != part else _late(run)
+        time.sleep(_LOOK_S)
+
+
+def _late(run: Path) -> NoReturn:
+    raise RequestError(
+        f"after {LAG_S:g} s this host does not see all records of {run}; hint: use a file system that shows what "
+        "another host wrote"
+    )
+
+
+def _recorded_bytes(run: Path) -> int:
+    try:
+        return (run / TRIALS).stat().st_size
+    except OSError:
+        return 0

@@ -9,16 +9,17 @@ import fcntl
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tonnage.campaign.away.part import Part
-from tonnage.cluster.scheduler import JobRequest
+from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.jobs import append_job, job_lines, mend_jobs
+from tonnage.records.writer import TRIALS
 
 LOCK = "jobs.lock"
 
@@ -36,6 +37,8 @@ class Entry:
     nodes: int
     job: str | None = None
     """Its number there; None: nobody was told."""
+    recorded_bytes: int = 0
+    """Size of the trials' file when it was wanted: what its job must see, before it measures what is left."""
     ended: str | None = None
     """How; None: it has not, as far as anybody knows."""
 
@@ -50,14 +53,18 @@ def latest(run: Path) -> Entry | None:
     entry = None
     for line in job_lines(run):
         if line["event"] == "wanted":
-            part, hosts = Part.parse(line["part"]), tuple(line["hosts"])
-            entry = Entry(part, line["key"], line["partition"], hosts, line["nodes"])
-        elif entry is not None and line["event"] == "submitted":
-            entry = Entry(entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, line["job"])
-        elif entry is not None:
             entry = Entry(
-                entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, entry.job, str(line["state"])
+                Part.parse(line["part"]),
+                line["key"],
+                line["partition"],
+                tuple(line["hosts"]),
+                line["nodes"],
+                recorded_bytes=line["recorded_bytes"],
             )
+        elif entry is not None and line["event"] == "submitted":
+            entry = replace(entry, job=line["job"])
+        elif entry is not None:
+            entry = replace(entry, ended=str(line["state"]))
     return entry
 
 
@@ -92,16 +99,18 @@ class Ledger:
 
     def want(self, part: Part, request: JobRequest) -> Entry:
         """Before the scheduler is asked."""
-        nodes = request.spread.nodes if request.spread else 1
-        about = {"partition": request.queue, "hosts": list(request.hosts), "nodes": nodes}
-        processes = request.spread.processes if request.spread else 1
-        self._append(part.job, "wanted", {"part": str(part), "key": request.key, **about, "processes": processes})
-        return Entry(part, request.key, request.queue, request.hosts, nodes)
+        spread = request.spread or Spread(nodes=1)
+        recorded_bytes = (self._run / TRIALS).stat().st_size
+        entry = Entry(part, request.key, request.queue, request.hosts, spread.nodes, recorded_bytes=recorded_bytes)
+        told = {key: getattr(entry, key) for key in ("key", "partition", "nodes", "recorded_bytes")}
+        about = {"part": str(part), "hosts": list(entry.hosts), "processes": spread.processes}
+        self._append(part.job, "wanted", {**told, **about})
+        return entry
 
     def submitted(self, entry: Entry, job: str) -> Entry:
         """The scheduler has it, under this number."""
         self._append(entry.part.job, "submitted", {"job": job})
-        return Entry(entry.part, entry.key, entry.partition, entry.hosts, entry.nodes, job)
+        return replace(entry, job=job)
 
     def ended(self, entry: Entry, state: str, reason: str = "", hosts: tuple[str, ...] = ()) -> None:
         """It is over: ``state`` is the scheduler's word as ``Job.state`` has it, or ``refused``, or ``lost``."""
