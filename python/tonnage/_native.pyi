@@ -55,9 +55,14 @@ class Target:
         """``series_directory`` is the run directory: ``series/``, ``heat/`` and ``latency/`` below it must
         exist. None: nothing is written.
         """
-    def start(self, phase: str) -> Phase:
+    def for_others(self) -> str:
+        """The same target for the other processes of the run, wherever they are: they open it with this. They find
+        the directories that this process knows, or ValueError, and leave ``clear`` and ``finish`` to it: there these
+        only forget. A target that others share is opened here with ``"process": "first"``."""
+    def start(self, phase: str, *, share: bool = False) -> Phase:
         """Checks the PhaseSpec (JSON), prepares all tasks (memory, rings), and leaves them waiting at the start
-        line.
+        line. ``share``: series, heat, histograms and operations are kept in memory for ``Phase.share``, and no file
+        of a record is touched.
         """
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
@@ -79,15 +84,27 @@ class Phase:
     def go(self) -> None:
         """Opens the start line."""
     def wait(self, timeout_s: float) -> bool:
-        """Waits without the GIL; True when all tasks have ended. A simulated phase has ended when ``go`` returns."""
+        """Waits without the GIL; True when all tasks have ended. A simulated phase has ended when ``go`` returns.
+        False, and early, where there is a ``meeting`` that nobody has asked for yet."""
     def stop(self) -> None:
         """Asks the tasks to end after the operation in hand (``stop_reason`` becomes ``interrupted``)."""
     def live(self) -> dict[str, Any]:
         """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``,
         ``p50_ns``, ``p99_ns``,
-        ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``."""
+        ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``; ``failed``: an
+        operation failed here, and the tasks of other processes are to end as well."""
     def result(self) -> dict[str, Any]:
         """After ``wait`` was True: a PhaseResult (``crates/records/src/result.rs``) as a dict. Once."""
+    def share(self) -> bytes:
+        """Instead of ``result``, of a phase started with ``share``: all that this process leaves behind, for
+        ``merge_shares`` and ``write_share``. ValueError or OSError as ``result``. Once."""
+    def meeting(self) -> int | None:
+        """All tasks here have come to a point where they agree with those of other processes (``barriers``,
+        ``limit.wear_out``), and wait: what this process says there. None: not now. Every process comes to the same
+        points in the same order, unless one of them fails or stops: then stop the others. Tasks that wait give up,
+        and the phase fails, where nobody calls ``wait``, ``live`` or this for 600 s."""
+    def meet(self, agreed: int) -> None:
+        """The largest that any process said: the tasks that wait go on."""
 
 @final
 class Mover:
@@ -137,6 +154,14 @@ def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) ->
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
     ceiling.
     """
+
+def merge_shares(one: bytes, other: bytes) -> bytes:
+    """Two shares of one phase as one, in any order. ValueError: damaged, of another version, or of the same tasks."""
+
+def write_share(share: bytes, run_directory: str | None, record: str, line_ns: int) -> dict[str, Any]:
+    """The PhaseResult of all tasks of a share, with instants as if all lines had opened at ``line_ns`` of the run's
+    clock; its series, heat, histograms and operations are written below ``run_directory``, if given, as a single
+    process would have. ValueError as ``merge_shares``; OSError."""
 
 def read_table(path: str) -> dict[str, list[int]]:
     """The columns of a ``series/`` or ``heat/`` Parquet file, by name."""

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tonnage_engine::EngineError;
 use tonnage_mover::MoverError;
-use tonnage_records::FileError;
+use tonnage_records::{FileError, ShareError};
 use tonnage_simulator::SimulatorError;
 use tonnage_storage::StorageError;
 
@@ -27,6 +27,13 @@ pub fn storage(error: &StorageError) -> PyErr {
 pub fn files(error: &FileError) -> PyErr {
     match error {
         FileError::Io { path, source } => os_error(source, path, error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn share(error: &ShareError) -> PyErr {
+    match error {
+        ShareError::Files(error) => files(error),
         _ => PyValueError::new_err(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@
 mod errors;
 mod phase;
 mod scratch;
+mod shares;
 mod stage;
 mod tables;
 mod target;
@@ -23,6 +24,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables::write_series, module)?)?;
     module.add_function(wrap_pyfunction!(target::memory_copy_bytes_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(target::clock_name, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::merge_shares, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::write_share, module)?)?;
     module.add_class::<stage::Mover>()?;
     module.add_function(wrap_pyfunction!(stage::stage_status, module)?)?;
     module.add_function(wrap_pyfunction!(stage::stage_entries, module)?)?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use tonnage_engine::Live;
-use tonnage_records::{PhaseFiles, PhaseResult};
+use tonnage_records::{Collected, PhaseFiles, PhaseResult, Share};
 use tonnage_simulator::Simulator;
 use tonnage_workload::PhaseSpec;
 
@@ -16,29 +16,39 @@ use crate::target::{Backend, lock};
 
 /// See `_native.pyi`.
 #[pyclass(frozen, module = "tonnage._native")]
-pub struct Phase(Mutex<State>);
+pub struct Phase {
+    state: Mutex<State>,
+    /// Where a phase that is shared keeps what others put into files.
+    collected: Option<Collected>,
+}
 
 enum State {
     Real(tonnage_engine::Phase),
     Waiting(Arc<Mutex<Simulator>>, Box<PhaseSpec>, Option<PhaseFiles>),
-    Simulated(Box<PhaseResult>),
+    /// With the time at which its start line opened.
+    Simulated(Box<PhaseResult>, u64),
     Failed(PyErr),
     Taken,
 }
 
 impl Phase {
-    pub fn prepare(backend: &Backend, spec: PhaseSpec, files: Option<PhaseFiles>) -> PyResult<Self> {
+    pub fn prepare(
+        backend: &Backend,
+        spec: PhaseSpec,
+        files: Option<PhaseFiles>,
+        collected: Option<Collected>,
+    ) -> PyResult<Self> {
         let state = match backend {
             Backend::Real(storage) => tonnage_engine::Phase::prepare(Arc::clone(storage), spec, files)
                 .map(State::Real)
                 .map_err(|error| errors::engine(&error))?,
             Backend::Simulated(simulator) => State::Waiting(Arc::clone(simulator), Box::new(spec), files),
         };
-        Ok(Self(Mutex::new(state)))
+        Ok(Self { state: Mutex::new(state), collected })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,8 +63,10 @@ impl Phase {
                     *state = State::Real(phase);
                 }
                 State::Waiting(simulator, spec, files) => {
-                    *state = match lock(&simulator).run(&spec, files) {
-                        Ok(result) => State::Simulated(Box::new(result)),
+                    let mut simulator = lock(&simulator);
+                    let line_ns = simulator.now_ns();
+                    *state = match simulator.run(&spec, files) {
+                        Ok(result) => State::Simulated(Box::new(result), line_ns),
                         Err(error) => State::Failed(errors::simulator(&error)),
                     };
                 }
@@ -68,13 +80,23 @@ impl Phase {
         py.detach(|| match &*self.state() {
             State::Real(phase) => phase.wait(timeout),
             State::Waiting(..) => false,
-            State::Simulated(_) | State::Failed(_) | State::Taken => true,
+            State::Simulated(..) | State::Failed(_) | State::Taken => true,
         })
     }
 
     fn stop(&self) {
         if let State::Real(phase) = &*self.state() {
             phase.stop();
+        }
+    }
+
+    fn meeting(&self) -> Option<u64> {
+        if let State::Real(phase) = &*self.state() { phase.meeting() } else { None }
+    }
+
+    fn meet(&self, agreed: u64) {
+        if let State::Real(phase) = &*self.state() {
+            phase.meet(agreed);
         }
     }
 
@@ -92,24 +114,41 @@ impl Phase {
         dict.set_item("p50_ns", live.p50_ns)?;
         dict.set_item("p99_ns", live.p99_ns)?;
         dict.set_item("running_tasks", live.running_tasks)?;
+        dict.set_item("failed", live.failed)?;
         Ok(dict)
     }
 
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (result, _) = self.take()?;
+        Ok(pythonize::pythonize(py, &result)?)
+    }
+
+    fn share<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let Some(collected) = &self.collected else {
+            return Err(PyRuntimeError::new_err("the phase was not started with share=True; take its result"));
+        };
+        let (result, line_ns) = self.take()?;
+        let bytes = py.detach(|| Share::new(result, line_ns, collected).and_then(|share| share.to_bytes()));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| errors::share(&error))?))
+    }
+}
+
+impl Phase {
+    /// The result, and when the start line opened. Once.
+    fn take(&self) -> PyResult<(PhaseResult, u64)> {
         let mut state = self.state();
-        let result = match std::mem::replace(&mut *state, State::Taken) {
+        match std::mem::replace(&mut *state, State::Taken) {
             State::Real(phase) => {
                 let Some(result) = phase.take_result() else {
                     *state = State::Real(phase);
                     return Err(PyRuntimeError::new_err("the phase has not ended; wait until wait() is True"));
                 };
-                result.map_err(|error| errors::engine(&error))?
+                Ok((result.map_err(|error| errors::engine(&error))?, phase.line_ns()))
             }
-            State::Simulated(result) => *result,
-            State::Failed(error) => return Err(error),
-            State::Waiting(..) => return Err(PyRuntimeError::new_err("the phase never started; call go() first")),
-            State::Taken => return Err(PyRuntimeError::new_err("the result was taken before")),
-        };
-        Ok(pythonize::pythonize(py, &result)?)
+            State::Simulated(result, line_ns) => Ok((*result, line_ns)),
+            State::Failed(error) => Err(error),
+            State::Waiting(..) => Err(PyRuntimeError::new_err("the phase never started; call go() first")),
+            State::Taken => Err(PyRuntimeError::new_err("the result was taken before")),
+        }
     }
 }

@@ -20,6 +20,13 @@ use crate::phase::Phase;
 pub struct Target {
     backend: Backend,
     run_directory: Option<PathBuf>,
+    /// As it was given, and read.
+    asked: Asked,
+}
+
+enum Asked {
+    Real(Box<TargetSpec>),
+    Simulated(String),
 }
 
 #[derive(Clone)]
@@ -35,20 +42,36 @@ impl Target {
     fn new(spec: &str, series_directory: Option<PathBuf>) -> PyResult<Self> {
         let mut value: serde_json::Value = serde_json::from_str(spec).map_err(|error| errors::json("target", &error))?;
         let simulated = value.get("kind").is_some_and(|kind| kind == "sim");
-        let backend = if simulated {
+        let (backend, asked) = if simulated {
             value.as_object_mut().map(|keys| keys.remove("kind"));
             let model: ModelSpec = serde_json::from_value(value).map_err(|error| errors::json("sim", &error))?;
             let simulator = Simulator::new(model).map_err(|error| errors::simulator(&error))?;
-            Backend::Simulated(Arc::new(Mutex::new(simulator)))
+            (Backend::Simulated(Arc::new(Mutex::new(simulator))), Asked::Simulated(spec.to_owned()))
         } else {
             let target: TargetSpec = serde_json::from_value(value).map_err(|error| errors::json("target", &error))?;
-            Backend::Real(tonnage_storage::open(&target).map_err(|error| errors::storage(&error))?)
+            let storage = tonnage_storage::open(&target).map_err(|error| errors::storage(&error))?;
+            (Backend::Real(storage), Asked::Real(Box::new(target)))
         };
-        Ok(Self { backend, run_directory: series_directory })
+        Ok(Self { backend, run_directory: series_directory, asked })
     }
 
-    fn start(&self, py: Python<'_>, phase: &str) -> PyResult<Phase> {
+    fn for_others(&self) -> PyResult<String> {
+        match &self.asked {
+            Asked::Simulated(spec) => Ok(spec.clone()),
+            Asked::Real(spec) => {
+                let others = spec.for_others().map_err(|error| errors::storage(&error))?;
+                serde_json::to_string(&others).map_err(|error| errors::json("target", &error))
+            }
+        }
+    }
+
+    #[pyo3(signature = (phase, *, share = false))]
+    fn start(&self, py: Python<'_>, phase: &str, share: bool) -> PyResult<Phase> {
         let spec: PhaseSpec = serde_json::from_str(phase).map_err(|error| errors::json("phase", &error))?;
+        if share {
+            let (files, collected) = PhaseFiles::in_memory(spec.operation_log > 0);
+            return py.detach(|| Phase::prepare(&self.backend, spec, Some(files), Some(collected)));
+        }
         let files = self
             .run_directory
             .as_deref()
@@ -61,7 +84,7 @@ impl Target {
             })
             .transpose()
             .map_err(|error| errors::files(&error))?;
-        py.detach(|| Phase::prepare(&self.backend, spec, files))
+        py.detach(|| Phase::prepare(&self.backend, spec, files, None))
     }
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {

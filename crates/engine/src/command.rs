@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tonnage_records::{CopyResult, PhaseResult};
 use tonnage_storage::{Residency, Storage, StorageError};
-use tonnage_workload::{Command, PhaseSpec};
+use tonnage_workload::{Command, PhaseSpec, TaskRange};
 
 use crate::board::Step;
 use crate::clock::monotonic_ns;
@@ -22,8 +22,10 @@ pub struct CommandCrew(Arc<Copies>);
 
 struct Copies {
     command: Command,
-    /// The next copy that nobody has taken.
+    /// The next copy that nobody has taken…
     next: AtomicU64,
+    /// …below this: processes cannot know what others have taken, so each has a part, as large as its part of the tasks.
+    end: u64,
     groups: Groups,
     done: Mutex<Vec<CopyResult>>,
 }
@@ -32,9 +34,11 @@ struct Copies {
 struct Runner(Arc<Copies>);
 
 impl CommandCrew {
-    pub fn new(command: Command) -> Self {
-        let done = Mutex::new(Vec::with_capacity(command.copies as usize));
-        Self(Arc::new(Copies { command, next: AtomicU64::new(0), groups: Groups::default(), done }))
+    pub fn new(command: Command, tasks: TaskRange) -> Self {
+        let part = command.part(tasks);
+        let done = Mutex::new(Vec::with_capacity((part.end - part.start) as usize));
+        let (next, end) = (AtomicU64::new(part.start.into()), part.end.into());
+        Self(Arc::new(Copies { command, next, end, groups: Groups::default(), done }))
     }
 }
 
@@ -79,7 +83,7 @@ impl Worker for Runner {
         // A copy may take as long as it likes: that is no stall.
         desk.board.set_step(Step::Pausing);
         let shared = Arc::clone(&desk.shared);
-        let copies = u64::from(self.0.command.copies);
+        let copies = self.0.end;
         let begun = monotonic_ns();
         let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| begun.saturating_add(ns));
         while self.0.next.load(Ordering::Relaxed) < copies && !shared.stop.load(Ordering::Relaxed) {

@@ -11,6 +11,7 @@ use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, Paylo
 
 use crate::clock::Clock;
 use crate::goal::{Goal, Stonewall};
+use crate::outside::Outside;
 use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
 use crate::transfers::{Rest, read_all, write_all};
 
@@ -60,11 +61,10 @@ struct Hands {
 }
 
 impl FilesCrew {
-    pub fn new(files: Files, spec: &PhaseSpec) -> Self {
+    pub fn new(files: Files, spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Self {
         let seed = spec.seed;
         let verifier = spec.work.verifies().then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
-        let wall = spec.limit.wear_out.then(|| Arc::new(Stonewall::new(spec.tasks.here)));
-        Self { files, seed, verifier, wall }
+        Self { files, seed, verifier, wall: Stonewall::of(spec, outside) }
     }
 
     /// Directories that a task may hold open.

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tonnage_workload::Limit;
+use tonnage_workload::{Limit, PhaseSpec};
 
 use crate::board::Step;
 use crate::clock::Clock;
+use crate::outside::{Outside, Point};
 use crate::task::Desk;
 
 /// How often a task that waits for others looks whether it is to stop.
@@ -95,6 +96,8 @@ impl Goal {
 pub struct Stonewall {
     state: Mutex<WallState>,
     changed: Condvar,
+    /// Where tasks of other processes wear out as well.
+    outside: Option<Arc<Outside>>,
 }
 
 struct WallState {
@@ -103,8 +106,10 @@ struct WallState {
 }
 
 impl Stonewall {
-    pub fn new(tasks: u32) -> Self {
-        Self { state: Mutex::new(WallState { most: 0, missing: tasks }), changed: Condvar::new() }
+    /// The wall of a phase whose tasks wear out.
+    pub fn of(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Option<Arc<Self>> {
+        let state = Mutex::new(WallState { most: 0, missing: spec.tasks.here });
+        spec.limit.wear_out.then(|| Arc::new(Self { state, changed: Condvar::new(), outside: outside.cloned() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, WallState> {
@@ -116,15 +121,22 @@ impl Stonewall {
         state.most = state.most.max(operations);
         state.missing = state.missing.saturating_sub(1);
         self.changed.notify_all();
+        if let Some(outside) = self.outside.as_ref().filter(|_| state.missing == 0) {
+            outside.say(state.most);
+        }
     }
 
-    /// The most that any task had done, if that is more than `done`. Waits for tasks that have not told, as long as
-    /// they could make a difference.
+    /// The most that any task had done, if that is more than `done`. Waits for tasks that have not told, here and in
+    /// other processes, as long as they could make a difference.
     fn most_beyond(&self, done: u64, stop: &AtomicBool) -> Option<u64> {
         let mut state = self.lock();
         while state.most <= done && state.missing > 0 && !stop.load(Ordering::Relaxed) {
             (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
         }
-        (state.most > done).then_some(state.most)
+        let most = state.most;
+        drop(state);
+        let elsewhere = || self.outside.as_ref().and_then(|outside| outside.agreed(Point::Wall, stop));
+        let most = if most > done { most } else { elsewhere().unwrap_or(most) };
+        (most > done).then_some(most)
     }
 }

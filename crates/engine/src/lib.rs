@@ -14,6 +14,7 @@ mod goal;
 mod hog;
 mod line;
 mod meeting;
+mod outside;
 mod pace;
 mod phase;
 mod queued;

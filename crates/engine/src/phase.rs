@@ -1,6 +1,6 @@
 //! A phase from the start line to its result.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::hog;
 use crate::line::{PATIENCE, StartLine};
 use crate::meeting::Meeting;
+use crate::outside::Outside;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, crew_for};
 
@@ -65,6 +66,8 @@ pub struct Live {
     pub p99_ns: u64,
     /// Tasks that have not ended.
     pub running_tasks: u32,
+    /// An operation failed: those of other processes are to end as well.
+    pub failed: bool,
 }
 
 impl Live {
@@ -97,6 +100,16 @@ pub struct Finished {
     pub result: Mutex<Option<Result<PhaseResult, EngineError>>>,
     pub changed: Condvar,
     pub done: AtomicBool,
+    /// When the start line opened, on the run's clock; 0 before that.
+    pub line_ns: AtomicU64,
+}
+
+impl Finished {
+    /// Wakes who waits for the phase. With the lock, so that nobody falls asleep between looking and waiting.
+    pub fn announce(&self) {
+        let _held = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed.notify_all();
+    }
 }
 
 impl Phase {
@@ -104,7 +117,9 @@ impl Phase {
     /// With `files`, the series and histograms are kept there.
     pub fn prepare(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
         spec.check()?;
-        let crew = crew_for(&spec);
+        let finished = Arc::new(Finished::default());
+        let outside = Outside::of(&spec, &finished);
+        let crew = crew_for(&spec, outside.as_ref());
         let hog = hog::hold(spec.hog_bytes)?;
         let residency = crew.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
@@ -115,7 +130,8 @@ impl Phase {
             interrupted: AtomicBool::new(false),
             running: AtomicU32::new(spec.tasks.here),
             supervisor: OnceLock::new(),
-            meeting: spec.work.meets().then(|| Meeting::new(spec.tasks.here)),
+            meeting: spec.work.meets().then(|| Meeting::new(spec.tasks.here, outside.clone())),
+            outside,
             spec,
         });
         let line = Arc::new(StartLine::new(shared.spec.tasks.here, PATIENCE));
@@ -124,7 +140,6 @@ impl Phase {
             line.open(false);
             return Err(first_failure(handles));
         }
-        let finished = Arc::new(Finished::default());
         let recent = Arc::new(Mutex::new(Recent::default()));
         let waiting = Supervisor {
             shared: Arc::clone(&shared),
@@ -151,13 +166,38 @@ impl Phase {
         self.supervising = Some(spawned.expect("one more thread than the tasks have"));
     }
 
-    /// Waits until the phase has ended, at most `timeout`; true if it has.
+    /// Waits until the phase has ended, at most `timeout`; true if it has. Comes back early where there is a
+    /// [meeting](Self::meeting) that nobody has asked for yet.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
+        let outside = self.shared.outside.as_deref();
+        outside.inspect(|outside| outside.hear());
+        let done = || self.finished.done.load(Ordering::Acquire);
         let result = self.finished.result.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.finished.changed.wait_timeout_while(result, timeout, |_| !self.finished.done.load(Ordering::Acquire));
-        drop(waited);
-        self.finished.done.load(Ordering::Acquire)
+        let nothing_new = |_: &mut _| !done() && !outside.is_some_and(Outside::has_news);
+        drop(self.finished.changed.wait_timeout_while(result, timeout, nothing_new));
+        done()
+    }
+
+    /// All tasks here have come to a point where they agree with those of other processes, and wait: what this process
+    /// says there. `None` where they do not. Tasks that wait give up where nobody asks the phase anything for 600 s.
+    #[must_use]
+    pub fn meeting(&self) -> Option<u64> {
+        let ended = self.shared.stop.load(Ordering::Relaxed) || self.finished.done.load(Ordering::Acquire);
+        self.shared.outside.as_ref().and_then(|outside| outside.meeting()).filter(|_| !ended)
+    }
+
+    /// Lets the tasks here go on: the largest that any process said.
+    pub fn meet(&self, agreed: u64) {
+        if let Some(outside) = &self.shared.outside {
+            outside.meet(agreed);
+        }
+    }
+
+    /// When the start line opened, on the run's clock; 0 before that.
+    #[must_use]
+    pub fn line_ns(&self) -> u64 {
+        self.finished.line_ns.load(Ordering::Acquire)
     }
 
     /// Asks the tasks to end after the operation in hand.
@@ -169,9 +209,11 @@ impl Phase {
     /// How far it is.
     #[must_use]
     pub fn live(&self) -> Live {
+        self.shared.outside.as_ref().inspect(|outside| outside.hear());
         let mut live = Live {
             elapsed_ns: self.started.map_or(0, |start| start.elapsed().as_nanos() as u64),
             running_tasks: self.shared.running.load(Ordering::Relaxed),
+            failed: self.shared.stop.load(Ordering::Relaxed) && !self.shared.interrupted.load(Ordering::Relaxed),
             ..Live::default()
         };
         for board in self.working() {

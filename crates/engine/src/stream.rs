@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use tonnage_records::{Note, PhaseResult};
 use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
 
 use crate::goal::Stonewall;
+use crate::outside::Outside;
 use crate::task::{Crew, Desk, Shared, Worker};
 use crate::{queued, sync};
-
-/// The code of a note: processes do not know how much each other's tasks had done.
-const APART: &str = "wear-out-per-process";
-/// The code of a note: nor do they wait for each other.
-const MET_APART: &str = "barriers-per-process";
 
 /// What the tasks of a stream share.
 pub struct StreamCrew {
@@ -21,8 +16,6 @@ pub struct StreamCrew {
     seed: u64,
     /// Where the tasks are to wear out.
     wall: Option<Arc<Stonewall>>,
-    /// Tasks of the trial that run in other processes.
-    elsewhere: u32,
 }
 
 /// One task of a stream.
@@ -42,9 +35,8 @@ pub struct StreamWorker {
 }
 
 impl StreamCrew {
-    pub fn new(stream: Stream, spec: &PhaseSpec) -> Self {
-        let wall = spec.limit.wear_out.then(|| Arc::new(Stonewall::new(spec.tasks.here)));
-        Self { stream, seed: spec.seed, wall, elsewhere: spec.tasks.total - spec.tasks.here }
+    pub fn new(stream: Stream, spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Self {
+        Self { stream, seed: spec.seed, wall: Stonewall::of(spec, outside) }
     }
 
     fn files(&self, tasks: TaskRange) -> Vec<u32> {
@@ -114,18 +106,6 @@ impl Crew for StreamCrew {
         let verifier = stream.verify.then(|| Verifier::new(payload));
         let wall = self.wall.clone();
         Ok(Box::new(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes: 0, wall }))
-    }
-
-    fn after(&self, result: &mut PhaseResult) {
-        if self.wall.is_some() && self.elsewhere > 0 {
-            let message = "each process wore out to the most that one of its own tasks had done, not one of the trial".to_owned();
-            result.notes.push(Note { code: APART.to_owned(), message });
-        }
-        if self.stream.barriers && self.elsewhere > 0 {
-            let message =
-                "the tasks of each process waited for each other between their steps, not for those of others".to_owned();
-            result.notes.push(Note { code: MET_APART.to_owned(), message });
-        }
     }
 }
 

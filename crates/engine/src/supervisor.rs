@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SeriesRow, StopReason,
-    Tagged, TaskResult, VerifyResult,
+    BUCKETS, CacheFacts, ErrorAt, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SeriesRow,
+    StopReason, Tagged, TaskResult, VerifyResult,
 };
 use tonnage_storage::{Buffer, Facts, Residency};
 
@@ -24,6 +24,10 @@ const STALL_NS: u64 = 1_000_000_000;
 const STALL_LATENCIES: u64 = 8;
 /// What "now" means in the live figures.
 const RECENT_NS: u64 = 1_000_000_000;
+
+/// The kinds of operation of a phase that mixes, as its record names them.
+const WRITES: &str = "write";
+const READS: &str = "read";
 
 /// Figures over the last second.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +54,9 @@ impl Supervisor {
     pub fn run(mut self, open: impl FnOnce()) {
         let _ = self.shared.supervisor.set(std::thread::current());
         let usage = Usage::now();
-        let mut sampler = Sampler::new(&self.shared, &self.boards, self.files.take(), monotonic_ns());
+        let line_ns = monotonic_ns();
+        self.finished.line_ns.store(line_ns, Ordering::Release);
+        let mut sampler = Sampler::new(&self.shared, &self.boards, self.files.take(), line_ns);
         open();
         let interval = Duration::from_nanos(self.shared.spec.interval_ns);
         while self.shared.running.load(Ordering::Acquire) > 0 {
@@ -62,6 +68,9 @@ impl Supervisor {
         let usage = Usage::now().since(&usage);
         self.hog = None;
         sampler.sample(&self.recent);
+        if let Some(outside) = &self.shared.outside {
+            outside.settle(&self.shared.stop);
+        }
         let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
         let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage));
         self.leave(result);
@@ -77,24 +86,26 @@ impl Supervisor {
     fn leave(&self, result: Result<PhaseResult, EngineError>) {
         *self.finished.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         self.finished.done.store(true, Ordering::Release);
-        self.finished.changed.notify_all();
+        self.finished.announce();
+    }
+
+    /// What went wrong between the processes.
+    fn complaint(&self) -> Option<ErrorAt> {
+        let message = self.shared.outside.as_ref()?.complaint()?;
+        Some(ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message })
     }
 
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
-        let events = sampler.finish(&outcomes, &self.shared.crew.histograms())?;
+        let parts = self.shared.spec.work.mixes().then(|| sum_of_sides(&outcomes));
+        let events = sampler.finish(&outcomes, &self.shared.crew.histograms(), parts.as_ref())?;
         let mut total = LatencyRecorder::new();
         let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
-        let mut parts = self.shared.spec.work.mixes().then(<[Side; 2]>::default);
         let timed_out = outcomes.iter().any(|outcome| outcome.timed_out);
         let mut tasks = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             if outcome.result.role == Role::Work {
                 total.add(&outcome.recorder);
-            }
-            for (sum, side) in parts.iter_mut().flatten().zip(outcome.sides.iter().flatten()) {
-                sum.recorder.add(&side.recorder);
-                sum.bytes += side.bytes;
             }
             if let Some(verify) = &mut verify {
                 verify.checked_bytes += outcome.checked_bytes;
@@ -105,6 +116,7 @@ impl Supervisor {
             first_error = first_error.or(outcome.error);
             tasks.push(outcome.result);
         }
+        let first_error = first_error.or_else(|| self.complaint());
         let Facts { direct, flags, notes } = self.shared.storage.facts();
         let mut result = PhaseResult {
             stop_reason: match () {
@@ -129,13 +141,25 @@ impl Supervisor {
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message }).collect(),
             events,
-            parts: parts.map_or_else(Vec::new, |[writes, reads]| vec![part("write", &writes), part("read", &reads)]),
+            parts: parts.map_or_else(Vec::new, |[writes, reads]| vec![part(WRITES, &writes), part(READS, &reads)]),
             follow: None,
             copies: Vec::new(),
         };
         self.shared.crew.after(&mut result);
         Ok(result)
     }
+}
+
+/// What the tasks of a phase that mixes did of each kind: writes first.
+fn sum_of_sides(outcomes: &[Outcome]) -> [Side; 2] {
+    let mut sums = <[Side; 2]>::default();
+    for sides in outcomes.iter().filter_map(|outcome| outcome.sides.as_ref()) {
+        for (sum, side) in sums.iter_mut().zip(sides) {
+            sum.recorder.add(&side.recorder);
+            sum.bytes += side.bytes;
+        }
+    }
+    sums
 }
 
 fn part(op: &str, side: &Side) -> Part {
@@ -254,7 +278,12 @@ impl Sampler {
             Recent { bandwidth_bytes_per_s: rate as u64, p99_ns: quantile_of(&total, 0.99) };
     }
 
-    fn finish(mut self, outcomes: &[Outcome], more: &[(Tagged, LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
+    fn finish(
+        mut self,
+        outcomes: &[Outcome],
+        more: &[(Tagged, LatencyRecorder)],
+        parts: Option<&[Side; 2]>,
+    ) -> Result<Vec<Event>, FileError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -263,6 +292,10 @@ impl Sampler {
                 for (end_ns, latency_ns) in &outcome.log {
                     files.operation(outcome.result.task, end_ns.saturating_sub(self.opened_ns), *latency_ns)?;
                 }
+            }
+            if let Some([writes, reads]) = parts {
+                files.part(WRITES, &writes.recorder);
+                files.part(READS, &reads.recorder);
             }
             let tag = |result: &TaskResult| match result.role {
                 Role::Work => Tagged::Task(result.task),

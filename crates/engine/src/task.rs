@@ -12,6 +12,7 @@ use crate::clock::{Clock, monotonic_ns};
 use crate::command::CommandCrew;
 use crate::files::FilesCrew;
 use crate::meeting::Meeting;
+use crate::outside::{Outside, Point};
 use crate::stream::StreamCrew;
 use crate::tail::TailCrew;
 
@@ -33,6 +34,8 @@ pub struct Shared {
     pub supervisor: OnceLock<std::thread::Thread>,
     /// Where the tasks wait for each other between their steps, if they do.
     pub meeting: Option<Meeting>,
+    /// Where they agree with the tasks of other processes, if they do.
+    pub outside: Option<Arc<Outside>>,
 }
 
 /// What a task leaves behind.
@@ -160,7 +163,7 @@ impl Task {
         let start_ns = monotonic_ns();
         let opened = worker.open(&mut desk);
         let open_end_ns = monotonic_ns();
-        let transfer_start_ns = desk.meet(1, open_end_ns);
+        let transfer_start_ns = desk.meet(Point::Opened, open_end_ns);
         desk.board.set_step(Step::Transferring);
         if opened {
             worker.transfer(&mut desk);
@@ -171,7 +174,7 @@ impl Task {
             worker.sync(&mut desk);
         }
         let sync_end_ns = monotonic_ns();
-        let close_start_ns = desk.meet(2, sync_end_ns);
+        let close_start_ns = desk.meet(Point::Transferred, sync_end_ns);
         if opened {
             worker.close(&mut desk);
         }
@@ -219,9 +222,9 @@ impl Shared {
 
 impl Desk {
     /// Waits for all tasks of the phase where they meet between their steps; when it goes on. `came_ns` is now.
-    fn meet(&self, time: u64, came_ns: u64) -> u64 {
+    fn meet(&self, point: Point, came_ns: u64) -> u64 {
         let Some(meeting) = &self.shared.meeting else { return came_ns };
-        meeting.meet(time, &self.shared.stop);
+        meeting.meet(point, &self.shared.stop);
         monotonic_ns()
     }
 
@@ -279,13 +282,13 @@ impl Tally {
     }
 }
 
-/// The crew that does `work`.
-pub fn crew_for(spec: &PhaseSpec) -> Box<dyn Crew> {
+/// The crew that does the work of `spec`.
+pub fn crew_for(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Box<dyn Crew> {
     match &spec.work {
-        Work::Stream(stream) => Box::new(StreamCrew::new(stream.clone(), spec)),
-        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec)),
+        Work::Stream(stream) => Box::new(StreamCrew::new(stream.clone(), spec, outside)),
+        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec, outside)),
         Work::Tail(tail) => Box::new(TailCrew::new(tail.clone(), spec.seed)),
-        Work::Command(command) => Box::new(CommandCrew::new(command.clone())),
+        Work::Command(command) => Box::new(CommandCrew::new(command.clone(), spec.tasks)),
     }
 }
 

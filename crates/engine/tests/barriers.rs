@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use support::{MIB, on_disk, run, spec, streaming};
 use tonnage_storage::{Delays, Storage, StorageKind, TargetSpec, open};
-use tonnage_workload::{Op, PhaseSpec, TaskRange};
+use tonnage_workload::{Op, PhaseSpec};
 
 const OPENING: u64 = 80_000_000;
 const MOVING: u64 = 40_000_000;
@@ -61,11 +61,4 @@ fn a_task_that_cannot_open_its_file_lets_the_others_go() {
     let result = phase.take_result().expect("a result").expect("of a phase that ran");
     assert_eq!(result.tasks.iter().map(|task| task.errors).sum::<u64>(), 1);
     assert!(result.tasks.iter().map(|task| task.bytes).sum::<u64>() <= 8 * MIB);
-}
-
-#[test]
-fn tasks_in_other_processes_are_not_waited_for_and_a_note_says_so() {
-    let apart = PhaseSpec { tasks: TaskRange { first: 0, here: 1, total: 2 }, ..one_transfer(true) };
-    let result = run(&support::null(), apart, None);
-    assert!(result.notes.iter().any(|note| note.code == "barriers-per-process"), "{:?}", result.notes);
 }

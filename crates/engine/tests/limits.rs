@@ -8,7 +8,7 @@ use support::{MIB, in_memory, null, on_disk, run, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
 use tonnage_storage::StorageKind;
-use tonnage_workload::{Limit, Op, PhaseSpec, TaskRange};
+use tonnage_workload::{Limit, Op, PhaseSpec};
 
 /// Tasks that no pass ends, at `depth`.
 fn endless(limit: Limit, tasks: u32, depth: u32) -> PhaseSpec {
@@ -79,14 +79,6 @@ fn a_task_that_was_through_before_the_time_makes_the_others_finish_too() {
     assert_eq!(result.stop_reason, StopReason::Size);
     assert!(result.tasks.iter().all(|task| (task.operations, task.stonewall_bytes) == (64, Some(4 * MIB))));
     assert!(result.notes.is_empty());
-}
-
-#[test]
-fn a_wear_out_of_one_process_of_several_says_that_it_knows_no_other() {
-    let limit = Limit { time_ns: Some(20_000_000), wear_out: true, ..Limit::default() };
-    let part = PhaseSpec { tasks: TaskRange { first: 2, here: 2, total: 4 }, ..endless(limit, 2, 1) };
-    let result = run(&null(), part, None);
-    assert_eq!(result.notes[0].code, "wear-out-per-process");
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::histograms::{Encoded, Encoder, write_log};
 use crate::latency::{Bucket, LatencyRecorder, bucket_bounds};
+use crate::memory::{Collected, Memory};
 use crate::table::Table;
 
 /// Why a file of a record could not be written or read.
@@ -63,7 +63,7 @@ pub struct SeriesRow {
 }
 
 /// Whose histogram it is: its tag in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tagged {
     /// Latencies of a task that works: `task-<n>`. All of these together are the phase's.
     Task(u32),
@@ -89,10 +89,19 @@ impl fmt::Display for Tagged {
     }
 }
 
-/// The files of one record while its phase runs. An engine takes an `Option<PhaseFiles>`: `None` keeps no files.
+/// What is kept of one record while its phase runs: in its files, or in memory where another process writes them. An
+/// engine takes an `Option<PhaseFiles>`: `None` keeps nothing.
 ///
 /// Dropped without [`PhaseFiles::finish`], the files stay without footer or histograms, and readers call them unfinished.
-pub struct PhaseFiles {
+pub struct PhaseFiles(Kept);
+
+enum Kept {
+    Files(Box<Files>),
+    Memory(Memory),
+}
+
+/// The files themselves.
+pub(crate) struct Files {
     series: Table<6>,
     heat: Table<5>,
     latency_path: PathBuf,
@@ -107,6 +116,78 @@ impl PhaseFiles {
     /// three directories exist. With `replace`, what a phase that never ended left in their place is overwritten;
     /// without, it is an error.
     pub fn create(run_dir: &Path, record: &str, replace: bool) -> Result<Self, FileError> {
+        Files::create(run_dir, record, replace).map(|files| Self(Kept::Files(Box::new(files))))
+    }
+
+    /// Touches no file: what was kept is in the second value once the phase has [finished](Self::finish).
+    #[must_use]
+    pub fn in_memory(keep_operations: bool) -> (Self, Collected) {
+        let (memory, collected) = Memory::new(keep_operations);
+        (Self(Kept::Memory(memory)), collected)
+    }
+
+    /// Also keeps single operations, in `operations/<record>.parquet`; that directory exists.
+    pub fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
+        match &mut self.0 {
+            Kept::Files(files) => files.keep_operations(run_dir, record),
+            Kept::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Adds one operation, if they are kept: when it ended, relative to the opening of the start line.
+    pub fn operation(&mut self, task: u32, end_ns: u64, latency_ns: u64) -> Result<(), FileError> {
+        let row = [u64::from(task), end_ns, latency_ns];
+        match &mut self.0 {
+            Kept::Files(files) => files.operation(row)?,
+            Kept::Memory(memory) => memory.operation(row),
+        }
+        Ok(())
+    }
+
+    /// Adds a row to the series.
+    pub fn series(&mut self, row: SeriesRow) -> Result<(), FileError> {
+        match &mut self.0 {
+            Kept::Files(files) => files.series(row)?,
+            Kept::Memory(memory) => memory.series(row),
+        }
+        Ok(())
+    }
+
+    /// Counts `count` operations of a latency bucket in an interval. An empty bucket has no row.
+    pub fn heat(&mut self, start_ns: u64, end_ns: u64, bucket: Bucket, count: u64) -> Result<(), FileError> {
+        if count == 0 {
+            return Ok(());
+        }
+        match &mut self.0 {
+            Kept::Files(files) => files.heat(start_ns, end_ns, bucket, count)?,
+            Kept::Memory(memory) => memory.heat([start_ns, end_ns, bucket as u64, count]),
+        }
+        Ok(())
+    }
+
+    /// The latencies of one kind of operation of a phase that mixes several. No file has them: the summaries in the
+    /// result come from them, and those of several processes are added before.
+    pub fn part(&mut self, op: &str, latencies: &LatencyRecorder) {
+        if let Kept::Memory(memory) = &mut self.0 {
+            memory.part(op, latencies);
+        }
+    }
+
+    /// Writes the footers and the histograms, and makes everything durable.
+    pub fn finish<T: Copy + Into<Tagged>>(self, histograms: &[(T, &LatencyRecorder)]) -> Result<(), FileError> {
+        let recorders = histograms.iter().map(|&(whose, recorder)| (whose.into(), recorder));
+        match self.0 {
+            Kept::Files(files) => {
+                let mut encoder = Encoder::default();
+                files.finish(histograms.len(), recorders.map(|(whose, recorder)| encoder.encode(whose, recorder)))
+            }
+            Kept::Memory(memory) => memory.finish(recorders).map_err(|error| FileError::io(Path::new("(memory)"), error)),
+        }
+    }
+}
+
+impl Files {
+    pub(crate) fn create(run_dir: &Path, record: &str, replace: bool) -> Result<Self, FileError> {
         check_name(record)?;
         let heat_path = run_dir.join(format!("heat/{record}.parquet"));
         let latency_path = run_dir.join(format!("latency/{record}.hlog"));
@@ -123,45 +204,36 @@ impl PhaseFiles {
         })
     }
 
-    /// Also keeps single operations, in `operations/<record>.parquet`; that directory exists.
-    pub fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
+    pub(crate) fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
         let path = run_dir.join(format!("operations/{record}.parquet"));
         let file = open(&path, true)?;
         self.operations = Some(Table::new(path, file, ["task", "end_ns", "latency_ns"])?);
         Ok(())
     }
 
-    /// Adds one operation, if they are kept: when it ended, relative to the opening of the start line.
-    pub fn operation(&mut self, task: u32, end_ns: u64, latency_ns: u64) -> Result<(), FileError> {
-        self.operations.as_mut().map_or(Ok(()), |table| table.push([u64::from(task), end_ns, latency_ns]))
+    pub(crate) fn operation(&mut self, row: [u64; 3]) -> Result<(), FileError> {
+        self.operations.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
-    /// Adds a row to the series.
-    pub fn series(&mut self, row: SeriesRow) -> Result<(), FileError> {
+    pub(crate) fn series(&mut self, row: SeriesRow) -> Result<(), FileError> {
         self.end_ns = self.end_ns.max(row.end_ns);
         push_series(&mut self.series, row)
     }
 
-    /// Counts `count` operations of a latency bucket in an interval. An empty bucket has no row.
-    pub fn heat(&mut self, start_ns: u64, end_ns: u64, bucket: Bucket, count: u64) -> Result<(), FileError> {
-        if count == 0 {
-            return Ok(());
-        }
+    pub(crate) fn heat(&mut self, start_ns: u64, end_ns: u64, bucket: Bucket, count: u64) -> Result<(), FileError> {
         let (low, high) = bucket_bounds(bucket);
         self.heat.push([start_ns, end_ns, low, high, count])
     }
 
-    /// Writes the footers and the histograms, and makes everything durable.
-    pub fn finish<T: Copy + Into<Tagged>>(self, histograms: &[(T, &LatencyRecorder)]) -> Result<(), FileError> {
+    pub(crate) fn finish(self, count: usize, histograms: impl Iterator<Item = io::Result<Encoded>>) -> Result<(), FileError> {
         self.series.finish()?;
         self.heat.finish()?;
         if let Some(operations) = self.operations {
             operations.finish()?;
         }
-        let path = &self.latency_path;
-        write_histograms(&self.latency, histograms, Duration::from_nanos(self.end_ns))
+        write_log(&self.latency, count, histograms, self.end_ns)
             .and_then(|()| self.latency.sync_all())
-            .map_err(|error| FileError::io(path, error))
+            .map_err(|error| FileError::io(&self.latency_path, error))
     }
 }
 
@@ -193,30 +265,6 @@ fn series_table(run_dir: &Path, record: &str, replace: bool) -> Result<Table<6>,
 fn push_series(table: &mut Table<6>, row: SeriesRow) -> Result<(), FileError> {
     let SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns } = row;
     table.push([start_ns, end_ns, u64::from(task), bytes, operations, latency_sum_ns])
-}
-
-/// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.
-pub(crate) const COUNT_HEADER: &str = "[Histograms: ";
-
-fn write_histograms<T: Copy + Into<Tagged>>(
-    file: &File,
-    histograms: &[(T, &LatencyRecorder)],
-    length: Duration,
-) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("[Histogram log format version 1.3]")
-        .add_comment(&format!("{COUNT_HEADER}{}]", histograms.len()))
-        .begin_log_with(&mut out, &mut serializer)?;
-    for (whose, recorder) in histograms {
-        let tag = (*whose).into().to_string();
-        log.write_histogram(recorder.histogram(), Duration::ZERO, length, Tag::new(&tag)).map_err(|error| match error {
-            IntervalLogWriterError::IoError(error) => error,
-            IntervalLogWriterError::SerializeError(error) => io::Error::other(error),
-        })?;
-    }
-    out.flush()
 }
 
 fn open(path: &Path, replace: bool) -> Result<File, FileError> {

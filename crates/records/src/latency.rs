@@ -1,6 +1,7 @@
 //! Latency of every operation: an HDR histogram for the truth, coarse buckets for the pictures over time.
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 
 use crate::result::LatencySummary;
 
@@ -78,6 +79,13 @@ impl LatencyRecorder {
     #[must_use]
     pub const fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
+    }
+
+    /// One that was serialised in the V2 form, deflated or not; an error in a sentence where it is damaged.
+    pub(crate) fn decode(mut bytes: &[u8]) -> Result<Self, String> {
+        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes).map_err(|error| error.to_string())?;
+        let bounds = (histogram.low(), histogram.high(), histogram.sigfig());
+        if bounds == (1, LONGEST_NS, 3) { Ok(Self { histogram }) } else { Err(format!("its bounds are {bounds:?}")) }
     }
 
     /// Quantiles; all zero where nothing was recorded.

@@ -3,15 +3,20 @@
 //! The engine and the simulator hand over the same types; `docs/record-format.md` describes the files.
 
 mod files;
+mod histograms;
 mod latency;
+mod memory;
 mod read;
 mod result;
+mod share;
 mod table;
 
 pub use files::{FileError, PhaseFiles, SeriesRow, Tagged, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
+pub use memory::Collected;
 pub use read::{TaggedCounts, read_histograms, read_table};
 pub use result::{
     CacheFacts, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult, Role, StopReason,
     TaskResult, VerifyResult,
 };
+pub use share::{Share, ShareError};

@@ -13,7 +13,8 @@ use parquet::column::reader::ColumnReader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::files::{COUNT_HEADER, FileError};
+use crate::files::FileError;
+use crate::histograms::COUNT_HEADER;
 
 /// One histogram: its tag, and (highest equivalent value in ns, count) of each value that occurred, ascending.
 pub type TaggedCounts = (String, Vec<(u64, u64)>);

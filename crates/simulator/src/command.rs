@@ -26,11 +26,12 @@ enum Doing {
     Nothing,
 }
 
-struct Crew<'a> {
-    command: &'a Command,
+struct Crew {
     quotas: Vec<Quota>,
     tasks: Vec<Doing>,
     next_copy: u32,
+    /// Those from here on are other processes'.
+    end_copy: u32,
     running: u64,
     /// How often a copy that ran from the beginning of the phase would have been through by `at_ns`.
     progress: f64,
@@ -54,11 +55,12 @@ pub(crate) fn run(
     let limit = Limit { wrap: false, min_time_ns: 0, wear_out: false, ..spec.limit };
     let copies = u64::from(command.copies);
     let quota = |task| Quota::new(limit, copies, spec.pace, spec.pace.schedule(1, task, spec.tasks.total), start_ns);
+    let part = command.part(spec.tasks);
     let mut crew = Crew {
-        command,
         quotas: (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(quota).collect(),
         tasks: (0..spec.tasks.here).map(|_| Doing::Nothing).collect(),
-        next_copy: 0,
+        next_copy: part.start,
+        end_copy: part.end,
         running: 0,
         progress: 0.0,
         at_ns: start_ns,
@@ -74,7 +76,7 @@ pub(crate) fn run(
     Ok(Outcome { copies, ..Outcome::of(race.finish()?) })
 }
 
-impl Crew<'_> {
+impl Crew {
     /// From one event to the next: a copy starts, a copy ends, or an interval is over.
     fn work(&mut self, race: &mut Race) -> Result<(), FileError> {
         while let Some((task, due_ns)) = self.next(race) {
@@ -146,7 +148,7 @@ impl Crew<'_> {
 
     /// Gives a task the next copy, if there is one that may begin.
     fn take(&mut self, race: &mut Race, task: usize, now_ns: u64) {
-        if self.next_copy == self.command.copies || !race.may_begin(task) || !self.quotas[task].take(now_ns) {
+        if self.next_copy == self.end_copy || !race.may_begin(task) || !self.quotas[task].take(now_ns) {
             return;
         }
         let from_ns = self.quotas[task].starts_ns(now_ns);
@@ -173,7 +175,7 @@ impl Crew<'_> {
     fn finish(&mut self, race: &mut Race, task: usize, copy: &Copy, now_ns: u64) {
         self.running -= 1;
         race.alight();
-        race.arrive(task, now_ns, self.next_copy < self.command.copies);
+        race.arrive(task, now_ns, self.next_copy < self.end_copy);
         let fails = race.draws_fault();
         if fails {
             let message = format!("copy {} ended with exit code 1", copy.number);

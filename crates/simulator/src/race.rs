@@ -265,6 +265,11 @@ impl<'a> Race<'a> {
         self.runners[index].sync_ns = (mean_ns * self.chance.lognormal_mean_1(self.model.jitter)).round() as u64;
     }
 
+    /// Latencies of one kind of operation of a phase that mixes.
+    pub fn part(&mut self, op: &str, latencies: &LatencyRecorder) {
+        self.sampler.part(op, latencies);
+    }
+
     /// Ends the phase with its last task.
     pub fn finish(self) -> Result<Finish, FileError> {
         let Self { runners, start_ns, mut sampler, damage, first_error, .. } = self;

@@ -128,6 +128,13 @@ impl Sampler {
         log.iter().try_for_each(|&(end_ns, latency_ns)| files.operation(task, end_ns, latency_ns))
     }
 
+    /// What the files take of one kind of operation of a phase that mixes.
+    pub fn part(&mut self, op: &str, latencies: &LatencyRecorder) {
+        if let Some(files) = &mut self.files {
+            files.part(op, latencies);
+        }
+    }
+
     /// Ends the last interval at `end_ns`, finishes the files, and gives back the stalls.
     pub fn finish(mut self, end_ns: u64, histograms: &[(Tagged, &LatencyRecorder)]) -> Result<Vec<Event>, FileError> {
         self.advance_to(end_ns)?;

@@ -30,6 +30,9 @@ struct Transfer {
     from_device: bool,
 }
 
+/// The kinds of operation of a phase that mixes, as its record names them.
+const KINDS: [&str; 2] = ["write", "read"];
+
 /// Counts of one kind of operation.
 #[derive(Default)]
 struct Kind {
@@ -108,6 +111,9 @@ pub(crate) fn run(
     transfers.close(&mut race);
     let cache = before.map(|facts| CacheFacts { device_bytes: Some(transfers.device_read_bytes), ..facts });
     let parts = transfers.parts();
+    for (op, kind) in KINDS.into_iter().zip(transfers.kinds.iter().flatten()) {
+        race.part(op, &kind.recorder);
+    }
     let touched = transfers.files.close(pages);
     if !model.direct {
         pages.keep_cached(&touched, capacity);
@@ -262,6 +268,6 @@ impl Transfers<'_> {
             operations: kind.operations,
             latency: kind.recorder.summary(),
         };
-        self.kinds.iter().flat_map(|kinds| ["write", "read"].into_iter().zip(kinds).map(part)).collect()
+        self.kinds.iter().flat_map(|kinds| KINDS.into_iter().zip(kinds).map(part)).collect()
     }
 }

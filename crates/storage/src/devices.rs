@@ -5,29 +5,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::Note;
 use crate::direct::{self, Support};
 use crate::directory::{Directory, failed};
 use crate::error::{Result, StorageError};
 use crate::place::Place;
+use crate::{Note, Process, TargetSpec};
 
 /// The marked directories of a target.
 #[derive(Debug)]
 pub(crate) struct Devices {
     directories: Vec<Directory>,
     assign: Vec<u32>,
+    process: Process,
 }
 
 impl Devices {
-    /// Holds the directories at `paths`, at least one; each must be a marked one.
-    pub(crate) fn open(paths: &[PathBuf], assign: &[u32]) -> Result<Self> {
+    /// Holds the directories of `spec`, at least one; each must be a marked one.
+    pub(crate) fn open(spec: &TargetSpec) -> Result<Self> {
+        let (paths, assign) = (&spec.directories, &spec.assign);
         if let Some(device) = assign.iter().find(|&&device| device as usize >= paths.len()) {
             let count = paths.len();
             let text = format!("assign names device {device}, and there are {count}, counted from 0; use numbers below {count}");
             return Err(StorageError::Unsupported(text));
         }
-        let directories = paths.iter().map(|path| Directory::open(path)).collect::<Result<_>>()?;
-        Ok(Self { directories, assign: assign.to_vec() })
+        let directories = paths.iter().enumerate().map(|(index, path)| Directory::open_marked(path, spec.mark(index)));
+        let directories = directories.collect::<Result<_>>()?;
+        Ok(Self { directories, assign: assign.clone(), process: spec.process })
     }
 
     fn of(&self, file: u32) -> &Directory {
@@ -75,6 +78,9 @@ impl Place for Devices {
 
     /// What is not a data file stays and is no error here: the directory stays as well.
     fn clear(&self) -> Result<()> {
+        if self.process == Process::Other {
+            return Ok(());
+        }
         self.directories.iter().try_for_each(|directory| directory.remove_data().map(drop))
     }
 

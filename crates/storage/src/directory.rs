@@ -20,6 +20,7 @@ pub(crate) struct Directory {
     handle: OwnedFd,
     path: PathBuf,
     run_id: String,
+    mark: String,
 }
 
 impl Directory {
@@ -32,7 +33,26 @@ impl Directory {
     pub(crate) fn open_at<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path) -> Result<Self> {
         let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
         let marker = Marker::read(&handle, path)?;
-        Ok(Self { handle, path: path.to_owned(), run_id: marker.run_id })
+        let mark = marker.mark();
+        Ok(Self { handle, path: path.to_owned(), run_id: marker.run_id, mark })
+    }
+
+    /// The same, of the process that another one of its run knows; an error if another marked it, for then it is not
+    /// the directory that is meant.
+    pub(crate) fn open_marked(path: &Path, mark: Option<&str>) -> Result<Self> {
+        let directory = Self::open(path)?;
+        match mark {
+            Some(mark) if mark != directory.mark => {
+                let why = format!("its marker is that of {}, not of {mark}: this host sees another directory", directory.mark);
+                Err(StorageError::NotOurs { path: path.to_owned(), why })
+            }
+            _ => Ok(directory),
+        }
+    }
+
+    /// Who marked it.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     pub(crate) fn path(&self) -> &Path {

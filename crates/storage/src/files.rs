@@ -50,7 +50,7 @@ impl Files {
     /// Holds what `spec` names: scratch directories, which must be marked ones, or files of the user.
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
         let place: Box<dyn Place> = match (spec.directories.is_empty(), spec.names.is_empty()) {
-            (false, true) => Box::new(Devices::open(&spec.directories, &spec.assign)?),
+            (false, true) => Box::new(Devices::open(spec)?),
             (true, false) => Box::new(Named::open(spec)?),
             (false, false) => {
                 let text = "a target has directories or names, not both; give one of them".to_owned();

@@ -46,7 +46,7 @@ pub use kinds::open;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use pieces::{Cut, Pieces};
 pub use scratch::{Leftover, Scratch};
-pub use target::{Advice, Delays, DirectMode, Existing, StorageKind, TargetSpec};
+pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
 pub use throttled::Throttled;
 pub use watch::Watch;
 

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{self, AtFlags, FileType, Statx, StatxFlags, XattrFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::marker::Marker;
@@ -121,6 +122,17 @@ impl Marks {
         made().remove(&look.identity);
         let seal = Seal { bytes: look.bytes, changed_ns: look.changed_ns };
         self.write(handle, &look, Some(seal))
+    }
+
+    /// Whether the file system keeps marks: one that does may only not have this one yet.
+    pub(crate) fn are_kept(&self, handle: impl AsFd) -> bool {
+        let mut text = [0; MOST_BYTES];
+        !matches!(fs::fgetxattr(handle, self.attribute, &mut text), Err(Errno::OPNOTSUPP))
+    }
+
+    /// Whether this process made the file and could not mark it, so that only it knows.
+    pub(crate) fn only_known_here(identity: Identity) -> bool {
+        made().get(&identity) == Some(&false)
     }
 
     /// A file that was removed is no longer remembered.

@@ -36,6 +36,12 @@ impl Marker {
         Self { run_id: run_id.to_owned(), pid, pid_start_ticks, host: host_name(), kept: false }
     }
 
+    /// Who marked the directory, and when: no other marker says the same.
+    pub(crate) fn mark(&self) -> String {
+        let Self { run_id, pid, pid_start_ticks, host, .. } = self;
+        format!("run {run_id} of process {pid}/{pid_start_ticks} on {host}")
+    }
+
     /// Writes the marker of a new directory; it must not be there yet.
     pub(crate) fn create(&self, directory: impl AsFd, path: &Path) -> Result<()> {
         self.write(directory, path, OFlags::CREATE | OFlags::EXCL)

@@ -20,6 +20,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,7 +32,12 @@ use crate::error::{Result, StorageError};
 use crate::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
 use crate::nursery::Nursery;
 use crate::place::Place;
-use crate::{Existing, Note, TargetSpec};
+use crate::{Existing, Note, Process, TargetSpec};
+
+/// So long a process waits for what another one of its run is about to do to a file that it makes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// As IOR makes its files; the umask takes away.
 const MODE: Mode = Mode::from_raw_mode(0o664);
@@ -43,6 +50,7 @@ pub(crate) struct Named {
     marks: Marks,
     existing: Existing,
     keep: AtomicBool,
+    process: Process,
     notes: Mutex<Vec<Note>>,
 }
 
@@ -55,6 +63,8 @@ struct NamedFile {
     parent: usize,
     /// The file that this storage writes under it. Held while it is opened: the first task of several creates it.
     writes: Mutex<Option<Identity>>,
+    /// There was none when the phase was prepared: what is there since, a process of this run made.
+    absent: AtomicBool,
 }
 
 /// A directory that holds named files.
@@ -87,11 +97,19 @@ impl Named {
             };
             let known = parents.iter().position(|parent| parent.path == above);
             let parent = known.map_or_else(|| open_parent(above, &mut parents), Ok)?;
-            files.push(NamedFile { number, path: path.clone(), leaf: leaf.to_owned(), parent, writes: Mutex::default() });
+            files.push(NamedFile {
+                number,
+                path: path.clone(),
+                leaf: leaf.to_owned(),
+                parent,
+                writes: Mutex::default(),
+                absent: AtomicBool::default(),
+            });
         }
-        give_nurseries(&mut parents, &spec.nurseries)?;
+        give_nurseries(&mut parents, spec)?;
         let marks = Marks { run_id: spec.run_id.clone(), attribute: ATTRIBUTE };
-        Ok(Self { files, parents, marks, existing: spec.existing, keep: AtomicBool::new(spec.keep), notes: Mutex::default() })
+        let (existing, keep, process) = (spec.existing, AtomicBool::new(spec.keep), spec.process);
+        Ok(Self { files, parents, marks, existing, keep, process, notes: Mutex::default() })
     }
 
     fn file(&self, file: u32) -> Result<&NamedFile> {
@@ -179,6 +197,7 @@ impl Named {
 
     fn open_to_write(&self, file: &NamedFile, flags: OFlags) -> Result<OwnedFd> {
         let mut writes = lock(&file.writes);
+        let came = Instant::now();
         loop {
             if let Some(found) = self.find(file, flags)? {
                 if *writes != Some(found.identity) {
@@ -189,8 +208,8 @@ impl Named {
             }
             let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match self.make(file, exclusive) {
-                // Another process made it since.
-                Err(Errno::EXIST) => {}
+                // Another process made it since, or makes it now in the same nursery.
+                Err(Errno::EXIST) if came.elapsed() < PATIENCE => sleep(LOOK),
                 Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
                 Err(errno) => return Err(failed("create", &file.path, errno)),
                 Ok(handle) => {
@@ -216,12 +235,35 @@ impl Named {
 
     /// Takes an existing file to write to; one of an earlier run becomes this run's.
     fn claim(&self, file: &NamedFile, found: &Found) -> Result<()> {
-        let owner = self.owner(file, found)?;
+        let owner = self.settled_owner(file, found)?;
         self.may_use(file, &owner)?;
         if owner == Owner::EarlierRun {
             self.adopt(file, &found.handle)?;
         }
         Ok(())
+    }
+
+    /// Whose the file is, once a process of this run that has just made it has had the time to mark it.
+    fn settled_owner(&self, file: &NamedFile, found: &Found) -> Result<Owner> {
+        let came = Instant::now();
+        loop {
+            let owner = self.owner(file, found)?;
+            let settled = self.process == Process::Alone || !file.absent.load(Ordering::Relaxed);
+            if settled || !matches!(owner, Owner::Another(_)) || came.elapsed() >= PATIENCE {
+                return Ok(owner);
+            }
+            if !self.marks.are_kept(&found.handle) {
+                return Ok(Owner::ThisRun);
+            }
+            sleep(LOOK);
+        }
+    }
+
+    /// Whether another process of this run made the file, on a file system that keeps no marks, and this one has
+    /// written to it since.
+    fn is_siblings(&self, file: &NamedFile, found: &Found) -> bool {
+        let written = *lock(&file.writes) == Some(found.identity);
+        self.process != Process::Alone && written && !self.marks.are_kept(&found.handle)
     }
 
     fn adopt(&self, file: &NamedFile, handle: &OwnedFd) -> Result<Identity> {
@@ -254,6 +296,12 @@ impl Named {
                     continue;
                 }
             };
+            if self.process == Process::Other && !Marks::only_known_here(found.identity) {
+                // The first process sees to it, and this one need not remember it.
+                Marks::forget(found.identity);
+                *lock(&file.writes) = None;
+                continue;
+            }
             match self.owner(file, &found)? {
                 Owner::EarlierRun if self.existing == Existing::Refuse => keep("an earlier run made it"),
                 Owner::Another(why) => keep(&why),
@@ -303,9 +351,10 @@ impl Place for Named {
         let mut old = Vec::new();
         for &file in files {
             let file = self.file(file)?;
-            if let Some(found) = self.find(file, OFlags::RDONLY)?
-                && !self.may_use(file, &self.owner(file, &found)?)?
-            {
+            let found = self.find(file, OFlags::RDONLY)?;
+            file.absent.store(found.is_none(), Ordering::Relaxed);
+            let Some(found) = found else { continue };
+            if !self.is_siblings(file, &found) && !self.may_use(file, &self.owner(file, &found)?)? {
                 old.push((file, found.identity));
             }
         }
@@ -346,7 +395,8 @@ fn open_parent(path: &Path, parents: &mut Vec<Parent>) -> Result<usize> {
     Ok(parents.len() - 1)
 }
 
-fn give_nurseries(parents: &mut [Parent], paths: &[PathBuf]) -> Result<()> {
+fn give_nurseries(parents: &mut [Parent], spec: &TargetSpec) -> Result<()> {
+    let paths = &spec.nurseries;
     if paths.is_empty() {
         return Ok(());
     }
@@ -354,8 +404,8 @@ fn give_nurseries(parents: &mut [Parent], paths: &[PathBuf]) -> Result<()> {
         let text = format!("{} nurseries for {} directories; give one for each, or none", paths.len(), parents.len());
         return Err(StorageError::Unsupported(text));
     }
-    for (parent, path) in parents.iter_mut().zip(paths) {
-        parent.nursery = Some(Nursery::open(path)?);
+    for (index, (parent, path)) in parents.iter_mut().zip(paths).enumerate() {
+        parent.nursery = Some(Nursery::open(path, spec.mark(spec.directories.len() + index))?);
     }
     Ok(())
 }

@@ -18,8 +18,8 @@ pub(crate) struct Nursery {
 }
 
 impl Nursery {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        Ok(Self { directory: Directory::open(path)? })
+    pub(crate) fn open(path: &Path, mark: Option<&str>) -> Result<Self> {
+        Ok(Self { directory: Directory::open_marked(path, mark)? })
     }
 
     /// Makes an empty file and gives it the name `leaf` in `parent`; `EXIST` where that is taken. `number` tells the
@@ -68,7 +68,7 @@ mod tests {
     fn a_file_has_its_name_and_mode_and_the_nursery_is_empty_again() {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
-        let nursery = Nursery::open(scratch.path()).unwrap();
+        let nursery = Nursery::open(scratch.path(), None).unwrap();
         let parent = crate::directory::open_directory(fs::CWD, home.path()).unwrap();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let handle = nursery.make(3, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("testFile")).unwrap();
@@ -81,7 +81,7 @@ mod tests {
     fn a_name_that_is_taken_stays_with_whose_it_is() {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
-        let nursery = Nursery::open(scratch.path()).unwrap();
+        let nursery = Nursery::open(scratch.path(), None).unwrap();
         let parent = crate::directory::open_directory(fs::CWD, home.path()).unwrap();
         let inode = {
             use std::io::Write;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::directory::Directory;
+use crate::error::Result;
 use crate::pieces::Cut;
 
 /// The kinds of storage in this build.
@@ -46,6 +48,19 @@ pub enum Existing {
     Overwrite,
     /// One that an earlier run of Tonnage made and marked is removed and made anew; any other is an error.
     Ours,
+}
+
+/// Which of the processes of a run opens a storage: all of them work on the same files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Process {
+    /// There is no other.
+    #[default]
+    Alone,
+    /// The one that made the directories. It clears and finishes for all.
+    First,
+    /// Another one, on this host or elsewhere: what it makes, the first one removes.
+    Other,
 }
 
 /// What the kernel is told of a mapped file when it was mapped (`madvise`).
@@ -101,6 +116,13 @@ pub struct TargetSpec {
     /// files that are not there are made in them and moved to their name, and so have their striping. Or none.
     #[serde(default)]
     pub nurseries: Vec<PathBuf>,
+    /// Which of the run's processes this is.
+    #[serde(default)]
+    pub process: Process,
+    /// What marks the `directories`, then the `nurseries`, as the first process knows them: on another host the same
+    /// path may lead elsewhere. Empty: whatever is marked.
+    #[serde(default)]
+    pub marks: Vec<String>,
     /// Which run marks the `names` as its own.
     #[serde(default)]
     pub run_id: String,
@@ -122,6 +144,18 @@ pub struct TargetSpec {
 }
 
 impl TargetSpec {
+    /// The same storage for the other processes of the run, wherever they are.
+    pub fn for_others(&self) -> Result<Self> {
+        let paths = self.directories.iter().chain(&self.nurseries);
+        let marks = paths.map(|path| Ok(Directory::open(path)?.mark().to_owned())).collect::<Result<_>>()?;
+        Ok(Self { process: Process::Other, marks, ..self.clone() })
+    }
+
+    /// What must mark the directory that is the `index`th of the directories and nurseries; `None` for whatever does.
+    pub(crate) fn mark(&self, index: usize) -> Option<&str> {
+        self.marks.get(index).map(String::as_str)
+    }
+
     /// A storage without files, or one to which they are still to be given.
     #[must_use]
     pub fn new(kind: StorageKind) -> Self {
@@ -129,6 +163,23 @@ impl TargetSpec {
         let (directories, names, nurseries) = (Vec::new(), Vec::new(), Vec::new());
         let (assign, run_id, advice, delays) = (Vec::new(), String::new(), Vec::new(), Delays::default());
         let (keep, cut, range_locks) = (false, None, false);
-        Self { kind, directories, assign, names, existing, keep, nurseries, run_id, direct, cut, advice, range_locks, delays }
+        let (process, marks) = (Process::default(), Vec::new());
+        Self {
+            kind,
+            directories,
+            assign,
+            names,
+            existing,
+            keep,
+            nurseries,
+            process,
+            marks,
+            run_id,
+            direct,
+            cut,
+            advice,
+            range_locks,
+            delays,
+        }
     }
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from tonnage.records.intervals import sums
+
 RULE = "MSER-5 (White 1997)"
 _BATCH = 5
 _LEAST_BATCHES = 10
@@ -32,11 +34,7 @@ def of_tasks(series: Mapping[str, Sequence[int]], chosen: Collection[int]) -> di
 
 def intervals(series: Mapping[str, Sequence[int]], column: str = "bytes") -> list[tuple[int, int, int]]:
     """``(start_ns, end_ns, bytes)`` of all tasks, or another ``column``. A last one cut short joins the one before."""
-    merged: dict[int, tuple[int, int]] = {}
-    for start, end, moved in zip(series["start_ns"], series["end_ns"], series[column], strict=True):
-        last, total = merged.get(start, (end, 0))
-        merged[start] = (max(last, end), total + moved)
-    rows = [(start, end, moved) for start, (end, moved) in sorted(merged.items()) if end > start]
+    rows = [(start, end, moved) for start, end, moved in sums(series, (column,))]
     if len(rows) > 1 and 2 * (rows[-1][1] - rows[-1][0]) < rows[0][1] - rows[0][0]:
         start, _, moved = rows[-2]
         rows[-2:] = [(start, rows[-1][1], moved + rows[-1][2])]

@@ -6,6 +6,7 @@ from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.records import headline
+from tonnage.records.intervals import sums
 from tonnage.report import units
 from tonnage.report.figure import Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.source import Columns, Row
@@ -18,14 +19,8 @@ Interval = tuple[int, int, int, int]
 
 
 def intervals(columns: Columns) -> list[Interval]:
-    """Intervals of all tasks together, in order of time. Tasks are sampled at once, so their intervals are the same."""
-    total: dict[tuple[int, int], list[int]] = {}
-    rows = zip(*(columns.get(name, []) for name in ("start_ns", "end_ns", "bytes", "operations")), strict=True)
-    for start, end, moved, operations in rows:
-        sums = total.setdefault((start, end), [0, 0])
-        sums[0] += moved
-        sums[1] += operations
-    return [(start, end, *sums) for (start, end), sums in sorted(total.items()) if end > start]  # type: ignore[misc]
+    """Intervals of all tasks together, in order of time."""
+    return [(start, end, moved, operations) for start, end, moved, operations in sums(columns, ("bytes", "operations"))]
 
 
 def thinned(found: list[Interval], most: int = _MOST_INTERVALS) -> list[Interval]:

@@ -1,0 +1,59 @@
+//! Histograms as they are kept: HDR V2, deflated, each a line of the log in `latency/`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
+
+use crate::files::Tagged;
+use crate::latency::LatencyRecorder;
+
+/// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.
+pub(crate) const COUNT_HEADER: &str = "[Histograms: ";
+
+/// A histogram, ready to be written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Encoded {
+    pub whose: Tagged,
+    pub max_ns: u64,
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+}
+
+/// Encodes one histogram after the other.
+#[derive(Default)]
+pub(crate) struct Encoder(V2DeflateSerializer);
+
+impl Encoder {
+    pub fn encode(&mut self, whose: Tagged, recorder: &LatencyRecorder) -> io::Result<Encoded> {
+        let bytes = self.bytes(recorder)?;
+        Ok(Encoded { whose, max_ns: recorder.histogram().max(), bytes })
+    }
+
+    pub fn bytes(&mut self, recorder: &LatencyRecorder) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.0.serialize(recorder.histogram(), &mut bytes).map_err(io::Error::other)?;
+        Ok(bytes)
+    }
+}
+
+/// Writes the log of `count` histograms that span `length_ns`.
+pub(crate) fn write_log(
+    file: &File,
+    count: usize,
+    histograms: impl Iterator<Item = io::Result<Encoded>>,
+    length_ns: u64,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    writeln!(out, "#[Histogram log format version 1.3]\n#{COUNT_HEADER}{count}]")?;
+    let length_s = length_ns as f64 / 1e9;
+    for histogram in histograms {
+        let Encoded { whose, max_ns, bytes } = histogram?;
+        // The format has the maximum as a decimal number.
+        writeln!(out, "Tag={whose},0.000,{length_s:.3},{:.3},{}", max_ns as f64, STANDARD.encode(bytes))?;
+    }
+    out.flush()
+}
