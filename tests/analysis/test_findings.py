@@ -174,7 +174,8 @@ def test_a_check_that_found_damage_says_where(make_run: Make, quiet_curve: Curve
 
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
-    here |= {"lag", "copy-failed"}
+    here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
+    here |= {"engine-time"}  # tests/report/test_workflow.py
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import workflow_sample as sample
 from rich.console import Console
 from tonnage.analysis import analyse
+from tonnage.analysis.summary import schema, summary
+from tonnage.analysis.workflow import PARTS
 from tonnage.records import Run
 from tonnage.report import compared, print_summary, workflow
 from tonnage.report.figure import Figure
@@ -100,6 +104,24 @@ def test_the_terminal_and_the_page_say_the_same_beside_the_published_times(tmp_p
     assert rows["cancer-analysis", "gpu"][2:4] == ("–", "–")
     assert rows["wgs-structvar-manta", "epouta2-mm1"][3:] == ("673 s", "–", "–")
     assert len(rows) == 13 and any("one run per point" in note for note in table.notes)
+
+
+def test_an_engine_that_takes_much_of_the_time_is_a_finding_and_one_that_does_not_is_none(tmp_path: Path) -> None:
+    def said(pace: float, name: str) -> list[str]:
+        found = analyse(sample.write(tmp_path / name, {"mm": (pace,)})).findings
+        return [finding.evidence for finding in found if finding.code == "engine-time"]
+
+    (evidence,) = said(1.0, "short")
+    assert evidence.startswith("57 % of 6.35 s were nextflow's own, while no task ran")
+    assert "2 s starting" in evidence and "500 ms noticing" in evidence
+    assert said(60.0, "long") == said(60.0, "again") != [evidence]
+
+
+def test_the_summary_holds_parts_and_verdicts_by_its_schema(run: Run) -> None:
+    found = json.loads(json.dumps(summary(analyse(run), None)))
+    jsonschema.validate(found, schema())
+    assert [one["verdict"] for one in found["comparisons"]] == ["slower", "no change shown"]
+    assert set(found["points"][0]["workflow"]["parts"]) == {*PARTS, "engine"}
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

@@ -82,6 +82,8 @@ def _changes(tasks: Sequence[Line], first: int, last: int, end_ns: int) -> Itera
 
 def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
     """Where the time went in all runs of a workflow at a point; None where no trace was read."""
+    if lines[0]["setting"].get("kind") != "command":
+        return None
     records = {line["record"] for line in lines}
     tasks: dict[tuple[str, int], list[Line]] = defaultdict(list)
     for task in run.workflow():
@@ -122,17 +124,16 @@ def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
 def critical_path(tasks: Sequence[Line]) -> list[Line]:
     """The chain of tasks that the last one waited for, in their order: of all that a task reads from, the one that was
     there last. Empty where the trace does not tell what reads from what."""
-    ended = [task for task in tasks if task["complete_ns"] is not None]
-    if not ended or all(task["after"] is None for task in tasks):
+    if all(task["after"] is None for task in tasks):
         return []
-    path = [max(ended, key=lambda task: task["complete_ns"])]
-    while len(path) <= len(tasks):
-        before = [tasks[number] for number in path[-1]["after"] or ()]
-        before = [task for task in before if task["complete_ns"] is not None and task not in path]
-        if not before:
-            break
-        path.append(max(before, key=lambda task: task["complete_ns"]))
-    return path[::-1]
+    path: dict[int, Line] = {}
+    # A trace that was tampered with may lead in a circle: no task is on the path twice.
+    ahead: Sequence[int] = range(len(tasks))
+    while ended := [n for n in ahead if n not in path and tasks[n]["complete_ns"] is not None]:
+        last = max(ended, key=lambda number: tasks[number]["complete_ns"])
+        path[last] = tasks[last]
+        ahead = tasks[last]["after"] or ()
+    return list(path.values())[::-1]
 
 
 def _ran_ns(task: Line) -> int:

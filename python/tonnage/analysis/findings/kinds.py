@@ -1,4 +1,4 @@
-"""Findings about kinds of workload: open loops, readers that follow, copies of commands."""
+"""Findings about kinds of workload: open loops, readers that follow, copies of commands and their workflows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.text import count, duration, share, some
+from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
 from tonnage.units import rate_text
 
 LATE = 0.98
@@ -17,6 +18,8 @@ WAITED_NS = 10**6
 """… and not less than this: shorter waits are those of a timer."""
 LAG_NS = 10**9
 """A reader that is this far behind, at the 99th percentile, does not follow any more."""
+ENGINE_SHARE = 0.2
+"""Of a workflow's elapsed time: an engine that takes more of it decides how partitions compare."""
 _POLLS = 5
 """… and by so many looks at the end of the file: a slow look is no slow reader."""
 
@@ -93,4 +96,22 @@ def copy_failed(evidence: Evidence) -> Iterator[Finding]:
         f"{len(failed)} failed ({which}): {some(list(dict.fromkeys(ends)), 3)}",
         "A trial with a failed copy gives no figure. "
         + ("What the copies said is in output/ of the run." if kept else "keep_output = true keeps what copies say."),
+    )
+
+
+@finding("engine-time")
+def engine_time(evidence: Evidence) -> Iterator[Finding]:
+    flows = [(point, point.workflow) for point in evidence.points if point.workflow]
+    worst = max(flows, key=lambda flow: flow[1].parts[ALL_ENGINE].share, default=None)
+    if worst is None or (own := worst[1].parts[ALL_ENGINE]).share < ENGINE_SHARE:
+        return
+    point, flow = worst
+    parts = ", ".join(f"{duration(flow.parts[part].median_ns)} {part}" for part in ENGINE)
+    yield Finding(
+        "engine-time",
+        subject(point.op, point.group),
+        f"{share(own.share)} of {duration(point.elapsed_ns)} were {flow.engine}'s own, while no task ran and none "
+        f"waited in the queue ({parts})",
+        "Elapsed times of such short workflows compare engines rather than storages: compare the time in which tasks "
+        "run, give the workflow more to do, or let the engine look at its jobs more often.",
     )
