@@ -105,6 +105,13 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
+def bits_text(bytes_per_s: float) -> str:
+    """A rate as links are sold: ``0.941 Gbit/s``, ``98.2 Mbit/s``, of 10⁹ and 10⁶ bits."""
+    bits_per_s = 8 * bytes_per_s
+    factor, unit = (1e9, "Gbit/s") if bits_per_s >= 5e8 else (1e6, "Mbit/s")
+    return f"{three_digits(bits_per_s / factor)} {unit}"
+
+
 def three_digits(value: float) -> str:
     """``1.92``, ``19.2``, ``1920``."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

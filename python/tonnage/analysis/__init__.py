@@ -31,12 +31,14 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
+    from tonnage.analysis.links import ceilings_of, links_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.tiers import tiers_of
 
     trials, events, tasks = run.trials(), run.events(), _tasks(run)
     measured = points_of(run, trials)
+    links = links_of(measured, trials)
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
@@ -57,6 +59,7 @@ def analyse(run: Run) -> Analysis:
         long=long,
         steady=_steady(run, measured, tasks),
         tasks=tasks,
+        links=links,
     )
     findings = judge(evidence)
     campaign = run.manifest.get("campaign") or {}
@@ -71,12 +74,13 @@ def analyse(run: Run) -> Analysis:
         ),
         findings=tuple(findings),
         promises=promises_of(evidence, findings),
-        ceilings=tuple(run.manifest.get("ceilings") or ()),
+        ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
         cost=run.manifest.get("cost"),
         stalls=tuple(stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials),
+        links=links,
         comparisons=compare_points(measured, trials, campaign),
     )
 

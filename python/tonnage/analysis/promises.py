@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
+from tonnage.analysis.links import ceilings_of
 from tonnage.analysis.results import Finding, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, some
@@ -67,7 +68,10 @@ def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     if evidence.simulated:
         return None, "a simulated storage has no ceiling on this host"
-    names = [ceiling["name"] for ceiling in evidence.run.manifest.get("ceilings") or ()]
+    ceilings = (*(evidence.run.manifest.get("ceilings") or ()), *ceilings_of(evidence.links))
+    names = [ceiling["name"] for ceiling in ceilings]
+    if not names and evidence.points and all(point.kind == "network" for point in evidence.points):
+        return None, "only a loopback was measured"
     if not names:
         return False, "no ceiling was measured in this run"
     flagged = sum(found.code == "above-ceiling" for found in findings)
@@ -112,12 +116,16 @@ def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
 
 
 def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    rooms = (("series", "parquet"), ("latency", "hlog"))
+    # iperf3 times no operations.
+    rooms = (("series", "parquet", ()), ("latency", "hlog", ("network",)))
     missing = [
         line["record"]
         for line in evidence.trials
         if line["status"] == "ok"
-        and not all((evidence.run.path / room / f"{line['record']}.{end}").exists() for room, end in rooms)
+        and not all(
+            line["phase"] in without or (evidence.run.path / room / f"{line['record']}.{end}").exists()
+            for room, end, without in rooms
+        )
     ]
     if missing:
         return False, f"no series or histogram of {some(missing)}"
@@ -151,8 +159,8 @@ def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _own_cost(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if evidence.simulated:
         return None, "a simulated storage has no generator"
-    if evidence.points and all(point.kind == "command" for point in evidence.points):
-        return None, "a command drives its own load"
+    if evidence.points and all(point.kind in ("command", "network") for point in evidence.points):
+        return None, "a command, or iperf3, drives its own load"
     cost = evidence.run.manifest.get("cost") or {}
     if not cost.get("ns_per_operation"):
         return False, "the generator's own cost was not measured in this run"

@@ -264,6 +264,43 @@ class Workflow:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkFlow:
+    """What went from one host to one other at a ``network`` point; medians and sums over the repetitions."""
+
+    sender: str
+    receiver: str
+    bandwidth_bytes_per_s: float
+    """From its own beginning to its own end."""
+    window_bytes_per_s: float
+    """While all flows of the trial ran."""
+    sent_bytes: int
+    received_bytes: int
+    retransmits: int | None
+    """Segments sent again, of all repetitions."""
+    rtt_mean_ns: int | None
+    sender_cpu_share: float | None
+    """Of one processor; the most of any repetition."""
+    receiver_cpu_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A ``network`` point: the rate of all its flows together, and what each of them got."""
+
+    point: Point
+    flows: tuple[LinkFlow, ...]
+    sum_of_own_bytes_per_s: float
+    """The flows' own rates added up: what no moment had."""
+    fairness: float | None
+    """Jain's index of the flows' shares; None for one flow."""
+
+    @property
+    def alone(self) -> bool:
+        """One pair, and one way."""
+        return len(self.flows) == 1
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -303,5 +340,7 @@ class Analysis:
     """What the campaign's amounts of work were multiplied by."""
     tiers: Tiers | None = None
     """Where the run has a ``stage``."""
+    links: tuple[Link, ...] = ()
+    """Where the run has a ``network``."""
     comparisons: tuple[Comparison, ...] = ()
     """Where a command was run in several settings."""

@@ -12,6 +12,7 @@ from tonnage.errors import RequestError
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "knox-epouta": ("knox-epouta-sob", "knox-epouta-iperf3", "knox-epouta-workflows"),
     "knox-epouta-sob": ("knox-epouta-sob",),
+    "knox-epouta-iperf3": ("knox-epouta-iperf3",),
     "knox-epouta-workflows": ("knox-epouta-workflows",),
     "lcls-ffb": ("lcls-ffb-read-while-write", "lcls-ffb-limits"),
     "summit-metadata": ("summit-metadata",),

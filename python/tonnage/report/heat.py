@@ -11,7 +11,7 @@ from tonnage.report.figure import MUTED, Figure, Table, latency_axis, layout
 from tonnage.report.source import Columns
 
 _MOST_COLUMNS = 200
-_SCALE = [[0.0, "@#dbe7f3|#16273a"], [0.35, "@#7fb0d8|#2b5f92"], [0.7, "@#2b78b5|#5aa7dc"], [1.0, "@#08306b|#eaf4fd"]]
+COLOURS = [[0.0, "@#dbe7f3|#16273a"], [0.35, "@#7fb0d8|#2b5f92"], [0.7, "@#2b78b5|#5aa7dc"], [1.0, "@#08306b|#eaf4fd"]]
 
 Cells = dict[tuple[int, int], int]
 """(column, row) → operations."""
@@ -37,7 +37,7 @@ def figure(record: str, columns: Columns) -> Figure | None:
         "y": latencies,
         "z": z,
         "text": hover,
-        "colorscale": _SCALE,
+        "colorscale": COLOURS,
         "zmin": 0,
         "zmax": max(1.0, log10(most)),
         "hoverongaps": False,

@@ -20,6 +20,7 @@ from tonnage.report import (
     command,
     compared,
     files,
+    links,
     load_line,
     mixed,
     percentiles,
@@ -68,7 +69,7 @@ def render(analysis: Analysis, source: Source) -> str:
         lstrip_blocks=True,
     )
     lines = load_line.exhibits(analysis)
-    for section in (tiers, mixed, files, tail, command, workflow, compared):
+    for section in (links, tiers, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken

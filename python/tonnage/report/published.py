@@ -15,6 +15,8 @@ NOTHING = units.NOT_MEASURED
 MIB_PER_S = 1 << 20
 _KIB_THOUSAND = 1024 * 1000
 """Bytes per second of what was computed as KiB/s ÷ 1000 and printed as MB/s."""
+_MBIT_BYTES = 125_000
+"""Bytes per second of a Mbit/s."""
 _FEW_NODES = 2
 """So many do not reach the ceiling of what all share."""
 _WRITES, _READS = ("write", "create"), ("read",)
@@ -179,6 +181,39 @@ def _named(group: str, groups: list[str]) -> str:
     return "this run" if len(groups) < 2 else f"this run: {group}"
 
 
+_LINKS = {
+    "ten-streams": "ten streams across the link",
+    "ten-streams-inside": "ten streams inside one site",
+    "three-pairs": "three pairs at once",
+}
+"""Workload of ours → the experiment it repeats."""
+
+
+def _iperf3(analysis: Analysis) -> list[Comparison]:
+    """A row a pair, theirs and then ours, and of pairs at once the sum; in the link's unit."""
+    rows: list[tuple[str, ...]] = []
+    for row in published.figures("knox-epouta-iperf3")["knox-epouta-iperf3"]:
+        got = units.link(float(row["receiver_Mbit_per_s"]) * _MBIT_BYTES)
+        rows.append((row["experiment"], "published", row["client"], row["server"], row["streams"], got, NOTHING))
+    for name, experiment in _LINKS.items():
+        for link in [link for link in analysis.links if link.point.workload == name]:
+            streams = str(link.point.setting["streams"])
+            for flow in link.flows:
+                got, share = units.link(flow.window_bytes_per_s), units.share(flow.window_bytes_per_s / link.point.median)
+                rows.append((experiment, "this run", flow.sender, flow.receiver, streams, got, share))
+            if len(link.flows) > 1:
+                together = units.link(link.point.median)
+                rows.append((experiment, "this run", "all", "together", streams, together, units.share(1.0)))
+    order = {experiment: place for place, experiment in enumerate(_LINKS.values())}
+    rows.sort(key=lambda row: order[row[0]])
+    columns = ("what", "whose", "from", "to", "streams", "received", "share")
+    notes = (
+        "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s, though nothing says that "
+        "they ran at the same time. Ours are rates of the time in which all ran.",
+    )
+    return [Comparison("iperf3 between Knox and ePouta", Table(columns, tuple(rows)), notes)]
+
+
 _METADATA = ("open-write-close", "open-write-close-slow", "open-write-close-fast")
 
 
@@ -271,6 +306,7 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
 _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
     "knox-epouta": _knox,
     "knox-epouta-sob": _sob,
+    "knox-epouta-iperf3": _iperf3,
     "knox-epouta-workflows": _workflows,
     "lcls-ffb": _ffb,
     "summit-metadata": _summit,

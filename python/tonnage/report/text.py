@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import command, compared, figure, files, mixed, published, sentences, tail, tiers, units, workflow
+from tonnage.report import command, compared, figure, files, links, mixed, published, sentences, tail, tiers, units, workflow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDEST = 1000
 _WORDS = (
     "against", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where", "whose time",
-    "way", "whose", "what", "",
+    "way", "whose", "what", "from", "to", "",
 )  # fmt: skip
 
 
@@ -34,6 +34,10 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         console.print("Nothing was measured.")
     for line in analysis.load_lines:
         _print_load_line(console, line)
+    for titled in links.tables(analysis):
+        _print_table(console, _plain(*titled))
+    for sentence in links.story_of(analysis.links):
+        console.print(Text(sentence, style="bold"), soft_wrap=True)
     for titled in tiers.tables(analysis.tiers):
         _print_table(console, _plain(*titled))
     for sentence in tiers.story(analysis.tiers) if analysis.tiers else ():

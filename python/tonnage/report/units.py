@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
-from tonnage import records
+from tonnage import records, units
 from tonnage.analysis.results import BANDWIDTH
 
 UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 MiB = 2²⁰, 1 GiB = 2³⁰ bytes"
@@ -48,6 +48,18 @@ def rate(bytes_per_s: float | None) -> str:
     if float(significant(abs(bytes_per_s) / divisor)) >= 1000 and divisor < 1e15:
         divisor, unit = scale(divisor * 1000)
     return f"{significant(bytes_per_s / divisor)} {unit}"
+
+
+def bit_scale(bytes_per_s: float) -> tuple[float, str]:
+    """Divisor of bits per second, and unit, in which a link of that rate is told."""
+    return (1e9, "Gbit/s") if 8 * bytes_per_s >= 5e8 else (1e6, "Mbit/s")
+
+
+def link(bytes_per_s: float | None) -> str:
+    """A rate as links are sold, with the storages' unit beside: ``0.941 Gbit/s (118 MB/s)``."""
+    if bytes_per_s is None:
+        return NOT_MEASURED
+    return f"{units.bits_text(bytes_per_s)} ({rate(bytes_per_s)})"
 
 
 def operations(per_s: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.text import duration, share, some, speed
@@ -31,6 +32,7 @@ def no_plateau(evidence: Evidence) -> Iterator[Finding]:
 def client_limited(evidence: Evidence) -> Iterator[Finding]:
     if evidence.simulated:
         return
+    yield from iperf3_limited(evidence)
     for op, group, points in evidence.curves():
         top = max(points, key=lambda point: point.median)
         limit = _generator_share(evidence, top) or _busy_processors(evidence, top)

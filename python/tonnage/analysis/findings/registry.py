@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis.loadline import Estimate
-from tonnage.analysis.results import Finding, LoadLine, Point
+from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.steady import Steady
 from tonnage.records import Run
 
@@ -33,6 +33,8 @@ class Evidence:
     """By record, where a steady window was found."""
     tasks: Mapping[str, Sequence[Line]]
     """Lines of ``tasks.jsonl`` by record."""
+    links: Sequence[Link] = ()
+    """Of the points between hosts."""
 
     @property
     def target(self) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding
 from tonnage.analysis.text import count, share, some
@@ -96,6 +97,7 @@ def holes(evidence: Evidence) -> Iterator[Finding]:
 def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
     if evidence.simulated:
         return
+    yield from above_link(evidence)
     for name, ceiling in _ceilings(evidence).items():
         for op, group, points in evidence.curves():
             if points[0].metric != BANDWIDTH:

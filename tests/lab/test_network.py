@@ -1,0 +1,160 @@
+"""iperf3 between hosts of two sites with a link of known rate: what it carries, who gets how much, and who is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hosts import Hosts, hosts, wait_for
+from throttled import Impossible
+from tonnage.campaign.kinds.network import NetworkSetting
+from tonnage.campaign.kinds.network.flows import result_of
+from tonnage.campaign.kinds.network.measure import between_hosts
+from tonnage.campaign.load import parse_campaign
+from tonnage.cluster.hands.pipes import PipeCrew
+from tonnage.errors import MeasurementError
+from tonnage.records.lines import totals_of
+
+LINK_BYTES_PER_S = 12_500_000
+"""100 Mbit/s."""
+KNOX, EPOUTA = ("compute1", "compute2", "compute3"), ("epouta1", "epouta2", "epouta3")
+
+pytestmark = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Hosts]:
+    try:
+        with hosts({"knox": KNOX, "epouta": EPOUTA}) as every:
+            every.limit_between(LINK_BYTES_PER_S)
+            yield every
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def crew(site: Hosts) -> Iterator[PipeCrew]:
+    """A process on each host, as ssh would bring it there."""
+    with PipeCrew([*KNOX, *EPOUTA], lambda host: site[host].words(["sh", "-s"])) as crew:
+        assert not crew.problems
+        yield crew
+
+
+def setting(text: str) -> NetworkSetting:
+    campaign = parse_campaign(f'target = "null:"\n[workload]\nkind = "network"\n{text}', "lab.toml")
+    (found,) = campaign.settings()
+    assert isinstance(found, NetworkSetting)
+    return found
+
+
+def measured(crew: PipeCrew, text: str) -> tuple[dict, dict]:
+    """The totals of a trial, and what it says of its flows."""
+    flows = between_hosts(crew, setting('duration = "4s"\n' + text), False)
+    assert flows is not None
+    result, _ = result_of(flows)
+    return totals_of(result["tasks"]), result["network"]
+
+
+def iperf3_on(site: Hosts, name: str) -> list[int]:
+    """Processes of iperf3 on a host, by their numbers outside."""
+
+    there = Path(f"/proc/{site[name].pid}/ns/net").readlink()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        # Processes come and go while one looks.
+        with contextlib.suppress(OSError):
+            if (process / "comm").read_text().strip() == "iperf3" and (process / "ns/net").readlink() == there:
+                found.append(int(process.name))
+    return found
+
+
+ALONE = 'pairs = [["epouta1", "compute1"]]\n'
+THREE = 'pairs = [["epouta1", "compute1"], ["epouta2", "compute2"], ["epouta3", "compute3"]]\nat_once = true\n'
+
+
+@pytest.mark.parametrize("streams", [1, 10])
+@pytest.mark.parametrize("direction", ["send", "receive"])
+def test_one_pair_fills_the_link_and_no_more(crew: PipeCrew, streams: int, direction: str) -> None:
+    total, network = measured(crew, f'{ALONE}streams = {streams}\ndirection = "{direction}"\n')
+    assert 0.9 * LINK_BYTES_PER_S <= total["bandwidth_bytes_per_s"] <= 1.0 * LINK_BYTES_PER_S
+    (flow,) = network["flows"]
+    ends = ("epouta1", "compute1")
+    assert (flow["sender"], flow["receiver"]) == (ends if direction == "send" else ends[::-1])
+
+
+def test_three_pairs_at_once_share_the_link_and_their_sum_is_the_link(crew: PipeCrew) -> None:
+    total, network = measured(crew, THREE + 'streams = 1\ndirection = "send"\n')
+    assert 0.9 * LINK_BYTES_PER_S <= total["bandwidth_bytes_per_s"] <= 1.0 * LINK_BYTES_PER_S
+    assert [flow["sender"] for flow in network["flows"]] == list(EPOUTA)
+    assert all(0 < flow["bandwidth_bytes_per_s"] < LINK_BYTES_PER_S for flow in network["flows"])
+
+
+def test_both_ways_have_a_link_each(crew: PipeCrew) -> None:
+    total, network = measured(crew, ALONE + 'streams = 2\ndirection = "both"\n')
+    assert 1.6 * LINK_BYTES_PER_S <= total["bandwidth_bytes_per_s"] <= 2.0 * LINK_BYTES_PER_S
+    assert [flow["sender"] for flow in network["flows"]] == ["epouta1", "compute1"]
+
+
+def test_inside_a_site_no_link_is_in_the_way(crew: PipeCrew) -> None:
+    total, _ = measured(crew, 'pairs = [["compute1", "compute2"]]\nstreams = 1\ndirection = "send"\n')
+    assert total["bandwidth_bytes_per_s"] > 5 * LINK_BYTES_PER_S
+
+
+def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts, crew: PipeCrew) -> None:
+    said: list[str] = []
+
+    def run() -> None:
+        try:
+            between_hosts(crew, setting(THREE + 'streams = 1\ndirection = "send"\nduration = "60s"\n'), False)
+        except MeasurementError as error:
+            said.append(str(error))
+
+    trial = threading.Thread(target=run)
+    trial.start()
+    wait_for(lambda: bool(iperf3_on(site, "epouta2")), "a client runs")
+    time_began = time.monotonic()
+    for pid in iperf3_on(site, "compute2"):
+        os.kill(pid, signal.SIGKILL)
+    trial.join(40)
+    assert not trial.is_alive() and time.monotonic() - time_began < 30
+    assert said and said[0].startswith("epouta2 to compute2: ")
+    assert not any(iperf3_on(site, name) for name in (*KNOX, *EPOUTA))
+
+
+def test_a_port_that_is_taken_on_one_host_is_passed_over(site: Hosts, crew: PipeCrew) -> None:
+    squatter = site["compute1"].daemon("iperf3", "--server", "--port", "5201")
+    try:
+        listening = ["ss", "--listening", "--tcp", "--numeric", "--no-header", "sport = :5201"]
+        wait_for(lambda: bool(site["compute1"].run(*listening).stdout), "the port is taken")
+        total, _ = measured(crew, ALONE + 'streams = 1\ndirection = "send"\nomit = "0s"\n')
+        assert total["bytes"] > 0
+        assert squatter.running()
+    finally:
+        squatter.end()
+
+
+def test_a_host_that_goes_is_named_and_the_others_are_left_clean(site: Hosts, crew: PipeCrew) -> None:
+    said: list[str] = []
+
+    def run() -> None:
+        try:
+            between_hosts(crew, setting(THREE + 'streams = 1\ndirection = "send"\nduration = "60s"\n'), False)
+        except MeasurementError as error:
+            said.append(str(error))
+
+    trial = threading.Thread(target=run)
+    trial.start()
+    wait_for(lambda: bool(iperf3_on(site, "epouta3")), "a client runs")
+    os.kill(site["epouta3"].pid, signal.SIGKILL)
+    trial.join(60)
+    assert not trial.is_alive()
+    assert said and "epouta3" in said[0]
+    left = (*KNOX, "epouta1", "epouta2")
+    wait_for(lambda: not any(iperf3_on(site, name) for name in left), "all iperf3 end")
