@@ -112,7 +112,7 @@ def _rows(link: Link) -> list[tuple[str, ...]]:
     point, setting = link.point, link.point.setting
     at_once = str(len(setting["pairs"])) + (", both ways" if setting["direction"] == "both" else "")
     bounds = f"{units.link(point.low)} – {units.link(point.high)}" if point.confidence else units.NOT_MEASURED
-    found = [
+    found: list[tuple[str, ...]] = [
         (
             flow.sender,
             flow.receiver,

@@ -199,8 +199,9 @@ def _iperf3(analysis: Analysis) -> list[Comparison]:
         for link in [link for link in analysis.links if link.point.workload == name]:
             streams = str(link.point.setting["streams"])
             for flow in link.flows:
-                got, share = units.link(flow.window_bytes_per_s), units.share(flow.window_bytes_per_s / link.point.median)
-                rows.append((experiment, "this run", flow.sender, flow.receiver, streams, got, share))
+                part = units.share(flow.window_bytes_per_s / link.point.median)
+                ours = (flow.sender, flow.receiver, streams, units.link(flow.window_bytes_per_s), part)
+                rows.append((experiment, "this run", *ours))
             if len(link.flows) > 1:
                 together = units.link(link.point.median)
                 rows.append((experiment, "this run", "all", "together", streams, together, units.share(1.0)))
@@ -208,8 +209,8 @@ def _iperf3(analysis: Analysis) -> list[Comparison]:
     rows.sort(key=lambda row: order[row[0]])
     columns = ("what", "whose", "from", "to", "streams", "received", "share")
     notes = (
-        "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s, though nothing says that "
-        "they ran at the same time. Ours are rates of the time in which all ran.",
+        "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s.",
+        "Nothing says that these ran at the same time. Ours are rates of the time in which all ran.",
     )
     return [Comparison("iperf3 between Knox and ePouta", Table(columns, tuple(rows)), notes)]
 

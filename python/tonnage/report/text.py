@@ -12,7 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import command, compared, figure, files, links, mixed, published, sentences, tail, tiers, units, workflow
+from tonnage.report import (
+    command,
+    compared,
+    figure,
+    files,
+    links,
+    mixed,
+    published,
+    sentences,
+    tail,
+    tiers,
+    units,
+    workflow,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

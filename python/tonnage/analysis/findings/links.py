@@ -73,7 +73,7 @@ def rates_not_additive(evidence: Evidence) -> Iterator[Finding]:
                 "rates-not-additive",
                 subject(link.point.op, link.point.group),
                 f"the flows' own rates add up to {bits_text(link.sum_of_own_bytes_per_s)}, and while all ran it was "
-                f"{bits_text(together)}: {share(abs(apart))} {'less' if apart > 0 else 'more'}",
+                f"{bits_text(together)}: the sum is {share(abs(apart))} {'above' if apart > 0 else 'below'} that",
                 "They did not run at the same time throughout: use the figure of all, or a longer duration, in which "
                 "beginnings and ends count for less.",
             )
