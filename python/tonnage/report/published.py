@@ -210,7 +210,7 @@ def _iperf3(analysis: Analysis) -> list[Comparison]:
     columns = ("what", "whose", "from", "to", "streams", "received", "share")
     notes = (
         "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s.",
-        "Nothing says that these ran at the same time. Ours are rates of the time in which all ran.",
+        "Ours are rates of the time in which all pairs ran.",
     )
     return [Comparison("iperf3 between Knox and ePouta", Table(columns, tuple(rows)), notes)]
 
