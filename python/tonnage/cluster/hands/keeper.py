@@ -60,6 +60,9 @@ def _end(program: subprocess.Popen[bytes]) -> int | None:
     """Kills whatever is left of it; its own status, None where it does not go."""
     until_s = time.monotonic() + _GRACE_S
     status = program.poll()
+    if status is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
     while (children := _children()) and time.monotonic() < until_s:
         for child in children:
             with contextlib.suppress(ProcessLookupError):
@@ -71,11 +74,17 @@ def _end(program: subprocess.Popen[bytes]) -> int | None:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
         time.sleep(_LOOK_S)
-    return program.poll() if status is None else status
+    if status is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = program.wait(max(0.0, until_s - time.monotonic()))
+    return status
 
 
 def _children() -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    """Those of this process; empty also where the kernel keeps no such list: its group is all that is known then."""
+    with contextlib.suppress(OSError):
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return []
 
 
 if __name__ == "__main__":
