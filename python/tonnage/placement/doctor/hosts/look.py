@@ -94,7 +94,9 @@ def look(crew: Crew, hosts: Sequence[str], target: str | None = None) -> Party:
     party = Party(hosts=tuple(Host(name=name) for name in dict.fromkeys(hosts)), target=target)
     for host in party.hosts:
         if host.name not in crew.hosts:
-            host.problem = f"it is none of those that were started: {named(crew.hosts)}"
+            host.problem = (
+                f"nothing was started on it, but on {named(crew.hosts)}; hint: start a process on it, or leave it out"
+            )
     for host, answer in _ask(crew, "surroundings", {host: {} for host in party.there}, ANSWER_S):
         host.problem, host.facts = answer.problem, answer.value or {}
     for host in party.there:
