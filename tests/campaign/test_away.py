@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from tonnage.campaign.away import job
 from tonnage.campaign.away.ledger import Ledger
-from tonnage.campaign.away.lost import record_lost
+from tonnage.campaign.away.lost import has_record, record_lost
 from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
 from tonnage.campaign.away.request import job_request, spread_of
 from tonnage.campaign.expand import Sweep
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Step
 from tonnage.campaign.setting import Place, Trial
 from tonnage.errors import RequestError
 from tonnage.records import Run, RunWriter, trial_line
@@ -174,3 +175,26 @@ def test_a_job_that_does_not_see_all_records_measures_nothing(tmp_path: Path, mo
     with pytest.raises(RequestError, match="does not see all records"):
         job.carry_out(str(path), "0:0")
     assert (path / "trials.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("statuses", "at", "before", "found"),
+    [
+        (["failed"], 0, False, True),
+        (["ok", "ok"], 1, False, True),
+        (["interrupted"], 0, False, False),
+        (["ok"], 1, False, False),
+        (["failed"], 0, True, False),
+    ],
+)
+def test_a_trial_that_its_job_recorded_itself_is_not_lost(
+    tmp_path: Path, statuses: list[str], at: int, before: bool, found: bool
+) -> None:
+    """Else the next one, which nobody began, would be failed for it."""
+    trial = Sweep(campaign({"block_size": "1MiB"}), 7).next([], 0)
+    assert trial is not None
+    path = run_with(tmp_path, [line_of(trial, number, status=status) for number, status in enumerate(statuses)])
+    step = Step(at, None, trial.setting, "write", 0, "measure", 0, None)
+    size = (path / "trials.jsonl").stat().st_size
+    assert has_record(path, step, beyond_bytes=size if before else 0) is found
+    assert not has_record(path, None, beyond_bytes=0)

@@ -115,6 +115,7 @@ def test_a_killed_job_leaves_a_failed_trial_with_who_and_when(
     assert found.manifest["state"] == state
     reason = found.trials()[0]["reason"]
     assert reason.startswith("job 1 (1 node) failed on ") and "exited with 137" in reason
+    assert said.count("-write     1 task  failed: ") == 1, "the lost trial was told twice"
     assert f"failed: {found.trials()[0]['record']}: {reason}" in said
 
 

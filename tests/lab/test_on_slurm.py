@@ -206,7 +206,7 @@ def test_a_trial_whose_job_dies_is_recorded_as_failed_and_the_rest_is_measured(l
     assert [line["status"] for line in measured] == ["failed", "ok"]
     assert f"job {job.job} (far: 1 node)" in measured[0]["reason"] and f"on {job.hosts[0]} at" in measured[0]["reason"]
     if end == "node":
-        assert "NODE_FAIL" in measured[0]["reason"]
+        assert "NODE_FAIL" in measured[0]["reason"], measured
     assert Run.open(login.run).manifest["state"] == "complete"
     assert len(login.jobs("ended")) == 2
 

@@ -8,9 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.expand import Schedule
+from tonnage.campaign.observer import Step
 from tonnage.campaign.run import spent_on
 from tonnage.campaign.setting import Trial
 from tonnage.records import Run, RunWriter, event_lines, trial_line
+from tonnage.records.writer import TRIALS
+
+
+def has_record(run: Path, step: Step | None, *, beyond_bytes: int) -> bool:
+    """Whether the trial that a job was at has all its records, and the job made one of them: it ended between two
+    trials, or recorded itself what went wrong. ``beyond_bytes``: size of the trials' file before the job."""
+    if step is None or (run / TRIALS).stat().st_size <= beyond_bytes:
+        return False
+    mine = [line for line in Run.open(run).trials() if line["trial"] == step.trial and line["purpose"] != "fill"]
+    interrupted = any(line["status"] == "interrupted" for line in mine)
+    return not interrupted and {line["phase"] for line in mine} >= set(step.setting.phases)
 
 
 def record_lost(run: Path, schedule: Schedule, reason: str) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tonnage.campaign.away.follow import Ending, Follower
 from tonnage.campaign.away.ledger import Entry, Ledger
-from tonnage.campaign.away.lost import record_lost
+from tonnage.campaign.away.lost import has_record, record_lost
 from tonnage.campaign.away.part import Part, places_of
 from tonnage.campaign.away.request import DIRECTORY, check_site, describe_jobs, job_request, output_file, write_order
 from tonnage.campaign.expand import Schedule, Sweep
@@ -148,10 +148,13 @@ class _Away:
             self.ledger.ended(entry, ending.state, ending.reason, ending.hosts)
             if ending.cancelled:
                 return self._settled("interrupted")
-            if not self._stands(entry, ending) and self.campaign.on_error == "stop":
+            is_done = self._stands(entry, ending)
+            state = str(Run.open(self.run.path).manifest["state"])
+            if state == "complete" or self.campaign.search is not None:
+                return state
+            # A run that goes on after a failure does so too where the job could not: it lost a process, say.
+            if self.campaign.on_error == "stop" and (state == "failed" or not is_done):
                 return self._settled("failed")
-            if (state := Run.open(self.run.path).manifest["state"]) in ("complete", "failed"):
-                return str(state)
             entry = None
         return self._settled("interrupted")
 
@@ -240,12 +243,22 @@ class _Away:
         who = f"job {entry.job} ({entry.where()})"
         on = f" on {', '.join(ending.hosts)}" if ending.hosts else ""
         reason = f"{who} {ending.state}{on} at {now}: {why or 'the scheduler does not say why'}"
+        reason += self._down(ending.hosts)
         if self.campaign.search is not None:
             self._settled("failed")
             raise MeasurementError(f"{reason}; {self._again}")
-        for line in record_lost(self.run.path, self._schedule(), reason):
-            self.observer.recorded(line)
+        step = ending.progress.step if ending.progress else None
+        if not has_record(self.run.path, step, beyond_bytes=entry.recorded_bytes):
+            record_lost(self.run.path, self._schedule(), reason)
+        self.follower.look(entry.part.job)
         return False
+
+    def _down(self, hosts: Sequence[str]) -> str:
+        """Which of a job's hosts are gone, as the scheduler sees it now."""
+        with suppress(SchedulerError):
+            gone = [host.name for host in self.scheduler.hosts() if host.name in hosts and not host.up]
+            return f"; {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} down" if gone else ""
+        return ""
 
     def _last_line(self, entry: Entry) -> str | None:
         """Of what the job printed; where there is no such file, that the job saw another directory."""
