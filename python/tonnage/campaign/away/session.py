@@ -238,6 +238,7 @@ class _Away:
         if ending.code == RequestError.exit_code and problem:
             self._settled("failed")
             raise RequestError(f"{problem} (job {entry.job} on {', '.join(ending.hosts) or 'an unknown host'})")
+        self._refuse_unseen(entry, ending)
         why = problem or ending.reason or self._last_line(entry)
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
         who = f"job {entry.job} ({entry.where()})"
@@ -260,13 +261,24 @@ class _Away:
             return f"; {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} down" if gone else ""
         return ""
 
+    def _refuse_unseen(self, entry: Entry, ending: Ending) -> None:
+        """RequestError where the first job left nothing at all here: then the next ones would not either."""
+        if ending.progress is None and entry.part.job == 0 and not output_file(self.run.path, 0).exists():
+            self._settled("failed")
+            hosts = ", ".join(ending.hosts) or "its hosts"
+            why = f" ({ending.reason})" if ending.reason else ""
+            raise RequestError(
+                f"job {entry.job} left nothing in {self.run.path}{why}: is that directory on {hosts} too? "
+                "hint: give one that all hosts share, with --out"
+            )
+
     def _last_line(self, entry: Entry) -> str | None:
-        """Of what the job printed; where there is no such file, that the job saw another directory."""
-        file = output_file(self.run.path, entry.part.job)
+        """Of what the job printed."""
         try:
-            said = [line.strip() for line in file.read_text(errors="replace").splitlines() if line.strip()]
+            text = output_file(self.run.path, entry.part.job).read_text(errors="replace")
         except OSError:
-            return f"it left nothing in {self.run.path}; hint: use a run directory (--out) that its hosts see too"
+            return None
+        said = [line.strip() for line in text.splitlines() if line.strip()]
         return said[-1][:500] if said else None
 
     def _settled(self, state: str) -> str:
