@@ -172,6 +172,7 @@ def test_a_loopback_is_no_link(recorded: Recorded) -> None:
 
 def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path) -> None:
     from tonnage.report import links, published
+    from tonnage.report.source import Source
 
     recorded = Recorded(tmp_path / "run", published="knox-epouta-iperf3")
     recorded.network(PAIRS, PUBLISHED, **ONE | {"name": '"three-pairs"'})
@@ -181,8 +182,13 @@ def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path
     rows = comparison.table.rows
     assert ("three pairs at once", "this run", "all", "together", "1", "1.01 Gbit/s (126 MB/s)", "100 %") in rows
     assert ("three pairs at once", "published", "epouta3", "compute3", "1", "447 Mbit/s (55.9 MB/s)", "–") in rows
-    (exhibit,) = links.exhibits(analysis, None)  # type: ignore[arg-type]
+    (exhibit,) = links.exhibits(analysis, Source.of(Run.open(recorded.writer.path)))
     labels = {variant.label for variant in exhibit.variants}
     assert labels == {f"three-pairs, 1 stream, {how}" for how in ("each pair alone", "all pairs at once")}
+    matrix, over_time = next(variant.figures for variant in exhibit.variants if "at once" in variant.label)
+    assert matrix.table.columns == ("from \\ to", "c1", "c2", "c3")
+    assert matrix.table.rows[2] == ("e3", "", "", "452 Mbit/s (56.5 MB/s)")
+    assert [trace["name"] for trace in over_time.traces] == ["e1 to c1", "e2 to c2", "e3 to c3"]
+    assert over_time.traces[2]["y"] == pytest.approx([452.0] * 10)
     assert "3 pairs at once with 1 stream each carry 1.01 Gbit/s (126 MB/s) together" in exhibit.introduction
     assert "they share one link" in exhibit.introduction

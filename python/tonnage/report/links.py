@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tonnage.analysis.results import Analysis, Link, LinkFlow
+from tonnage.analysis.results import Analysis, Link
 from tonnage.report import sentences, units
-from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, step_colour, words
+from tonnage.report.groups import typical
 from tonnage.report.heat import COLOURS
 from tonnage.report.source import Source
 
@@ -15,15 +16,22 @@ _WAYS = {"send": "one way", "receive": "one way", "both": "both ways at once"}
 _SAME = 0.05
 """Rates so near to each other are told as the same."""
 
-Cells = dict[tuple[str, str], Link]
-"""(sender, receiver) → what was measured."""
+_NAMED = 8
+"""So many receivers at most, and their cells have room for words."""
+_DRAWN = 12
+"""Flows that a picture can tell apart."""
+_TOLD = 2
+"""So many ways are told one by one."""
 
 
-def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
+def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     """One section with a matrix for each way of measuring; none where no link was measured."""
     if not analysis.links:
         return []
-    variants = [Variant(label, (_matrix(label, links),)) for label, links in _matrices(analysis.links)]
+    variants = []
+    for label, links in _matrices(analysis.links):
+        drawn = (_matrix(label, links), _over_time(links, source))
+        variants.append(Variant(label, tuple(figure for figure in drawn if figure is not None)))
     story = " ".join(story_of(analysis.links)) or "What each host sends to each other one."
     return [Exhibit("links", "Links between hosts", story, "Measured", tuple(variants))]
 
@@ -57,29 +65,27 @@ def _streams_text(streams: int) -> str:
     return f"{streams} stream{'s' if streams > 1 else ''}"
 
 
-def _flows(links: Sequence[Link]) -> list[tuple[Link, LinkFlow]]:
-    return [(link, flow) for link in links for flow in link.flows]
-
-
 def _matrix(label: str, links: Sequence[Link]) -> Figure:
     """Sender × receiver, as a picture; where a way was measured twice, the better one."""
     best: dict[tuple[str, str], float] = {}
-    for _, flow in _flows(links):
+    for flow in (flow for link in links for flow in link.flows):
         ends = flow.sender, flow.receiver
         best[ends] = max(flow.window_bytes_per_s, best.get(ends, 0.0))
-    senders = list(dict.fromkeys(sender for sender, _ in best))
-    receivers = list(dict.fromkeys(receiver for _, receiver in best))
-    divisor, unit = units.bit_scale(max(best.values()))
+    senders, receivers = (sorted({ends[place] for ends in best}) for place in (0, 1))
+    most = max(best.values())
+    divisor, unit = units.bit_scale(most)
     rates = [[best.get((sender, receiver)) for receiver in receivers] for sender in senders]
-    shown = [[units.NOT_MEASURED if rate is None else units.link(rate) for rate in row] for row in rates]
+    shown = [["" if rate is None else units.link(rate) for rate in row] for row in rates]
     trace: dict[str, Any] = {
         "type": "heatmap",
         "x": [words(name) for name in receivers],
         "y": [words(name) for name in senders],
         "z": [[None if rate is None else 8 * rate / divisor for rate in row] for row in rates],
         "text": shown,
+        "texttemplate": "%{z:.3g}" if len(receivers) <= _NAMED else "",
         "colorscale": COLOURS,
         "zmin": 0,
+        "zmax": 8 * most / divisor,
         "hoverongaps": False,
         "xgap": 2,
         "ygap": 2,
@@ -87,7 +93,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
         "colorbar": {"title": {"text": unit, "side": "right", "font": {"size": 12}}, "thickness": 12, "outlinewidth": 0}
         | {"tickfont": {"color": MUTED}},
     }
-    (fast, to), most = max(best.items(), key=lambda item: item[1])
+    fast, to = max(best, key=lambda ends: best[ends])
     return Figure(
         title="Who sends how much to whom",
         caption=f"{label}: medians over the repetitions, while all flows of a trial ran.",
@@ -97,6 +103,48 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
             {"title": "Receiver", "type": "category"},
             {"title": "Sender", "type": "category", "autorange": "reversed"},
             height=170 + 40 * max(3, len(senders)),
+        ),
+        table=Table(
+            ("from \\ to", *receivers),
+            tuple((sender, *row) for sender, row in zip(senders, shown, strict=True)),
+        ),
+    )
+
+
+def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
+    """Each flow's rate in each of iperf3's intervals, of the trial with the most flows."""
+    link = max(links, key=lambda link: (len(link.flows), link.point.median))
+    record = typical(link.point)
+    columns = source.series(record)
+    if not columns:
+        return None
+    names = ("start_ns", "end_ns", "task", "bytes")
+    rows = [row for row in zip(*(columns[name] for name in names), strict=True) if row[1] > row[0]]
+    most = max(moved * 1e9 / (end - start) for start, end, _, moved in rows)
+    divisor, unit = units.bit_scale(most)
+    traces = []
+    for number, flow in enumerate(link.flows[:_DRAWN]):
+        mine = sorted((start, end, moved) for start, end, task, moved in rows if task == number)
+        traces.append(
+            {
+                "x": [(start + end) / 2e9 for start, end, _ in mine],
+                "y": [8e9 * moved / (end - start) / divisor for start, end, moved in mine],
+                "mode": "lines",
+                "line": {"color": step_colour(number, min(len(link.flows), _DRAWN)), "width": 2},
+                "name": words(f"{flow.sender} to {flow.receiver}"),
+                "hovertemplate": "%{x:.1f} s<br>%{y:.3g} " + unit + "<extra>%{fullData.name}</extra>",
+            }
+        )
+    left_out = len(link.flows) - len(traces)
+    return Figure(
+        title="Each flow over time",
+        caption=f"{record}: while all its flows ran." + (f" {left_out} more are in the table." if left_out else ""),
+        alt=f"Rate of each flow of {record} over time, up to {units.link(most)}.",
+        traces=traces,
+        layout=layout(
+            {"title": "Time since all flows ran (s)", "rangemode": "tozero"},
+            {"title": f"Received ({unit})", "rangemode": "tozero"},
+            showlegend=True,
         ),
         table=_table(links),
     )
@@ -140,24 +188,27 @@ def _rows(link: Link) -> list[tuple[str, ...]]:
 
 def _streams(links: Sequence[Link]) -> list[str]:
     """The fewest streams against the most, of each pair and way that was measured alone with both."""
-    found = []
     by_ends: dict[tuple[str, str, str], list[Link]] = {}
-    for link in links:
-        if link.alone:
-            flow = link.flows[0]
-            by_ends.setdefault((link.point.workload, flow.sender, flow.receiver), []).append(link)
-    for (_, sender, receiver), measured in by_ends.items():
-        few = min(measured, key=lambda link: link.point.setting["streams"])
-        many = max(measured, key=lambda link: link.point.setting["streams"])
-        if few is many:
-            continue
-        pair = (few.point.median, many.point.median)
-        numbers = (few.point.setting["streams"], many.point.setting["streams"])
-        found.append(
-            f"From {sender} to {receiver}, {_streams_text(numbers[1])} carry {units.link(pair[1])} and "
-            f"{_streams_text(numbers[0])} {units.link(pair[0])}{_clearly(few, many)}."
-        )
-    return found
+    for link in (link for link in links if link.alone):
+        by_ends.setdefault((link.point.workload, link.flows[0].sender, link.flows[0].receiver), []).append(link)
+    compared = []
+    for measured in by_ends.values():
+        few, many = (pick(measured, key=lambda link: link.point.setting["streams"]) for pick in (min, max))
+        if few is not many:
+            compared.append((few, many))
+    if len(compared) <= _TOLD:
+        return [_compared(few, many) for few, many in compared]
+    gains = [many.point.median / few.point.median for few, many in compared]
+    said = f"{_streams_text(compared[0][1].point.setting['streams'])} carry {min(gains):.2f} to {max(gains):.2f} times"
+    return [f"Over {len(gains)} ways, {said} the rate of {_streams_text(compared[0][0].point.setting['streams'])}."]
+
+
+def _compared(few: Link, many: Link) -> str:
+    flow, numbers = few.flows[0], [_streams_text(link.point.setting["streams"]) for link in (few, many)]
+    return (
+        f"From {flow.sender} to {flow.receiver}, {numbers[1]} carry {units.link(many.point.median)} and "
+        f"{numbers[0]} {units.link(few.point.median)}{_clearly(few, many)}."
+    )
 
 
 def _clearly(one: Link, other: Link) -> str:
