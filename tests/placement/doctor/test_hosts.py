@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.cluster.crew import Answer
 from tonnage.cluster.hands.pipes import PipeCrew
 from tonnage.cluster.hands.ways import here
 from tonnage.placement.doctor.hosts import Complaint, Host, Link, Party, examine, look
@@ -200,3 +201,49 @@ def test_many_hosts_are_named_as_schedulers_do_and_their_links_tried_in_three_ro
     ]
     same = next(one for one in examine(party) if one.code == "same-host")
     assert same.what.startswith("node[01-19] are one host, ")
+
+
+class _Lame:
+    """A crew of which some hosts fail at some duties."""
+
+    def __init__(self, crew: PipeCrew, fails: set[tuple[str, str]]) -> None:
+        self.hosts, self._crew, self._fails = crew.hosts, crew, fails
+
+    def ask(self, duty: str, arguments: Any, *, timeout_s: float) -> dict[str, Answer]:
+        well = {host: given for host, given in arguments.items() if (host, duty) not in self._fails}
+        told = self._crew.ask(duty, well, timeout_s=timeout_s)
+        return {host: told.get(host, Answer(problem=f"{duty} went wrong")) for host in arguments}
+
+
+@pytest.mark.parametrize(
+    ("fails", "storages", "silent"),
+    [
+        ({("b", "sees-mark")}, [0, None, 0], ["b"]),
+        ({("a", "leave-mark")}, [None, 1, 1], ["a"]),
+        ({("a", "remove-mark")}, [0, 0, 0], []),
+        ({("b", "look-path")}, [0, None, 0], ["b"]),
+    ],
+)
+def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_the_same(
+    tmp_path: Path, fails: set[tuple[str, str]], storages: list[int | None], silent: list[str]
+) -> None:
+    with PipeCrew(["a", "b", "c"], lambda _: here("", 1)) as crew:
+        party = look(_Lame(crew, fails), crew.hosts, str(tmp_path))
+    assert [host.storage for host in party.hosts] == storages
+    complaints = examine(party)
+    assert [one.where for one in complaints if one.code == "target-silent"] == silent
+    assert not [one for one in complaints if one.code in ("other-storage", "own-storage")]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("duty", ["link-listen", "link-try", "wall-clock"])
+def test_a_host_that_fails_at_its_links_or_its_clock_has_that_told_and_the_others_are_looked_at(duty: str) -> None:
+    with PipeCrew(["a", "b", "c"], lambda _: here("", 1)) as crew:
+        party = look(_Lame(crew, {("b", duty)}), crew.hosts)
+    if duty == "wall-clock":
+        assert party.hosts[1].problem == "wall-clock went wrong"
+        assert [(one.sender, one.receiver, one.problem) for one in party.links] == [("a", "c", None), ("c", "a", None)]
+    else:
+        (bad,) = [one for one in party.links if one.problem]
+        assert "b" in (bad.sender, bad.receiver) and f"{duty} went wrong" in (bad.problem or "")
+        assert "no-link" in {one.code for one in examine(party)}

@@ -139,7 +139,7 @@ def _look_at_target(crew: Crew, hosts: Sequence[Host], target: str) -> None:
             return
         for host in _share_a_mark(crew, first, left, target):
             host.storage = number
-            left.remove(host)
+        left = [host for host in left if host.storage is None and host.path_problem is None]
 
 
 def _share_a_mark(crew: Crew, first: Host, hosts: Sequence[Host], target: str) -> list[Host]:
@@ -147,13 +147,20 @@ def _share_a_mark(crew: Crew, first: Host, hosts: Sequence[Host], target: str) -
     left = crew.ask("leave-mark", {first.name: {"path": target}}, timeout_s=PATH_S)[first.name]
     if left.problem is not None:
         first.path_problem = left.problem
-        return [first]
+        return []
     mark = {"path": target, "name": left.value}
+    sharers = [first]
     try:
-        seen = _ask(crew, "sees-mark", dict.fromkeys(hosts, mark), PATH_S)
+        for host, answer in _ask(crew, "sees-mark", dict.fromkeys(hosts, mark), PATH_S):
+            host.path_problem = answer.problem
+            if answer.value and host is not first:
+                sharers.append(host)
     finally:
-        crew.ask("remove-mark", {first.name: mark}, timeout_s=PATH_S)
-    return [host for host, answer in seen if answer.value or host is first]
+        # Another one, should the first have gone meanwhile.
+        for host in sharers:
+            if crew.ask("remove-mark", {host.name: mark}, timeout_s=PATH_S)[host.name].problem is None:
+                break
+    return [host for host in sharers if host.path_problem is None]
 
 
 def _try_links(crew: Crew, hosts: Sequence[Host]) -> list[Link]:
