@@ -15,18 +15,30 @@ from tonnage.errors import RequestError
 
 def test_a_model_is_read_in_its_units() -> None:
     target = parse_target("sim:knee=8,plateau=2GB/s,noise=20%,stall=1s,direct=yes")
-    assert target.model == {
+    assert target.models[0] == {
         "knee": 8,
         "plateau_bytes_per_s": 2 * 10**9,
         "noise": 0.2,
         "stall_ns": 10**9,
         "direct": True,
     }
-    assert target.spec("posix", "auto", (), 5) == {"kind": "sim", "seed": 5, **target.model}
+    assert target.spec("posix", "auto", (), 5) == {"kind": "sim", "seed": 5, **target.models[0]}
 
 
 def test_a_model_without_a_plateau_has_no_knee() -> None:
-    assert parse_target("sim:knee=none").model == {"knee": None}
+    assert parse_target("sim:knee=none").models == ({"knee": None},)
+
+
+def test_a_list_of_models_is_one_target_whose_devices_they_are() -> None:
+    target = parse_target(["sim:node-plateau=2GB/s,plateau=none", "sim:node-plateau=13GB/s,plateau=1TB/s"])
+    assert target.scheme == "sim" and len(target.models) == 2
+    own, shared = (target.spec("posix", "auto", (), 5, device=number) for number in (0, 1))
+    assert own == {"kind": "sim", "seed": 5, "node_plateau_bytes_per_s": 2 * 10**9, "plateau_bytes_per_s": None}
+    assert shared["plateau_bytes_per_s"] == 10**12
+    alone = parse_target("sim:knee=4")
+    assert alone.spec("posix", "auto", (), 5, device=1)["knee"] == 4, "one model stands for all devices"
+    with pytest.raises(RequestError, match="a list of targets holds directories, not sim:"):
+        parse_target(["sim:", "/a"])
 
 
 def test_a_path_is_made_absolute_and_keeps_its_colon() -> None:

@@ -33,6 +33,7 @@ impl Place {
         PhaseSpec {
             record: "0000-command".to_owned(),
             tasks: TaskRange { first: 0, here: tasks, total: tasks },
+            tasks_per_node: None,
             limit: Limit::default(),
             pace: Pace::default(),
             hog_bytes: 0,

@@ -16,6 +16,7 @@ fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
     PhaseSpec {
         record: "0000-fault".to_owned(),
         tasks: TaskRange { first: 0, here: 1, total: 1 },
+        tasks_per_node: None,
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,

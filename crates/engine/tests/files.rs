@@ -43,6 +43,7 @@ fn run_limited(storage: &Arc<dyn Storage>, tasks: u32, files: Files, limit: Limi
     let spec = PhaseSpec {
         record: "0000-files".to_owned(),
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
+        tasks_per_node: None,
         limit,
         pace: Pace::default(),
         hog_bytes: 0,

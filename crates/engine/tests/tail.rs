@@ -30,6 +30,7 @@ fn tail(transfers: u64, readers: u32, change: impl FnOnce(&mut Tail)) -> PhaseSp
     PhaseSpec {
         record: "0000-tail".to_owned(),
         tasks: TaskRange { first: 0, here: 1 + readers, total: 1 + readers },
+        tasks_per_node: None,
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,

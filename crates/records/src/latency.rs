@@ -67,6 +67,11 @@ impl LatencyRecorder {
         self.histogram.saturating_record(latency_ns);
     }
 
+    /// Counts several operations that took the same time.
+    pub fn record_many(&mut self, latency_ns: u64, count: u64) {
+        self.histogram.saturating_record_n(latency_ns, count);
+    }
+
     /// Adds the operations of another task.
     ///
     /// # Panics

@@ -41,6 +41,31 @@ impl Chance {
         if sigma == 0.0 { 1.0 } else { (sigma * self.normal() - sigma * sigma / 2.0).exp() }
     }
 
+    /// How many of `count` tries succeed, each with probability `share`. Where both outcomes are expected often the
+    /// normal law stands for the binomial one; its mean and its variance are the same.
+    pub fn binomial(&mut self, count: u64, share: f64) -> u64 {
+        const OFTEN: f64 = 30.0;
+        if share >= 1.0 {
+            return count;
+        }
+        let (tries, rare) = (count as f64, share.min(1.0 - share));
+        if rare * tries > OFTEN {
+            let deviation = (tries * share * (1.0 - share)).sqrt();
+            return (tries * share + deviation * self.normal()).round().clamp(0.0, tries) as u64;
+        }
+        // From one success to the next there are geometrically many tries.
+        let (mut found, mut tried) = (0, 0.0);
+        let miss = (-rare).ln_1p();
+        while rare > 0.0 {
+            tried += 1.0 + ((1.0 - self.uniform()).ln() / miss).floor();
+            if tried > tries {
+                break;
+            }
+            found += 1;
+        }
+        if share > 0.5 { count - found } else { found }
+    }
+
     /// Exponential with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()

@@ -166,7 +166,7 @@ impl Crew {
 
     fn start(&mut self, race: &mut Race, task: usize, mut copy: Copy, now_ns: u64) {
         self.running += 1;
-        race.board(1);
+        race.board(task, 1);
         let work = race.runners[task].slowness * race.chance.lognormal_mean_1(race.model.jitter);
         (copy.start_ns, copy.ends_at) = (now_ns, self.progress + work);
         self.tasks[task] = Doing::Running(copy);
@@ -174,7 +174,7 @@ impl Crew {
 
     fn finish(&mut self, race: &mut Race, task: usize, copy: &Copy, now_ns: u64) {
         self.running -= 1;
-        race.alight();
+        race.alight(task);
         race.arrive(task, now_ns, self.next_copy < self.end_copy);
         let fails = race.draws_fault();
         if fails {

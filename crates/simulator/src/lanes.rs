@@ -53,7 +53,9 @@ impl<O: Operations> Lanes<O> {
         // One by one, so that each task has its first operation in flight before any has its second.
         let all = (0..tasks * depth).map(|lane| Lane { task: lane % tasks, ..idle }).collect();
         let mut lanes = Self { operations, all, aboard: vec![if aboard { depth } else { 0 }; tasks] };
-        race.board(lanes.aboard.iter().sum::<usize>() as u64);
+        for (task, &aboard) in lanes.aboard.iter().enumerate() {
+            race.board(task, aboard as u64);
+        }
         race.run(tasks * depth, &mut lanes)?;
         Ok(lanes.operations)
     }
@@ -82,7 +84,7 @@ impl<O: Operations> Lanes<O> {
         let task = lane.task;
         if !lane.aboard {
             lane.aboard = true;
-            race.board(1);
+            race.board(task, 1);
             self.aboard[task] += 1;
             if self.aboard[task] == 1 {
                 race.wake(task, now_ns);
@@ -96,7 +98,7 @@ impl<O: Operations> Lanes<O> {
         let lane = &mut self.all[index];
         if std::mem::take(&mut lane.aboard) {
             self.aboard[lane.task] -= 1;
-            race.alight();
+            race.alight(lane.task);
         }
     }
 }

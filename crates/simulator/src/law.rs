@@ -8,14 +8,31 @@ use crate::model::{DEFAULT_KNEE, ModelSpec, Shape};
 const NEAR: f64 = 0.95;
 
 impl ModelSpec {
-    /// Plateau of transfers of `transfer_size` bytes on the device, in bytes per second.
+    /// Plateau of transfers of `transfer_size` bytes on the device, in bytes per second: where nodes share nothing, that
+    /// of the one node.
     pub(crate) fn plateau(&self, op: Op, transfer_size: u64) -> f64 {
+        let shared = self.shared_plateau(op, transfer_size);
+        if shared.is_finite() { shared } else { self.node_plateau(op).unwrap_or(shared) }
+    }
+
+    /// What all nodes share; infinite where they share nothing.
+    pub(crate) fn shared_plateau(&self, op: Op, transfer_size: u64) -> f64 {
         let bytes = match op {
             Op::Write => self.plateau_bytes_per_s,
-            Op::Read => self.read_plateau_bytes_per_s.unwrap_or(self.plateau_bytes_per_s),
+            Op::Read => self.read_plateau_bytes_per_s.or(self.plateau_bytes_per_s),
         };
+        let bytes = bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
         let capped = self.operations_per_s.map_or(f64::INFINITY, |operations| operations as f64 * transfer_size as f64);
-        capped.min(bytes as f64)
+        capped.min(bytes)
+    }
+
+    /// Plateau of one node, in bytes per second; `None` where nodes mean nothing.
+    pub(crate) fn node_plateau(&self, op: Op) -> Option<f64> {
+        let bytes = match op {
+            Op::Write => self.node_plateau_bytes_per_s,
+            Op::Read => self.read_node_plateau_bytes_per_s.or(self.node_plateau_bytes_per_s),
+        };
+        bytes.map(|bytes| bytes as f64)
     }
 
     /// What an operation on a name costs, in creations of an empty file.

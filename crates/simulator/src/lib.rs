@@ -5,13 +5,16 @@
 //! it models is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
 
 mod burst;
+mod cells;
 mod chance;
 mod command;
 mod files;
+mod fleet;
 mod lanes;
 mod law;
 mod model;
 mod names;
+mod nodes;
 mod open_files;
 mod pages;
 mod quota;

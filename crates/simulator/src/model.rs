@@ -3,8 +3,11 @@
 //! | text | JSON key | unit | default | meaning |
 //! |---|---|---|---|---|
 //! | `knee` | `knee` | tasks | 8 | smallest number of tasks (at queue depth 1) whose noise-free throughput is within 5 % of the plateau; `none` (`null`): no plateau, as `shape=linear` with 8 |
-//! | `plateau` | `plateau_bytes_per_s` | B/s | 2·10⁹ | throughput that more tasks do not raise |
+//! | `plateau` | `plateau_bytes_per_s` | B/s | 2·10⁹ | throughput that more tasks do not raise; `none` (`null`), with `node-plateau`: nodes share nothing |
 //! | `read-plateau` | `read_plateau_bytes_per_s` | B/s | as `plateau` | the same for reads |
+//! | `node-plateau` | `node_plateau_bytes_per_s` | B/s | none | throughput of streams that more tasks on one node do not raise; knee, shape and decline are then those of a node, and `plateau` is what all nodes share |
+//! | `read-node-plateau` | `read_node_plateau_bytes_per_s` | B/s | as `node-plateau` | the same for reads |
+//! | `straggler-node` | `straggler_node` | factor | 1 | how much slower the operations of a stream's last node are (if it has several) |
 //! | `operations` | `operations_per_s` | 1/s | none | cap on operations: the plateau is at most this × `transfer_size` |
 //! | `shape` | `shape` | `hinge`, `smooth`, `linear` | `hinge` | law of throughput over tasks ([`Shape`]) |
 //! | `decline` | `decline` | fraction | 0 | throughput lost with each task beyond the knee |
@@ -59,8 +62,11 @@ pub(crate) const DEFAULT_KNEE: u32 = 8;
 #[expect(missing_docs, reason = "the table at the top of the file")]
 pub struct ModelSpec {
     pub knee: Option<u32>,
-    pub plateau_bytes_per_s: u64,
+    pub plateau_bytes_per_s: Option<u64>,
     pub read_plateau_bytes_per_s: Option<u64>,
+    pub node_plateau_bytes_per_s: Option<u64>,
+    pub read_node_plateau_bytes_per_s: Option<u64>,
+    pub straggler_node: f64,
     pub operations_per_s: Option<u64>,
     pub shape: Shape,
     pub decline: f64,
@@ -95,8 +101,11 @@ impl Default for ModelSpec {
     fn default() -> Self {
         Self {
             knee: Some(DEFAULT_KNEE),
-            plateau_bytes_per_s: 2_000_000_000,
+            plateau_bytes_per_s: Some(2_000_000_000),
             read_plateau_bytes_per_s: None,
+            node_plateau_bytes_per_s: None,
+            read_node_plateau_bytes_per_s: None,
+            straggler_node: 1.0,
             operations_per_s: None,
             shape: Shape::Hinge,
             decline: 0.0,
@@ -146,8 +155,10 @@ impl ModelSpec {
     pub fn check(&self) -> Result<(), ModelError> {
         let rates = [
             ("knee", f64::from(self.knee.unwrap_or(DEFAULT_KNEE))),
-            ("plateau_bytes_per_s", self.plateau_bytes_per_s as f64),
+            ("plateau_bytes_per_s", self.plateau_bytes_per_s.unwrap_or(1) as f64),
             ("read_plateau_bytes_per_s", self.read_plateau_bytes_per_s.unwrap_or(1) as f64),
+            ("node_plateau_bytes_per_s", self.node_plateau_bytes_per_s.unwrap_or(1) as f64),
+            ("read_node_plateau_bytes_per_s", self.read_node_plateau_bytes_per_s.unwrap_or(1) as f64),
             ("operations_per_s", self.operations_per_s.unwrap_or(1) as f64),
             ("cache_bytes_per_s", self.cache_bytes_per_s as f64),
             ("burst_bytes_per_s", self.burst_bytes_per_s as f64),
@@ -158,6 +169,12 @@ impl ModelSpec {
         for (key, value) in rates {
             require(key, value, value >= 1.0, "at least 1")?;
         }
+        if self.node_plateau_bytes_per_s.is_none() {
+            let (shared, reads) = (self.plateau_bytes_per_s, self.read_node_plateau_bytes_per_s);
+            require("plateau_bytes_per_s", f64::INFINITY, shared.is_some(), "a rate, or node_plateau_bytes_per_s beside it")?;
+            let value = reads.unwrap_or(0) as f64;
+            require("read_node_plateau_bytes_per_s", value, reads.is_none(), "node_plateau_bytes_per_s beside it")?;
+        }
         for (key, value) in [("noise", self.noise), ("jitter", self.jitter)] {
             require(key, value, (0.0..=3.0).contains(&value), "a fraction from 0 to 3 (20 % is 0.2)")?;
         }
@@ -165,7 +182,10 @@ impl ModelSpec {
         require("reader_cost", self.reader_cost, (0.0..1.0).contains(&self.reader_cost), "a fraction from 0 to below 1")?;
         require("decline", self.decline, (0.0..1.0).contains(&self.decline), "a fraction from 0 to below 1")?;
         require("drift", self.drift, self.drift > -1.0 && self.drift <= 1.0, "a fraction above -1, at most 1")?;
-        require("straggler", self.straggler, (1.0..=1e6).contains(&self.straggler), "a factor from 1 to 1000000")
+        for (key, value) in [("straggler", self.straggler), ("straggler_node", self.straggler_node)] {
+            require(key, value, (1.0..=1e6).contains(&value), "a factor from 1 to 1000000")?;
+        }
+        Ok(())
     }
 }
 

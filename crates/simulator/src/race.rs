@@ -11,6 +11,7 @@ use tonnage_workload::PhaseSpec;
 
 use crate::chance::Chance;
 use crate::model::ModelSpec;
+use crate::nodes::{self, Nodes};
 use crate::runner::Runner;
 use crate::sampler::Sampler;
 use crate::speed::Speed;
@@ -45,6 +46,7 @@ pub(crate) struct Race<'a> {
     pub chance: Chance,
     pub stalls: Stalls,
     pub speed: Speed<'a>,
+    pub nodes: Option<Nodes<'a>>,
     pub runners: Vec<Runner>,
     counters: &'a mut Counters,
     sampler: Sampler,
@@ -80,7 +82,7 @@ impl<'a> Race<'a> {
         let mut chance = Chance::new(model.seed, &spec.record, spec.seed);
         let speed = Speed::new(model, start_ns, &mut chance);
         let stall_chance = Chance::new(!model.seed, &spec.record, spec.seed);
-        let slowness = |task| if tasks.total > 1 && task + 1 == tasks.total { model.straggler } else { 1.0 };
+        let slowness = |task| nodes::slowness(model, spec, task);
         Self {
             model,
             spec,
@@ -88,6 +90,7 @@ impl<'a> Race<'a> {
             chance,
             stalls: Stalls::new(model.stall_every_ns as f64, model.stall_ns, stall_chance, start_ns),
             speed,
+            nodes: Nodes::of(model, spec),
             runners: (tasks.first..tasks.first + tasks.here).map(|task| Runner::new(task, slowness(task), start_ns)).collect(),
             counters,
             sampler: Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns),
@@ -167,16 +170,22 @@ impl<'a> Race<'a> {
         wears
     }
 
-    /// `more` operations are in flight from now on. Tasks of other processes do as those here.
-    pub fn board(&mut self, more: u64) {
+    /// `more` operations of the task at `index` are in flight from now on. Tasks of other processes do as those here.
+    pub fn board(&mut self, index: usize, more: u64) {
         self.in_flight += more;
         self.crowd();
+        if let Some(nodes) = &mut self.nodes {
+            nodes.board(index, more);
+        }
     }
 
-    /// One operation fewer is in flight from now on: those that are left share the storage.
-    pub fn alight(&mut self) {
+    /// One operation fewer of the task at `index` is in flight from now on: those that are left share the storage.
+    pub fn alight(&mut self, index: usize) {
         self.in_flight -= 1;
         self.crowd();
+        if let Some(nodes) = &mut self.nodes {
+            nodes.alight(index);
+        }
     }
 
     fn crowd(&mut self) {

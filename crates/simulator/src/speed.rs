@@ -59,7 +59,14 @@ impl<'a> Speed<'a> {
         if now_ns < self.warm_at_ns { latency_ns * WARMUP } else { latency_ns }
     }
 
-    /// The same where `in_flight` operations share the device, whatever else goes on.
+    /// What a latency of `latency_ns` on a device at its usual speed is now.
+    #[inline]
+    pub fn slowed_ns(&self, latency_ns: f64, now_ns: u64) -> f64 {
+        let latency_ns = latency_ns / self.device_share();
+        if now_ns < self.warm_at_ns { latency_ns * WARMUP } else { latency_ns }
+    }
+
+    /// The same as `device_ns` where `in_flight` operations share the device, whatever else goes on.
     pub fn device_ns_among(&self, in_flight: u64, cost_s: f64, now_ns: u64) -> f64 {
         let latency_ns = self.model.crowd_ns(in_flight.max(1)) / self.device_share() * cost_s;
         if now_ns < self.warm_at_ns { latency_ns * WARMUP } else { latency_ns }

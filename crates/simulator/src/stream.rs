@@ -4,6 +4,7 @@ use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
 use tonnage_workload::{CachePolicy, Durability, Offsets, Op, Ops, PhaseSpec, Stream};
 
 use crate::burst::Burst;
+use crate::fleet;
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
@@ -70,10 +71,13 @@ pub(crate) fn run(
     start_ns: u64,
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
+    if fleet::takes(model, spec, stream) {
+        return fleet::run(model, state, spec, stream, start_ns, files);
+    }
     let capacity = model.cache_bytes.saturating_sub(spec.hog_bytes);
     state.pages.shrink(capacity);
     let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
-    state.burst.drain(start_ns, model.plateau_bytes_per_s as f64);
+    state.burst.drain(start_ns, model.plateau(Op::Write, u64::MAX));
     let State { pages, names, burst, counters } = state;
     let mut race = Race::new(model, spec, start_ns, counters, files);
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
@@ -123,7 +127,7 @@ pub(crate) fn run(
 }
 
 /// Checks that what will be read is there, and brings the cache into the state asked for.
-fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<CacheFacts, SimulatorError> {
+pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<CacheFacts, SimulatorError> {
     let tasks = spec.tasks;
     let mut numbers: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| stream.file(task, tasks.total)).collect();
     numbers.sort_unstable();
@@ -172,9 +176,9 @@ impl Operations for Transfers<'_> {
         let hit = op == Op::Read && self.is_hit(race, file, offset, first_pass);
         let size = self.stream.geometry.transfer_size;
         let mean_ns = match op {
-            Op::Write => self.write_ns(race, now_ns),
+            Op::Write => self.write_ns(race, task, now_ns),
             Op::Read if hit => race.speed.cache_ns(size),
-            Op::Read => race.speed.device_ns(self.read_s, now_ns),
+            Op::Read => Self::device_ns(race, Op::Read, task, self.read_s, now_ns),
         };
         let end_ns = race.end_of(task, now_ns, mean_ns);
         let errno = match () {
@@ -241,14 +245,26 @@ impl Transfers<'_> {
     }
 
     #[inline]
-    fn write_ns(&mut self, race: &Race, now_ns: u64) -> f64 {
+    fn write_ns(&mut self, race: &Race, task: usize, now_ns: u64) -> f64 {
         let each = self.stream.durability == Durability::FsyncEach;
         let sync_ns = if each { race.model.fsync_ns as f64 } else { 0.0 };
         let taken = race.model.burst_bytes > 0 && {
             self.burst.drain(now_ns, self.plateau * race.speed.device_share());
             self.burst.take(self.stream.geometry.transfer_size)
         };
-        sync_ns + race.speed.device_ns(if taken { self.burst_s } else { self.write_s }, now_ns)
+        if taken {
+            return sync_ns + race.speed.device_ns(self.burst_s, now_ns);
+        }
+        sync_ns + Self::device_ns(race, Op::Write, task, self.write_s, now_ns)
+    }
+
+    /// Mean latency of a transfer on the device: by the law of the task's node where there is one, else by its cost.
+    #[inline]
+    fn device_ns(race: &Race, op: Op, task: usize, cost_s: f64, now_ns: u64) -> f64 {
+        match &race.nodes {
+            Some(nodes) => race.speed.slowed_ns(nodes.transfer_ns(op, task), now_ns),
+            None => race.speed.device_ns(cost_s, now_ns),
+        }
     }
 
     /// What is left to do when all operations are done.

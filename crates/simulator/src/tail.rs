@@ -258,7 +258,7 @@ impl<'a> TailPlay<'a> {
         if std::mem::take(&mut reader.waited) {
             race.wake(lane, now_ns);
         }
-        race.board(1);
+        race.board(lane, 1);
         // The cache holds the end of the file.
         let recent = (self.writer.written - reader.next) * size <= self.cache_bytes;
         self.device_bytes += if recent { 0 } else { size };
@@ -271,7 +271,7 @@ impl<'a> TailPlay<'a> {
     fn finish_read(&mut self, race: &mut Race, lane: usize, now_ns: u64) {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         reader.flying = false;
-        race.alight();
+        race.alight(lane);
         race.arrive(lane, now_ns, false);
         let offset = reader.next * size;
         if reader.errno != 0 {

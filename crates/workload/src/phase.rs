@@ -76,6 +76,10 @@ pub struct PhaseSpec {
     pub record: String,
     /// Which tasks run here.
     pub tasks: TaskRange,
+    /// So many tasks share a host before the next one takes any, where the storage is a model that knows of hosts;
+    /// `None`: all share one.
+    #[serde(default)]
+    pub tasks_per_node: Option<u32>,
     /// When the phase ends.
     #[serde(default)]
     pub limit: Limit,
@@ -209,6 +213,9 @@ impl PhaseSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         if self.interval_ns == 0 {
             return Err(SpecError::Zero("interval_ns"));
+        }
+        if self.tasks_per_node == Some(0) {
+            return Err(SpecError::Zero("tasks_per_node"));
         }
         let TaskRange { first, here, total } = self.tasks;
         if here == 0 || u64::from(first) + u64::from(here) > u64::from(total) {

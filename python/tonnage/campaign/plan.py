@@ -92,6 +92,11 @@ def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, 
         if real[number] in real[:number] and not target.names:
             raise RequestError(f"{path} is given twice; hint: name each directory of the target once")
     most = max((setting.devices_needed for setting in settings), default=0)
+    if len(target.models) > 1 and (most > len(target.models) or any(s.device is None for s in settings)):
+        raise RequestError(
+            f"the target is a list of {len(target.models)} models, and each workload runs on one; "
+            f"hint: give each a device from 0 to {len(target.models) - 1}"
+        )
     if target.scheme == "path" and most > len(target.paths):
         raise RequestError(
             f"{most} devices are asked for and the target has {len(target.paths)} "

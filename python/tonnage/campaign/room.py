@@ -152,7 +152,7 @@ class Room:
 def _key(setting: Setting, target: Target) -> _Key:
     cut = str(setting.cut or "")
     if target.scheme != "path":
-        return _Key(target.scheme, cut=cut)
+        return _Key(target.scheme, device=setting.device if len(target.models) > 1 else None, cut=cut)
     opening = json.dumps(setting.opening) if setting.opening else ""
     return _Key(setting.storage, setting.direct, setting.devices, setting.device, cut, opening)
 

@@ -203,13 +203,13 @@ class Loop:
         try:
             kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
             running = ensemble.prepare(spec | kept, setting.placing)
-            hosts = running.hosts()
             running.go()
             while not running.wait(_TICK_S):
                 if self.interrupts:
                     running.stop()
                 self.observer.tick(running.live())
             result = running.result()
+            hosts = running.hosts()
             gathering = running.gathering()
             self.task_operations = [task["operations"] for task in result["tasks"]]
             if traces is not None:

@@ -28,8 +28,9 @@ class Target:
     paths: tuple[Path, ...] = ()
     """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
     asked for, and is then in it so many times: each has a scratch directory of its own there."""
-    model: dict[str, Any] | None = None
-    """The ModelSpec (``crates/simulator``); only for ``sim``."""
+    models: tuple[dict[str, Any], ...] = ()
+    """ModelSpecs (``crates/simulator``), its devices; only for ``sim``. One stands for all devices, as one directory
+    does."""
     assign: tuple[int, ...] = ()
     """File i goes to the directory ``assign[i % len]``; empty: round robin."""
     names: tuple[Path, ...] = ()
@@ -70,8 +71,8 @@ class Target:
     ) -> dict[str, Any]:
         """What a launcher opens. ``directories`` are the scratch directories of a ``path``, of which only
         ``device`` is used, or the first ``devices`` (None: all)."""
-        if self.model is not None:
-            return {"kind": "sim", "seed": seed, **self.model}
+        if self.models:
+            return {"kind": "sim", "seed": seed, **self.models[(device or 0) if len(self.models) > 1 else 0]}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
             kind = {"kind": storage if self.scheme == "path" else self.scheme}
             return {**kind, "delays": self.delays} if self.delays else kind
@@ -129,6 +130,8 @@ def parse_target(uris: str | Sequence[str]) -> Target:
     found = [_parse_one(uri) for uri in uris]
     if len(found) == 1:
         return found[0]
+    if all(target.scheme == "sim" for target in found):
+        return Target(", ".join(uris), "sim", models=tuple(model for target in found for model in target.models))
     for target in found:
         if target.scheme != "path":
             raise RequestError(f"a list of targets holds directories, not {target.uri}; hint: give it alone")
@@ -144,7 +147,7 @@ def _parse_one(uri: str) -> Target:
             raise RequestError(f"{scheme}: takes nothing after the colon, not {rest!r}; hint: write {scheme}:")
         return Target(uri, scheme)
     if colon and scheme == "sim":
-        return Target(uri, "sim", model=parse_model(rest))
+        return Target(uri, "sim", models=(parse_model(rest),))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
     return Target(uri, "path", (Path.cwd() / uri,))
@@ -188,6 +191,10 @@ def _knee(text: str) -> int | None:
     return None if text == "none" else _count(text)
 
 
+def _rate_or_none(text: str) -> int | None:
+    return None if text == "none" else units.parse_rate(text)
+
+
 def _number(text: str) -> float:
     """A factor or a share of any size or sign: what is sensible, the simulator checks."""
     percent = text.endswith("%")
@@ -214,8 +221,11 @@ def _shape(text: str) -> str:
 
 MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "knee": ("knee", _knee),
-    "plateau": ("plateau_bytes_per_s", units.parse_rate),
+    "plateau": ("plateau_bytes_per_s", _rate_or_none),
     "read-plateau": ("read_plateau_bytes_per_s", units.parse_rate),
+    "node-plateau": ("node_plateau_bytes_per_s", units.parse_rate),
+    "read-node-plateau": ("read_node_plateau_bytes_per_s", units.parse_rate),
+    "straggler-node": ("straggler_node", _number),
     "operations": ("operations_per_s", _count),
     "shape": ("shape", _shape),
     "decline": ("decline", _number),

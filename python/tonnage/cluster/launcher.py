@@ -47,7 +47,8 @@ class Step(Protocol):
         """After ``wait`` was True: the PhaseResult of all tasks, on this process's clock. Once."""
 
     def hosts(self) -> Sequence[str]:
-        """The host of each task, by its number from the first of the phase."""
+        """After ``result``: the host of each task, by its number from the first of the phase; of each line, where a
+        line of the result stands for several tasks of one host."""
 
     def gathering(self) -> dict[str, Any] | None:
         """After ``result``: how the processes crossed the line and handed in their parts (``ensemble`` of

@@ -11,6 +11,7 @@ from typing import Any
 from tonnage import _native
 from tonnage.cluster.crew import Alone, Crew
 from tonnage.cluster.launcher import ANYWHERE, Placing
+from tonnage.cluster.modelled import ModelledEnsemble
 from tonnage.errors import RequestError
 
 
@@ -80,5 +81,7 @@ class Local:
     def __init__(self) -> None:
         self.crew: Crew = Alone()
 
-    def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble:
+    def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:
+        if target["kind"] == "sim":
+            return ModelledEnsemble(target, series_directory, platform.node())
         return LocalEnsemble(target, series_directory)

@@ -15,6 +15,7 @@ pub fn spec(op: Op, tasks: u32) -> PhaseSpec {
     PhaseSpec {
         record: "0000-test".to_owned(),
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
+        tasks_per_node: None,
         limit: Limit::default(),
         pace: Pace::default(),
         hog_bytes: 0,

@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+mod nodes;
 mod paced;
 mod stream;
 mod tail;
@@ -18,6 +19,7 @@ pub fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
     PhaseSpec {
         record: record.to_owned(),
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
+        tasks_per_node: None,
         limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0, ..Limit::default() },
         pace: Pace::default(),
         hog_bytes: 0,

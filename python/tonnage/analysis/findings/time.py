@@ -108,7 +108,7 @@ def _slowest(evidence: Evidence, point: Point) -> Iterator[tuple[int, float]]:
     for record in point.records:
         rates = {
             task["task"]: task["bytes" if point.metric == BANDWIDTH else "operations"]
-            / (task["end_ns"] - task["start_ns"])
+            / (task.get("tasks", 1) * (task["end_ns"] - task["start_ns"]))
             for task in evidence.tasks.get(record, ())
             if task["end_ns"] > task["start_ns"]
         }
