@@ -6,9 +6,9 @@ import math
 import random
 
 import pytest
-from tonnage.analysis.results import Measured
+from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Measured, Point, Slowest
 from tonnage.analysis.statistics import median_interval
-from tonnage.analysis.tiers import crossover, exact
+from tonnage.analysis.tiers import crossover, exact, tiers_of
 from tonnage.report.published import published_crossovers
 from tonnage.report.tiers import sentence
 
@@ -52,3 +52,49 @@ def test_the_interval_covers_the_true_crossover_as_often_as_it_says() -> None:
         found = crossover("write", interval(fast), interval(slow))
         hits += found.low <= slow / fast <= found.high
     assert 0.94 <= hits / runs <= 0.995
+
+
+def swept(device: int, rates: dict[int, float]) -> tuple[list[Point], list[Hosts]]:
+    """A curve over nodes of four tasks each."""
+    points, hosts = [], []
+    for nodes, rate in rates.items():
+        point = Point(
+            op="write", tasks=4 * nodes, transfer_size=1, group=f"d{device}", values=(rate,), records=("0000-write",),
+            median=rate, low=0.9 * rate, high=1.1 * rate, confidence=0.95, latency={}, operations_per_s=1,
+            cpu_ns_per_gib=None, cache_state=None, cache_device_share=None, setting={"device": device},
+        )  # fmt: skip
+        parts = tuple(HostPart(f"n{number}", 4, 4 * number, 1, 1, 1, 1, 1 / nodes) for number in range(nodes))
+        last = Slowest(0, 1, "n0", "end_ns", 1.0, 1.0)
+        points.append(point)
+        hosts.append(Hosts("write", f"d{device}", 4 * nodes, "0000-write", BANDWIDTH, parts, last, None))
+    return points, hosts
+
+
+def test_a_sweep_over_nodes_says_which_tier_is_which_and_what_it_saw_on_both_sides() -> None:
+    own, its_hosts = swept(1, {1: 1e9, 2: 2e9, 4: 4e9, 8: 8e9, 16: 16e9})
+    shared, their_hosts = swept(0, {1: 5e9, 2: 5.9e9, 4: 6e9, 8: 6e9, 16: 6e9})
+    found = tiers_of(own + shared, [], its_hosts + their_hosts)
+    assert found is not None
+    (crossing,) = found.crossovers
+    assert (crossing.nodes, crossing.behind, crossing.ahead, crossing.levelled) == (6, 4, 8, True)
+    assert crossing.low < 6 < crossing.high
+    said = sentence(crossing)
+    assert said.startswith("For writes the fast tier wins from about 6.0 nodes on: 1.00 GB/s a node")
+    assert said.endswith("; measured behind at 4 and ahead at 8.")
+
+
+def test_a_shared_tier_that_still_grows_leaves_the_crossover_open() -> None:
+    own, its_hosts = swept(0, {1: 2e9, 2: 4e9, 4: 8e9})
+    shared, their_hosts = swept(1, {1: 1e9, 2: 3e9, 4: 7e9})
+    found = tiers_of(own + shared, [], its_hosts + their_hosts)
+    assert found is not None
+    (crossing,) = found.crossovers
+    assert not crossing.levelled and crossing.behind is None
+    assert "from more than 3.5 nodes on" in sentence(crossing)
+    assert sentence(crossing).endswith("; the slow tier still grew where the sweep ended.")
+
+
+def test_two_devices_on_one_node_are_no_sweep() -> None:
+    own, _ = swept(0, {1: 1e9})
+    shared, _ = swept(1, {1: 2e9})
+    assert tiers_of(own + shared, []) is None

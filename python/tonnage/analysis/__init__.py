@@ -31,6 +31,7 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
+    from tonnage.analysis.hosts import hosts_of
     from tonnage.analysis.links import ceilings_of, links_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
@@ -62,6 +63,7 @@ def analyse(run: Run) -> Analysis:
         links=links,
     )
     findings = judge(evidence)
+    hosts = hosts_of(measured, trials, tasks)
     campaign = run.manifest.get("campaign") or {}
     return Analysis(
         run=str(run.path),
@@ -79,7 +81,8 @@ def analyse(run: Run) -> Analysis:
         stalls=tuple(stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
-        tiers=tiers_of(measured, trials),
+        tiers=tiers_of(measured, trials, hosts),
+        hosts=hosts,
         links=links,
         comparisons=compare_points(measured, trials, campaign),
     )

@@ -168,6 +168,12 @@ class Crossover:
     """Of one node, in B/s, or operations/s for ``open-write-close``."""
     slow: Measured
     """Of all nodes together."""
+    behind: int | None = None
+    """The most nodes at which the fast tier was measured behind…"""
+    ahead: int | None = None
+    """…and the fewest beyond them at which it was ahead; None where nodes were not swept, or it never was."""
+    levelled: bool = True
+    """Whether the slow tier had stopped growing: else its ceiling is higher, and the crossover at more nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +307,52 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class HostPart:
+    """What one host did in a phase; instants from the phase's first start."""
+
+    host: str
+    tasks: int
+    first_task: int
+    bytes: int
+    operations: int
+    first_done_ns: int
+    last_done_ns: int
+    share: float
+    """Of all bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The task that held up the others."""
+
+    task: int
+    tasks: int
+    """How many tasks its line stands for, from ``task`` on; 1 but in models of very many."""
+    host: str
+    by: str
+    """``end_ns``: it ended last; ``bytes`` or ``operations``: it did least of these (a task) until time was up."""
+    value: float
+    median: float
+    """The median task's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """A phase over several hosts: of a point the repetition nearest the median."""
+
+    op: str
+    group: str
+    tasks: int
+    record: str
+    metric: str
+    parts: tuple[HostPart, ...]
+    """In the order of their first tasks."""
+    slowest: Slowest
+    ensemble: Mapping[str, Any] | None
+    """How the processes met (``docs/record-format.md``); None where one process did it all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -339,7 +391,9 @@ class Analysis:
     scale: float = 1.0
     """What the campaign's amounts of work were multiplied by."""
     tiers: Tiers | None = None
-    """Where the run has a ``stage``."""
+    """Where the run compares two."""
+    hosts: tuple[Hosts, ...] = ()
+    """Phases over several hosts, in the order of their points."""
     links: tuple[Link, ...] = ()
     """Where the run has a ``network``."""
     comparisons: tuple[Comparison, ...] = ()

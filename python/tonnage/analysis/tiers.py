@@ -2,17 +2,21 @@
 
 From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
 fast tier and S the rate that the shared tier does not exceed, however many nodes write. Nominal figures of S put the
-crossover where nobody would find it.
+crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that sweeps
+over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tonnage.analysis.results import Crossover, Measured, Point, Tiers, Way
+from tonnage.analysis.results import Crossover, Hosts, Measured, Point, Tiers, Way
 
+_RISE = 0.05
+"""More than this from the last number of nodes but one to the last: the shared tier has not shown its ceiling."""
 _METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
 """What is compared between tiers, and in which unit."""
 
@@ -37,11 +41,11 @@ def exact(rate: float) -> Measured:
     return Measured(rate, rate, rate, 0.0)
 
 
-def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]]) -> Tiers | None:
-    """What a run with a ``stage`` says of its two tiers; None without one."""
+def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], hosts: Sequence[Hosts] = ()) -> Tiers | None:
+    """What a run with a ``stage``, or a sweep over nodes on two devices, says of its two tiers; None without either."""
     staged = [point for point in points if point.kind == "stage"]
     if not staged:
-        return None
+        return _swept(points, hosts)
     fast, slow = staged[0].setting["device"], staged[0].setting["to_device"]
     found = []
     for op in _METRICS:
@@ -50,6 +54,41 @@ def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]]) -> Ti
         if one and all_of_them:
             found.append(crossover(op, one, all_of_them))
     return Tiers(tuple(_ways(points, trials, slow)), tuple(found))
+
+
+def _swept(points: Sequence[Point], hosts: Sequence[Hosts]) -> Tiers | None:
+    """Two devices, each measured with the same numbers of nodes, several of them."""
+    nodes = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts}
+    curves: dict[str, dict[int, dict[int, Point]]] = {}
+    for point in points:
+        device, number = point.setting.get("device"), nodes.get((point.op, point.group, point.tasks), 1)
+        if point.op in _METRICS and point.kind == "stream" and device is not None:
+            curves.setdefault(point.op, {}).setdefault(device, {})[number] = point
+    found = [
+        _of_curves(op, *by_device.values())
+        for op, by_device in curves.items()
+        if len(by_device) == 2 and len(set.intersection(*map(set, by_device.values()))) > 1
+    ]
+    return Tiers((), tuple(found)) if found else None
+
+
+def _of_curves(op: str, one: Mapping[int, Point], other: Mapping[int, Point]) -> Crossover:
+    """The crossover of two curves over nodes. What a node of the fast tier does is taken where most did it at once:
+    that is what it can count on; few nodes may each be faster, out of caches."""
+    common = sorted(one.keys() & other.keys())
+    most = common[-1]
+    fast, slow = (one, other) if one[most].median >= other[most].median else (other, one)
+    point = fast[most]
+    each = Measured(point.median / most, point.low / most, point.high / most, point.confidence)
+    ceiling = _best(list(slow.values()))
+    assert ceiling is not None, "a curve has points"
+    found = crossover(op, each, ceiling)
+    behind = [number for number in common if fast[number].median < slow[number].median]
+    ahead = [number for number in common if number > max(behind, default=0)]
+    levelled = len(slow) > 1 and ceiling.median < (1 + _RISE) * max(
+        point.median for number, point in slow.items() if number < max(slow)
+    )
+    return replace(found, behind=max(behind, default=None), ahead=min(ahead, default=None), levelled=levelled)
 
 
 def _on(point: Point, device: int) -> bool:

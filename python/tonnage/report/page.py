@@ -20,6 +20,7 @@ from tonnage.report import (
     command,
     compared,
     files,
+    hosts,
     links,
     load_line,
     mixed,
@@ -69,7 +70,7 @@ def render(analysis: Analysis, source: Source) -> str:
         lstrip_blocks=True,
     )
     lines = load_line.exhibits(analysis)
-    for section in (links, tiers, mixed, files, tail, command, workflow, compared):
+    for section in (links, tiers, hosts, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
     environment.filters["unbroken"] = _unbroken

@@ -31,6 +31,11 @@ def tasks(number: int) -> str:
     return f"{number} {'task' if number == 1 else 'tasks'}"
 
 
+def number(value: int) -> str:
+    """``4,608``."""
+    return f"{value:,}"
+
+
 def objective(line: LoadLine) -> str | None:
     """The second load line: the largest number of tasks that meets a latency objective."""
     if line.p99_ns is None:

@@ -17,6 +17,7 @@ from tonnage.report import (
     compared,
     figure,
     files,
+    hosts,
     links,
     mixed,
     published,
@@ -59,6 +60,12 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         _print_table(console, _plain(*titled))
     for sentence in compared.story(analysis.comparisons):
         console.print(Text(sentence, style="bold"), soft_wrap=True)
+    for titled in hosts.tables(analysis):
+        console.print()
+        _print_table(console, _plain(*titled))
+    for found in hosts.largest(analysis.hosts):
+        for sentence in hosts.stories(found):
+            console.print(Text(sentence), soft_wrap=True)
     for comparison in published.comparisons(analysis):
         console.print()
         _print_table(console, _plain(comparison.title, comparison.table))

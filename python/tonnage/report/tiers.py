@@ -79,7 +79,19 @@ def sentence(found: Crossover) -> str:
     what = _WHAT[found.op]
     if found.nodes <= 1:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    return f"For {what} the fast tier wins from about {_nodes(found.nodes)} nodes on: {rates}{_between(found)}."
+    from_on = f"about {_nodes(found.nodes)}" if found.levelled else f"more than {_nodes(found.nodes)}"
+    return f"For {what} the fast tier wins from {from_on} nodes on: {rates}{_between(found)}{_measured(found)}."
+
+
+def _measured(found: Crossover) -> str:
+    """What the sweep itself saw on both sides, and whether it went far enough."""
+    seen = []
+    if found.behind is not None:
+        seen.append(f"measured behind at {sentences.number(found.behind)}")
+    if found.ahead is not None and found.behind is not None:
+        seen.append(f"ahead at {sentences.number(found.ahead)}")
+    text = f"; {' and '.join(seen)}" if seen else ""
+    return text if found.levelled else f"{text}; the slow tier still grew where the sweep ended"
 
 
 def _between(found: Crossover) -> str:

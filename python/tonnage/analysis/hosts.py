@@ -1,0 +1,110 @@
+"""Phases over several hosts: what each host did, who was last, and how the processes met."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Point, Slowest
+
+Line = Mapping[str, Any]
+
+
+def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str, Sequence[Line]]) -> tuple[Hosts, ...]:
+    """Of each point whose tasks ran on several hosts: its repetition nearest the median."""
+    lines = {line["record"]: line for line in trials}
+    found = []
+    for point in points:
+        record = nearest(point)
+        working = work_of(tasks.get(record, ()))
+        if len({task.get("host") for task in working}) > 1:
+            found.append(_hosts(point, lines[record], working))
+    return tuple(found)
+
+
+def nearest(point: Point) -> str:
+    """The record of the repetition nearest the median."""
+    distances = [abs(value - point.median) for value in point.values]
+    return point.records[distances.index(min(distances))]
+
+
+def work_of(tasks: Sequence[Line]) -> list[Line]:
+    """The tasks that the trial measures."""
+    return [task for task in tasks if task.get("role", "work") == "work"]
+
+
+def by_host(tasks: Sequence[Line]) -> dict[str, list[Line]]:
+    """Task lines by host, in the order of their numbers."""
+    found: dict[str, list[Line]] = defaultdict(list)
+    for task in sorted(tasks, key=lambda task: task["task"]):
+        found[str(task.get("host") or "")].append(task)
+    return dict(found)
+
+
+def tasks_on(tasks: Sequence[Line]) -> int:
+    """How many tasks the lines stand for: a line of a model may be that of a whole node."""
+    return sum(task.get("tasks", 1) for task in tasks)
+
+
+def host_rates(tasks: Sequence[Line], count: str = "bytes") -> dict[str, float]:
+    """Each host's bytes (or operations) in a second, a task, from its own first start to its own last end."""
+    rates = {}
+    for host, mine in by_host(work_of(tasks)).items():
+        elapsed_ns = max(task["end_ns"] for task in mine) - min(task["start_ns"] for task in mine)
+        if elapsed_ns > 0:
+            rates[host] = sum(task[count] for task in mine) * 1e9 / elapsed_ns / tasks_on(mine)
+    return rates
+
+
+def _hosts(point: Point, line: Line, tasks: Sequence[Line]) -> Hosts:
+    begin = min(task["start_ns"] for task in tasks)
+    moved = sum(task["bytes"] for task in tasks)
+    return Hosts(
+        op=point.op,
+        group=point.group,
+        tasks=point.tasks,
+        record=line["record"],
+        metric=point.metric,
+        parts=tuple(_parts(tasks, begin, moved)),
+        slowest=_slowest(point, line, tasks, begin),
+        ensemble=line.get("ensemble"),
+    )
+
+
+def _parts(tasks: Sequence[Line], begin: int, moved: int) -> Iterator[HostPart]:
+    for host, mine in by_host(tasks).items():
+        ends = [task["end_ns"] - begin for task in mine]
+        done = sum(task["bytes"] for task in mine)
+        yield HostPart(
+            host=host,
+            tasks=tasks_on(mine),
+            first_task=mine[0]["task"],
+            bytes=done,
+            operations=sum(task["operations"] for task in mine),
+            first_done_ns=min(ends),
+            last_done_ns=max(ends),
+            share=done / moved if moved else 0.0,
+        )
+
+
+def _slowest(point: Point, line: Line, tasks: Sequence[Line], begin: int) -> Slowest:
+    """Who ended last where all did the same; who did least where time ended it."""
+    by_time = line.get("stop_reason") == "time"
+    count = "bytes" if point.metric == BANDWIDTH else "operations"
+    if by_time:
+        values = [task[count] / task.get("tasks", 1) for task in tasks]
+        at = min(range(len(tasks)), key=values.__getitem__)
+    else:
+        values = [float(task["end_ns"] - begin) for task in tasks]
+        at = max(range(len(tasks)), key=values.__getitem__)
+    task = tasks[at]
+    return Slowest(
+        task=task["task"],
+        tasks=task.get("tasks", 1),
+        host=str(task.get("host") or ""),
+        by=count if by_time else "end_ns",
+        value=values[at],
+        median=statistics.median(values),
+    )
