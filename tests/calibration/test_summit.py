@@ -1,0 +1,78 @@
+"""The Summit experiment at its own size on the model: what was published comes out of the ceilings alone."""
+
+from __future__ import annotations
+
+import resource
+import time
+from pathlib import Path
+
+import pytest
+from tonnage import published
+from tonnage.analysis import analyse
+from tonnage.analysis.results import Analysis
+from tonnage.campaign.load import load_campaign
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.session import run_campaign
+from tonnage.records import Run, verify_files
+from tonnage.report import tiers
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "summit-nvme-scale.toml"
+AGREES = 0.05
+"""How far a total may be from the published one."""
+LASTS_S = 120
+"""Limit for the whole sweep, once; a processor of one's own needs a fraction of it."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The example, each point once."""
+    campaign = load_campaign(str(EXAMPLE))
+    once = campaign.model_copy(update={"seed": 11, "repeat": type(campaign.repeat)(count=1)})
+    assert isinstance(once, Campaign)
+    out = tmp_path_factory.mktemp("summit") / "run"
+    began = time.monotonic()
+    outcome = run_campaign(once, text=None, command_line=["test"], out=str(out), observer=Observer())
+    lasted = time.monotonic() - began
+    print(f"summit-nvme-scale, once: {lasted:.1f} s, at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} kB")
+    assert outcome.exit_code == 0 and lasted < LASTS_S
+    return Run.open(out)
+
+
+@pytest.fixture(scope="module")
+def analysis(run: Run) -> Analysis:
+    """What it says."""
+    return analyse(run)
+
+
+def test_the_published_totals_come_out_at_2_and_1100_nodes(analysis: Analysis) -> None:
+    names = {"gpfs": "slow", "nvme": "fast"}
+    found = {(point.workload, point.op, point.tasks // 16): point.median for point in analysis.points}
+    for row in published.figures("summit-nvme")["summit-ior"]:
+        ours = found[names[row["tier"]], row["op"], int(row["nodes"])]
+        said = float(row["MB_per_s"]) * 1e6
+        assert abs(ours / said - 1) < AGREES, f"{row['tier']} {row['op']} at {row['nodes']}: {ours / said:.3f}"
+
+
+def test_the_crossover_is_where_the_measured_ceilings_put_it(analysis: Analysis) -> None:
+    assert analysis.tiers is not None
+    found = {crossover.op: crossover for crossover in analysis.tiers.crossovers}
+    assert found["write"].nodes == pytest.approx(531, rel=AGREES)
+    assert found["read"].nodes == pytest.approx(241, rel=AGREES)
+    assert (found["write"].behind, found["write"].ahead) == (512, 1024)
+    assert (found["read"].behind, found["read"].ahead) == (128, 256)
+    assert all(crossover.levelled for crossover in found.values())
+    assert "measured behind at 512 and ahead at 1,024" in tiers.sentence(found["write"])
+
+
+def test_a_line_a_node_is_kept_where_there_are_many_tasks_and_the_records_agree(run: Run) -> None:
+    lines = {line["record"]: line for line in run.trials()}
+    tasks: dict[str, list[int]] = {record: [] for record in lines}
+    for task in run.tasks():
+        tasks[task["record"]].append(task.get("tasks", 1))
+    for record, line in lines.items():
+        assert sum(tasks[record]) == line["setting"]["tasks"]
+        assert bool(line["facts"].get("by_node")) == (len(tasks[record]) < line["setting"]["tasks"])
+    hosts = {task["host"] for task in run.tasks()}
+    assert len(hosts) == 4608 and "node4608" in hosts
+    assert verify_files(run) == []
