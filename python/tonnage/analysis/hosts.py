@@ -17,6 +17,8 @@ def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str
     lines = {line["record"]: line for line in trials}
     found = []
     for point in points:
+        if point.kind == "network":
+            continue  # its tasks are flows between hosts, which have a matrix of their own
         record = nearest(point)
         working = work_of(tasks.get(record, ()))
         if len({task.get("host") for task in working}) > 1:

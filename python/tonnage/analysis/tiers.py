@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.analysis.results import Crossover, Hosts, Measured, Point, Tiers, Way
+from tonnage.analysis.statistics import median_interval
 
 _RISE = 0.05
 """More than this from the last number of nodes but one to the last: the shared tier has not shown its ceiling."""
@@ -80,15 +81,20 @@ def _of_curves(op: str, one: Mapping[int, Point], other: Mapping[int, Point]) ->
     fast, slow = (one, other) if one[most].median >= other[most].median else (other, one)
     point = fast[most]
     each = Measured(point.median / most, point.low / most, point.high / most, point.confidence)
-    ceiling = _best(list(slow.values()))
-    assert ceiling is not None, "a curve has points"
-    found = crossover(op, each, ceiling)
+    found = crossover(op, each, _plateau(slow))
     behind = [number for number in common if fast[number].median < slow[number].median]
     ahead = [number for number in common if number > max(behind, default=0)]
-    levelled = len(slow) > 1 and ceiling.median < (1 + _RISE) * max(
-        point.median for number, point in slow.items() if number < max(slow)
-    )
+    before = max(point.median for number, point in slow.items() if number < max(slow))
+    levelled = slow[max(slow)].median < (1 + _RISE) * before
     return replace(found, behind=max(behind, default=None), ahead=min(ahead, default=None), levelled=levelled)
+
+
+def _plateau(curve: Mapping[int, Point]) -> Measured:
+    """What the curve over nodes does not exceed: the median of all repetitions from the fewest nodes on that come
+    within 5 % of the best. The best alone would be the luckiest."""
+    best = max(point.median for point in curve.values())
+    first = min(nodes for nodes, point in curve.items() if point.median >= (1 - _RISE) * best)
+    return Measured(*median_interval([v for nodes, point in curve.items() if nodes >= first for v in point.values]))
 
 
 def _on(point: Point, device: int) -> bool:

@@ -13,6 +13,8 @@ from tonnage.report.source import Row
 
 _STANDS_OUT = 0.1
 """Share of the median by which the slowest task must differ to be coloured; it is named in any case."""
+MOST_TASKS = 512
+"""Tasks that are drawn; of more, every so many, and the slowest."""
 
 
 def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
@@ -35,6 +37,11 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
     middle = median(values)
     last = tasks[values.index(slowest)]
     story = _story(last, slowest, middle, by_time, shown) if len(tasks) > 1 else "One task: nothing to compare."
+    step = -(-len(tasks) // MOST_TASKS)
+    if step > 1:
+        story += f" Of {len(tasks):,} lines one in {step} is drawn, and the slowest."
+        kept = sorted({*range(0, len(tasks), step), tasks.index(last)})
+        tasks, values = [tasks[number] for number in kept], [values[number] for number in kept]
     return Figure(
         title="Each task's part",
         caption=f"{record}. {story}",

@@ -14,6 +14,8 @@ from tonnage.analysis.text import count, share, some
 STRAGGLER_HOST = 0.75
 """A host whose tasks have less than this share of the median host's rate lags: the mean over a host's tasks leaves less
 to chance than one task does."""
+_NOT_ALIKE = ("tail", "command", "network")
+"""Kinds whose tasks differ: a writer and its readers, copies that the tasks do not divide, flows between pairs."""
 _MOSTLY = 0.5
 """Share of a host's trials in which it must lag: once is chance."""
 
@@ -21,8 +23,8 @@ _MOSTLY = 0.5
 @finding("straggler-host")
 def straggler_host(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
-        if points[0].kind in ("tail", "command"):
-            continue  # a writer and its readers are not alike, nor are copies whose number the tasks do not divide
+        if points[0].kind in _NOT_ALIKE:
+            continue
         taken, lagged = _lagging(evidence, points)
         slow = [host for host in lagged if len(lagged[host]) > _MOSTLY * taken[host]]
         if not slow:
@@ -59,6 +61,8 @@ def _lagging(evidence: Evidence, points: list[Point]) -> tuple[Counter[str], dic
 @finding("unequal-ranks")
 def unequal_ranks(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
+        if points[0].kind in _NOT_ALIKE:
+            continue
         uneven = []
         for point in points:
             working = work_of(evidence.tasks.get(point.records[0], ()))
