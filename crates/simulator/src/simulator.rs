@@ -9,7 +9,7 @@ use crate::model::{ModelError, ModelSpec};
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::race::{Counters, Finish};
-use crate::{command, files, stream, tail};
+use crate::{command, files, fleet, stream, tail};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
 #[derive(Debug, Error)]
@@ -110,6 +110,7 @@ impl Simulator {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies, fact } = match &spec.work {
+            Work::Stream(stream) if fleet::takes(model, spec, stream) => fleet::run(model, state, spec, stream, now_ns, record)?,
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,

@@ -4,7 +4,6 @@ use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
 use tonnage_workload::{CachePolicy, Durability, Offsets, Op, Ops, PhaseSpec, Stream};
 
 use crate::burst::Burst;
-use crate::fleet;
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
@@ -71,9 +70,6 @@ pub(crate) fn run(
     start_ns: u64,
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
-    if fleet::takes(model, spec, stream) {
-        return fleet::run(model, state, spec, stream, start_ns, files);
-    }
     let capacity = model.cache_bytes.saturating_sub(spec.hog_bytes);
     state.pages.shrink(capacity);
     let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
