@@ -39,7 +39,9 @@ impl Cells {
         let mut cells: Vec<Cell> = (0..CELLS).map(cell).collect();
         let total: f64 = cells.iter().map(|cell| cell.share).sum();
         let mean: f64 = cells.iter().map(|cell| cell.share / total * cell.length).sum();
-        cells.iter_mut().for_each(|cell| (cell.length, cell.share) = (cell.length / mean, cell.share / total));
+        for cell in &mut cells {
+            (cell.length, cell.share) = (cell.length / mean, cell.share / total);
+        }
         cells.sort_by(|a, b| b.share.total_cmp(&a.share));
         Self(cells)
     }

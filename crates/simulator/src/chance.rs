@@ -48,20 +48,19 @@ impl Chance {
         if share >= 1.0 {
             return count;
         }
-        let (tries, rare) = (count as f64, share.min(1.0 - share));
-        if rare * tries > OFTEN {
-            let deviation = (tries * share * (1.0 - share)).sqrt();
-            return (tries * share + deviation * self.normal()).round().clamp(0.0, tries) as u64;
+        let (all, rare) = (count as f64, share.min(1.0 - share));
+        if rare * all > OFTEN {
+            let deviation = (all * share * (1.0 - share)).sqrt();
+            return (all * share + deviation * self.normal()).round().clamp(0.0, all) as u64;
         }
-        // From one success to the next there are geometrically many tries.
-        let (mut found, mut tried) = (0, 0.0);
+        // From one of the rarer outcomes to the next there are geometrically many tries; infinitely many where it never
+        // comes.
         let miss = (-rare).ln_1p();
-        while rare > 0.0 {
-            tried += 1.0 + ((1.0 - self.uniform()).ln() / miss).floor();
-            if tried > tries {
-                break;
-            }
+        let mut gap = || 1.0 + ((1.0 - self.uniform()).ln() / miss).floor();
+        let (mut found, mut reached) = (0, gap());
+        while rare > 0.0 && reached <= all {
             found += 1;
+            reached += gap();
         }
         if share > 0.5 { count - found } else { found }
     }

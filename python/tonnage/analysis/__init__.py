@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
@@ -31,7 +32,6 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
-    from tonnage.analysis.hosts import hosts_of
     from tonnage.analysis.links import ceilings_of, links_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
