@@ -176,6 +176,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
     here |= {"engine-time"}  # tests/report/test_workflow.py
+    here |= {"link-limited", "rates-not-additive", "iperf3-versions"}  # tests/analysis/test_links.py
     here |= {"straggler-host", "unequal-ranks"}  # tests/report/test_hosts.py, which has runs of several hosts
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
 
