@@ -177,13 +177,17 @@ def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path
     recorded = Recorded(tmp_path / "run", published="knox-epouta-iperf3")
     recorded.network(PAIRS, PUBLISHED, **ONE | {"name": '"three-pairs"'})
     recorded.network(PAIRS[:1], (LINK,), **ONE | {"name": '"three-pairs"'})
+    recorded.network([("compute2", "compute1")], (100 * MB,), **ONE | {"name": '"ten-streams"', "streams": 10})
     analysis = recorded.analysed()
     (comparison,) = published.comparisons(analysis)
     rows = comparison.table.rows
     assert ("three pairs at once", "this run", "all", "together", "1", "1.01 Gbit/s (126 MB/s)", "100 %") in rows
+    alone = ("three pairs, one at a time", "this run", "e1", "c1", "1", "1 Gbit/s (125 MB/s)", "100 %")
+    inside = ("ten streams inside one site", "this run", "compute2", "compute1", "10", "0.8 Gbit/s (100 MB/s)", "100 %")
+    assert alone in rows and inside in rows
     assert ("three pairs at once", "published", "epouta3", "compute3", "1", "447 Mbit/s (55.9 MB/s)", "–") in rows
     (exhibit,) = links.exhibits(analysis, Source.of(Run.open(recorded.writer.path)))
-    labels = {variant.label for variant in exhibit.variants}
+    labels = {variant.label for variant in exhibit.variants if variant.label.startswith("three-pairs")}
     assert labels == {f"three-pairs, 1 stream, {how}" for how in ("each pair alone", "all pairs at once")}
     matrix, over_time = next(variant.figures for variant in exhibit.variants if "at once" in variant.label)
     assert matrix.table.columns == ("from \\ to", "c1", "c2", "c3")

@@ -181,32 +181,33 @@ def _named(group: str, groups: list[str]) -> str:
     return "this run" if len(groups) < 2 else f"this run: {group}"
 
 
-_LINKS = {
-    "ten-streams": "ten streams across the link",
-    "ten-streams-inside": "ten streams inside one site",
-    "three-pairs": "three pairs at once",
-}
-"""Workload of ours → the experiment it repeats."""
+_ALONE = "three pairs, one at a time"
 
 
 def _iperf3(analysis: Analysis) -> list[Comparison]:
     """A row a pair, theirs and then ours, and of pairs at once the sum; in the link's unit."""
     rows: list[tuple[str, ...]] = []
+    names: dict[tuple[str, str, str], str] = {}
     for row in published.figures("knox-epouta-iperf3")["knox-epouta-iperf3"]:
         got = units.link(float(row["receiver_Mbit_per_s"]) * _MBIT_BYTES)
         rows.append((row["experiment"], "published", row["client"], row["server"], row["streams"], got, NOTHING))
-    for name, experiment in _LINKS.items():
-        for link in [link for link in analysis.links if link.point.workload == name]:
-            streams = str(link.point.setting["streams"])
-            for flow in link.flows:
-                part = units.share(flow.window_bytes_per_s / link.point.median)
-                ours = (flow.sender, flow.receiver, streams, units.link(flow.window_bytes_per_s), part)
-                rows.append((experiment, "this run", *ours))
-            if len(link.flows) > 1:
-                together = units.link(link.point.median)
-                rows.append((experiment, "this run", "all", "together", streams, together, units.share(1.0)))
-    order = {experiment: place for place, experiment in enumerate(_LINKS.values())}
-    rows.sort(key=lambda row: order[row[0]])
+        names[row["client"], row["server"], row["streams"]] = row["experiment"]
+    across, three = rows[0][0], rows[-1][0]
+    for link in [link for link in analysis.links if link.point.workload in ("ten-streams", "three-pairs")]:
+        streams = str(link.point.setting["streams"])
+        for flow in link.flows:
+            what = names.get((flow.sender, flow.receiver, streams), across)
+            if link.point.workload == "three-pairs":
+                what = _ALONE if link.alone else three
+            part = units.share(flow.window_bytes_per_s / link.point.median)
+            ours = (flow.sender, flow.receiver, streams, units.link(flow.window_bytes_per_s), part)
+            rows.append((what, "this run", *ours))
+        if len(link.flows) > 1:
+            rows.append(
+                (three, "this run", "all", "together", streams, units.link(link.point.median), units.share(1.0))
+            )
+    order = [*dict.fromkeys(names.values()), _ALONE]
+    rows.sort(key=lambda row: order.index(row[0]))
     columns = ("what", "whose", "from", "to", "streams", "received", "share")
     notes = (
         "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s.",
