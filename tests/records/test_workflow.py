@@ -29,6 +29,16 @@ def test_a_gap_counts_from_the_last_task_that_one_waits_for() -> None:
 
 
 def test_what_nobody_saw_gives_no_figure_and_two_clocks_none_below_zero() -> None:
+    told = [task(0, None, 3, None, 4), task(1, 5, 4, 9, 8, after=[0]), task(2, 3, 4, 5, 6, after=[0])]
+    lines = workflow_lines(LINE, told)
+    assert [(line["wait_ns"], line["notice_ns"], line["gap_ns"]) for line in lines] == [
+        (None, None, None),
+        (0, 0, 1),
+        (1, 1, 0),
+    ]
+
+
+def test_each_copy_waits_for_tasks_of_its_own() -> None:
     first = [task(0, 0, 0, 1, 1), task(1, 4, 4, 5, 5, after=[0])]
     second = [task(0, 0, 0, 2, 2, copy=1), task(1, 4, 4, 5, 5, after=[0], copy=1)]
     lines = workflow_lines(LINE, [*first, *second])
