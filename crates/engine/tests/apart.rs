@@ -37,7 +37,9 @@ fn prepare(storage: &Arc<dyn Storage>, spec: &PhaseSpec, split: &[u32]) -> Vec<P
 
 /// What a launcher does from the barrier on: whoever meets waits until all do, and gets the largest number.
 fn attend(parts: &mut [Part]) -> Vec<Vec<u64>> {
-    parts.iter_mut().for_each(|part| part.phase.go());
+    for part in &mut *parts {
+        part.phase.go();
+    }
     let mut meetings = Vec::new();
     let began = Instant::now();
     while !parts.iter().all(|part| part.phase.wait(Duration::from_millis(1))) {
@@ -45,11 +47,15 @@ fn attend(parts: &mut [Part]) -> Vec<Vec<u64>> {
         let said: Vec<_> = parts.iter().filter_map(|part| part.phase.meeting()).collect();
         if said.len() == parts.len() {
             let agreed = said.iter().copied().max().expect("parts");
-            parts.iter().for_each(|part| part.phase.meet(agreed));
+            for part in &*parts {
+                part.phase.meet(agreed);
+            }
             meetings.push(said);
         }
         if parts.iter().any(|part| part.phase.live().failed) {
-            parts.iter().for_each(|part| part.phase.stop());
+            for part in &*parts {
+                part.phase.stop();
+            }
         }
     }
     meetings

@@ -97,7 +97,7 @@ pub struct PhaseFiles(Kept);
 
 enum Kept {
     Files(Box<Files>),
-    Memory(Memory),
+    Memory(Box<Memory>),
 }
 
 /// The files themselves.
@@ -123,7 +123,7 @@ impl PhaseFiles {
     #[must_use]
     pub fn in_memory(keep_operations: bool) -> (Self, Collected) {
         let (memory, collected) = Memory::new(keep_operations);
-        (Self(Kept::Memory(memory)), collected)
+        (Self(Kept::Memory(Box::new(memory))), collected)
     }
 
     /// Also keeps single operations, in `operations/<record>.parquet`; that directory exists.

@@ -49,11 +49,11 @@ pub(crate) fn write_log(
 ) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     writeln!(out, "#[Histogram log format version 1.3]\n#{COUNT_HEADER}{count}]")?;
-    let length_s = length_ns as f64 / 1e9;
+    let seconds = length_ns as f64 / 1e9;
     for histogram in histograms {
         let Encoded { whose, max_ns, bytes } = histogram?;
         // The format has the maximum as a decimal number.
-        writeln!(out, "Tag={whose},0.000,{length_s:.3},{:.3},{}", max_ns as f64, STANDARD.encode(bytes))?;
+        writeln!(out, "Tag={whose},0.000,{seconds:.3},{:.3},{}", max_ns as f64, STANDARD.encode(bytes))?;
     }
     out.flush()
 }

@@ -177,3 +177,85 @@ fn a_file_whose_mark_was_taken_away_is_no_longer_ours() {
     place.clear().unwrap();
     assert!(name.exists() && place.notes()[0].0 == "kept-foreign");
 }
+
+/// What a process of a run on several hosts has of `name`.
+fn of_process(process: Process, name: &Path) -> Named {
+    let spec =
+        TargetSpec { names: vec![name.to_owned()], run_id: "wide".to_owned(), process, ..TargetSpec::new(StorageKind::Posix) };
+    Named::open(&spec).unwrap()
+}
+
+/// A file as another process has just made it: this one does not remember it.
+fn made_elsewhere(name: &Path) -> File {
+    File::options().read(true).write(true).create_new(true).open(name).unwrap()
+}
+
+#[test]
+fn a_file_that_another_process_of_the_run_makes_at_the_same_moment_is_waited_for_until_it_is_marked() {
+    for process in [Process::First, Process::Other] {
+        let (_home, name) = home();
+        let place = of_process(process, &name);
+        place.prepare_write(&[0]).unwrap();
+        let file = made_elsewhere(&name);
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(|| place.open(0, OFlags::RDWR | OFlags::CREATE));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!opened.is_finished(), "nobody knows yet whose it is");
+            let (identity, _) = place.marks.adopt(&file).unwrap();
+            Marks::forget(identity);
+            opened.join().unwrap().expect("the mark says whose it is");
+        });
+    }
+}
+
+#[test]
+fn a_file_that_nobody_marks_or_that_was_there_before_is_anothers_for_all_processes() {
+    let (_home, name) = home();
+    let place = of_process(Process::Other, &name);
+    place.prepare_write(&[0]).unwrap();
+    made_elsewhere(&name);
+    let came = Instant::now();
+    let refused = place.open(0, OFlags::RDWR | OFlags::CREATE).unwrap_err().to_string();
+    assert!(refused.contains("exists and Tonnage did not make it"), "{refused}");
+    assert!(came.elapsed() >= PATIENCE);
+    let came = Instant::now();
+    assert!(place.prepare_write(&[0]).is_err());
+    assert!(came.elapsed() < PATIENCE, "it was there before the phase");
+}
+
+#[test]
+fn where_no_marks_are_kept_a_file_that_was_not_there_before_the_phase_is_the_runs_and_its_makers_to_remove() {
+    let (_home, name) = home();
+    let unmarked = |process| Named {
+        marks: Marks { run_id: "wide".to_owned(), attribute: c"nobody.takes.this" },
+        ..of_process(process, &name)
+    };
+    let other = unmarked(Process::Other);
+    other.prepare_write(&[0]).unwrap();
+    made_elsewhere(&name);
+    other.open(0, OFlags::RDWR | OFlags::CREATE).expect("a sibling made it");
+    other.prepare_write(&[0]).expect("it wrote to it before");
+    other.finish().unwrap();
+    assert!(name.exists(), "whoever made it removes it");
+    assert!(unmarked(Process::Other).prepare_write(&[0]).is_err(), "nobody else can know");
+    user_runs("rm", &[&name]);
+    make(&other);
+    other.clear().unwrap();
+    assert!(!name.exists(), "nobody else could");
+}
+
+#[test]
+fn other_processes_leave_marked_files_to_the_first() {
+    for keep in [false, true] {
+        let (_home, name) = home();
+        let (first, other) = (of_process(Process::First, &name), of_process(Process::Other, &name));
+        make(&other);
+        Marks::forget(Look::at_name(fs::CWD, &name).unwrap().identity);
+        make(&first);
+        other.clear().unwrap();
+        assert!(other.finish().unwrap().is_empty() && name.exists());
+        first.keep_named(keep);
+        first.finish().unwrap();
+        assert_eq!(name.exists(), keep);
+    }
+}

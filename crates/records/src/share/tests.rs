@@ -166,7 +166,9 @@ fn share_of(did: &[Did], line_ns: u64) -> Vec<u8> {
     keep(did, &mut files);
     for (op, index) in [("write", 0), ("read", 1)] {
         let mut sum = LatencyRecorder::new();
-        did.iter().for_each(|did| sum.add(&did.latencies[index]));
+        for did in did {
+            sum.add(&did.latencies[index]);
+        }
         files.part(op, &sum);
     }
     finish(did, files);
