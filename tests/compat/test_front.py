@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tonnage.compat.front import FrontEnd, HelpAsked, Option, help_text, number, one_of, page, parse_arguments, size
-from tonnage.compat.shared import refuse_ranks
+from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
 FRONT = FrontEnd(
@@ -82,11 +82,10 @@ def test_help_and_page_name_every_option_and_what_is_refused() -> None:
         assert "there is no graphics card" in text and "tonnage tool -w" in text
 
 
-def test_several_ranks_are_refused_and_one_is_not() -> None:
-    refuse_ranks("tool", {"OMPI_COMM_WORLD_SIZE": "1", "PMI_SIZE": "x"})
-    with pytest.raises(RequestError) as error:
-        refuse_ranks("tool", {"OMPI_COMM_WORLD_SIZE": "2"})
-    assert str(error.value) == (
-        "tool was started as 2 MPI ranks (OMPI_COMM_WORLD_SIZE) and runs its tasks in one process; "
-        "hint: start it without the MPI launcher, with --tasks 2"
-    )
+def test_ranks_say_where_tasks_are_as_the_originals_count() -> None:
+    several = Ranks(("a", "a", "b", "b"))
+    assert (several.default, several.nodes(4), several.nodes(2), several.on_first(4)) == (4, 2, 1, 2)
+    assert several.in_blocks and several.nodemap(3) == "110"
+    in_turn = Ranks(("a", "b", "a"))
+    assert not in_turn.in_blocks and in_turn.nodemap(3) == "101"
+    assert (ALONE.default, ALONE.nodes(8), ALONE.on_first(8), ALONE.nodemap(2)) == (1, 1, 8, "11")

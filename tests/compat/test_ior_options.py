@@ -13,7 +13,7 @@ from tonnage.compat.ior.help import help_text, page
 from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, spellings
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.shared import refuse_ranks
+from tonnage.compat.shared import Ranks
 from tonnage.errors import RequestError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -175,7 +175,11 @@ def test_what_a_test_asks_for_becomes_a_campaign_with_the_same_words() -> None:
     assert (write.source, read.source, read.cache, read.direct) == (("own",), ("random",), ("keep",), ("no",))
 
 
-def test_several_ranks_of_an_mpi_launcher_are_refused() -> None:
-    refuse_ranks("ior", {"OMPI_COMM_WORLD_SIZE": "1", "PMI_SIZE": ""})
-    with pytest.raises(RequestError, match=r"ior was started as 4 MPI ranks .*--tasks 4"):
-        refuse_ranks("ior", {"PMI_SIZE": "4"})
+def test_ranks_of_an_mpi_launcher_are_the_tasks_unless_fewer_are_asked_for() -> None:
+    ranks = Ranks(("a", "a", "b", "b"))
+    (test,) = parse(["-o", "f"])
+    validate(test, ranks)
+    assert (test.num_tasks, test.num_nodes, test.tasks_on_node_0) == (4, 2, 2)
+    (test,) = parse(["-N", "2", "-o", "f"])
+    validate(test, ranks)
+    assert (test.num_tasks, test.num_nodes, test.tasks_on_node_0) == (2, 1, 2)

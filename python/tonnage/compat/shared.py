@@ -10,11 +10,8 @@ from typing import Any, TextIO
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
-from tonnage.errors import RequestError
+from tonnage.cluster import launcher
 from tonnage.records import Run
-
-_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
-"""Where MPI launchers say how many ranks they started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +39,43 @@ class Voice:
         self.err.write(f"{text}\n")
 
 
-def refuse_ranks(name: str, environment: Mapping[str, str] | None = None) -> None:
-    """RequestError where an MPI launcher started several of us: each would measure alone and take itself for all."""
-    environment = os.environ if environment is None else environment
-    for variable in _RANKS:
-        ranks = environment.get(variable, "")
-        if ranks.isascii() and ranks.isdigit() and int(ranks) > 1:
-            raise RequestError(
-                f"{name} was started as {ranks} MPI ranks ({variable}) and runs its tasks in one process; "
-                f"hint: start it without the MPI launcher, with --tasks {ranks}"
-            )
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The processes that an MPI launcher started: each is a task, as in the originals. Alone: tasks are threads."""
+
+    hosts: tuple[str, ...] = ()
+    """Of each process, by its number; empty: this one alone."""
+
+    @classmethod
+    def here(cls) -> Ranks:
+        """Those of which this process is the first. RequestError where they cannot work together."""
+        start = launcher("auto")
+        return cls(tuple(start.hosts_of(start.processes))) if start.processes > 1 else cls()
+
+    @property
+    def default(self) -> int:
+        """Tasks unless a number is given."""
+        return len(self.hosts) or 1
+
+    def nodes(self, tasks: int) -> int:
+        """Hosts of the first so many."""
+        return len(set(self.hosts[:tasks])) or 1
+
+    def on_first(self, tasks: int) -> int:
+        """How many of them are on the first one's host."""
+        return self.hosts[:tasks].count(self.hosts[0]) if self.hosts else tasks
+
+    def nodemap(self, tasks: int) -> str:
+        """``1`` for each of them that is on the first one's host, ``0`` for the others."""
+        return "".join("1" if host == self.hosts[0] else "0" for host in self.hosts[:tasks]) or "1" * tasks
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the second one is on the first one's host, and not each on the next host in turn."""
+        return len(self.hosts) < 2 or self.hosts[0] == self.hosts[1]
+
+
+ALONE = Ranks()
 
 
 def measure(

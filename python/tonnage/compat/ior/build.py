@@ -14,6 +14,7 @@ from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.ior.validate import STORAGES
+from tonnage.compat.shared import Ranks
 from tonnage.errors import RequestError
 
 
@@ -151,11 +152,21 @@ def _hog(test: Parameters) -> dict[str, Any]:
 
 def _source(test: Parameters) -> dict[str, Any]:
     if test.reorder_tasks:
-        return {"source": "shift", "shift": test.task_per_node_offset}
+        return {"source": "shift", "shift": _shift(test)}
     if not test.reorder_tasks_random:
         return {}
     seed = abs(test.reorder_tasks_random_seed)
     return {"source": "random", **({"source_seed": seed} if seed else {})}
+
+
+def _shift(test: Parameters) -> int:
+    """Tasks between a task and the one whose data it reads: over nodes as IOR counts, `-Q` nodes further on."""
+    ranks = Ranks.here()
+    several = ranks.nodes(test.num_tasks)
+    if several < 2:
+        return test.task_per_node_offset
+    nodes = min(test.task_per_node_offset, several - 1)
+    return nodes * ranks.on_first(test.num_tasks) if ranks.in_blocks else nodes
 
 
 def _iterations(test: Parameters) -> dict[str, Any]:

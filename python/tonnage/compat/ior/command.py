@@ -22,7 +22,7 @@ from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.shared import Voice, refuse_ranks
+from tonnage.compat.shared import Ranks, Voice
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -38,10 +38,16 @@ def run(words: Sequence[str], voice: Voice) -> int:
     if wants_help(words):
         voice.out.write(help_text())
         return 0
-    refuse_ranks("ior")
+    ranks = Ranks.here()
     tests = parse(words)
     for test in tests:
-        validate(test)
+        if ranks.hosts and test.num_tasks > ranks.default:
+            voice.say(
+                f"WARNING: More tasks requested ({test.num_tasks}) than available ({ranks.default}),\n"
+                f"         running on {ranks.default} tasks."
+            )
+            test.num_tasks = ranks.default
+        validate(test, ranks)
         if test.api != "DUMMY":
             parents(test)
             refuse_striping(test)

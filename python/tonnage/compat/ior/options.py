@@ -116,7 +116,7 @@ class Parameters:
         help="multiFile -- use number of reps (-i) for multiple file count", short="m", directive="multiFile")
     memory_per_node: str = _option("", "text", "`hog`",
         help="memoryPerNode -- hog memory on the node  (e.g.: 2g, 75%)", short="M", directive="memoryPerNode")
-    num_tasks: int = _option(-1, "integer", "tasks, as threads of one process; `--tasks` is the same. 1 unless given",
+    num_tasks: int = _option(-1, "integer", "tasks; `--tasks` is the same. Processes of MPI, else threads of one",
         help="numTasks -- number of tasks that are participating in the test (overrides MPI)", short="N",
         long="tasks", directive="numTasks")
     test_file: str = _option("testFile", "text", "names as IOR's, several with `@`",
@@ -184,7 +184,7 @@ class Parameters:
     # Directives that IOR's -h does not list.
     debug: str = _option("", "text", "printed", directive="debug")
     platform: str = _option("", "text", "printed", directive="platform")
-    num_nodes: int = _option(-1, "integer", "1: tasks are threads of one process", directive="numNodes")
+    num_nodes: int = _option(-1, "integer", "the hosts of the tasks, or refused", directive="numNodes")
     tasks_on_node_0: int = _option(-1, "integer", "printed", directive="numTasksOnNode0")
     inter_io_delay: int = _option(0, "integer", "`think`, in microseconds", directive="interIODelay")
     memory_per_task: int = _option(0, "size", "`hog`, times the tasks", directive="memoryPerTask")

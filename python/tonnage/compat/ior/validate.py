@@ -6,6 +6,7 @@ import re
 
 from tonnage.compat.ior.numbers import human
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
+from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
 STORAGES = {"POSIX": "posix", "MMAP": "mmap", "AIO": "uring", "URING": "uring", "DUMMY": "null"}
@@ -15,18 +16,22 @@ _ACCESS = 8
 """IOR's data is made of words of so many bytes."""
 
 
-def validate(test: Parameters) -> None:
+def validate(test: Parameters, ranks: Ranks = ALONE) -> None:
     """Fills in what IOR fills in, and raises RequestError for a test that cannot be done as asked."""
     if not (test.write_file or test.read_file or test.check_write or test.check_read):
         test.write_file = test.read_file = 1
     if test.num_tasks == -1:
-        test.num_tasks = 1
+        test.num_tasks = ranks.default
     test.api = test.api.upper()
     _refuse_what_is_not_there(test)
     _sizes(test)
     _combinations(test)
     _stonewall(test)
-    _numbers(test)
+    _numbers(test, ranks)
+    if ranks.hosts:
+        test.num_nodes = ranks.nodes(test.num_tasks)
+        if test.tasks_on_node_0 == -1:
+            test.tasks_on_node_0 = ranks.on_first(test.num_tasks)
 
 
 def _no(what: str, hint: str) -> None:
@@ -129,11 +134,11 @@ def _stonewall(test: Parameters) -> None:
         _no("stoneWallingWearOut and minTimeDuration end a phase in two ways", "give one of them")
 
 
-def _numbers(test: Parameters) -> None:
+def _numbers(test: Parameters, ranks: Ranks) -> None:
     if test.num_tasks <= 0:
         _no("too few tasks for testing", "give -N 1 or more")
-    if test.num_nodes not in (-1, 1):
-        _no(f"numNodes={test.num_nodes}: this build runs the tasks of one node", "leave it out")
+    if test.num_nodes not in (-1, ranks.nodes(test.num_tasks)):
+        _no(f"numNodes={test.num_nodes}: the tasks are on {ranks.nodes(test.num_tasks)}", "leave it out")
     if test.repetitions <= 0:
         _no("too few test repetitions", "give -i 1 or more")
     for name in ("deadline_for_stonewalling", "min_time_duration", "max_time_duration", "outlier_threshold",

@@ -13,7 +13,7 @@ from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, TREE, Request, campaign_of, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
-from tonnage.compat.shared import Finding, Voice, conclude, measure, refuse_ranks
+from tonnage.compat.shared import Finding, Ranks, Voice, conclude, measure
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
@@ -28,8 +28,10 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     except HelpAsked:
         voice.say(help_text(MDTEST))
         return 0
-    refuse_ranks("mdtest")
-    request = understand(asked, tuple(words))
+    ranks = Ranks.here()
+    if ranks.hosts and not any(word.startswith("--tasks") for word in words):
+        asked["--tasks"] = ranks.default
+    request = understand(asked, tuple(words), ranks)
     made = None if request.create else read_status(request.status_file)
     campaign = campaign_of(request, made)
     ours: list[Path] = []

@@ -48,7 +48,7 @@ def _argv(text: str) -> tuple[str, ...]:
 
 TEXT = """
 `tonnage mdtest` takes the command lines of mdtest 4.1 and prints what it prints. mdtest's tasks come from MPI; here
-`--tasks N` starts them in one process. Under an MPI launcher with several ranks it refuses to run. The run is kept as
+`--tasks N` starts them in one process. Started by an MPI launcher, each of its processes is a task. The run is kept as
 any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says); its place is told on stderr.
 
 Names are made in the directory of `-d` (which is made where it is not there, and removed again if it is empty then),
@@ -146,7 +146,7 @@ MDTEST = FrontEnd(
         Option(("--mpiio.hintsFileName",), "file of hints", "FILE", refused=_OTHER_MODULE),
         Option(("--mmap.madv_dont_need",), "advise don't need", refused=_OTHER_MODULE),
         Option(("--mmap.madv_pattern",), "advise the pattern", refused=_OTHER_MODULE),
-        _number("--tasks", help="tasks at once, which mdtest takes from MPI", default=1, least=1),
+        _number("--tasks", help="tasks at once; all processes where MPI started several", default=1, least=1),
     ),
     (
         ("tonnage mdtest --tasks 4 -n 1000 -F -d /scratch/me", "create, stat, read and remove 1000 files a task"),

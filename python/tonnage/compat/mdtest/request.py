@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
 TREE = "test-dir.0-0"
@@ -68,6 +69,9 @@ class Request:
     operations_files: str | None
     """What the names of the files with single operations begin with."""
     verbosity: int
+    nodes: int = 1
+    nodemap: str = "1"
+    """Of each task, whether it is on the first one's host."""
 
     @property
     def tree_directories(self) -> int:
@@ -75,7 +79,7 @@ class Request:
         return sum(self.branch**level for level in range(self.depth + 1))
 
 
-def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
+def understand(asked: Mapping[str, Any], words: tuple[str, ...], ranks: Ranks = ALONE) -> Request:
     """RequestError where mdtest itself would refuse, and where it would measure something else than what was asked."""
     phases = {name: bool(asked[flag]) for name, flag in _PHASES.items()}
     if not any(phases.values()):
@@ -131,6 +135,8 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...]) -> Request:
         task_file=asked["--saveRankPerformanceDetails"],
         operations_files=asked["--savePerOpDataCSV"],
         verbosity=asked["-V"] or asked["-v"],
+        nodes=ranks.nodes(asked["--tasks"]),
+        nodemap=ranks.nodemap(asked["--tasks"]),
     )
 
 

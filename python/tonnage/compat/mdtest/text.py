@@ -25,11 +25,11 @@ def now() -> str:
 def head(request: Request) -> Iterator[str]:
     """What is printed before anything is measured."""
     yield f"-- started at {now()} --\n"
-    yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on 1 node(s)"
+    yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on {request.nodes} node(s)"
     yield "Command line used: mdtest" + "".join(f" '{word}'" for word in request.words)
     if request.read and not request.read_bytes:
         yield "WARNING: Read bytes is 0, thus, a read test will actually just open/close"
-    yield "Nodemap: " + "1" * request.tasks
+    yield "Nodemap: " + request.nodemap
     if not request.dummy:
         yield from _file_system(request.places[0])
     if request.shift:
