@@ -2,50 +2,58 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tonnage.campaign.elsewhere import ask_all
 from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
 from tonnage.cluster import Launcher
 
 _DURATION_NS = 200_000_000
 
 
-def measure_ceilings(
-    launcher: Launcher, setting: StreamSetting, seed: int
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """``ceilings`` and ``cost`` of the manifest, measured with the payload and transfer size of ``setting``."""
-    from tonnage import _native
-
+def measure_ceilings(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """``ceilings`` and ``cost`` of the manifest, measured with the payload and transfer size of ``setting``, on all
+    hosts at once: what they can do together is the sum, and the cost that of the first."""
     transfer = setting.transfer_size
-    tasks = os.cpu_count() or 1
-    memory = _native.memory_copy_bytes_per_s(transfer, tasks, _DURATION_NS)
-    alone = _null_phase(launcher, setting, 1, seed)
-    all_tasks = alone if tasks == 1 else _null_phase(launcher, setting, tasks, seed)
+    asked = {"spec": _bare(setting, seed), "transfer_bytes": transfer, "duration_ns": _DURATION_NS}
+    found = ask_all(start, "ceilings", dict.fromkeys(start.crew.hosts, asked))
+    memory = {host: one["memory_bytes_per_s"] for host, one in found.items()}
+    null = {host: one["together"]["operations_per_s"] for host, one in found.items()}
+    tasks = sum(one["tasks"] for one in found.values())
+    where = f" on {len(found)} hosts" if len(found) > 1 else ""
     ceilings = [
         {
             "name": "memory-copy",
-            "bytes_per_s": memory,
-            "operations_per_s": memory // transfer,
+            "bytes_per_s": sum(memory.values()),
+            "operations_per_s": sum(memory.values()) // transfer,
             "tasks": tasks,
-            "source": f"{tasks} threads copy buffers of {transfer} bytes for {_DURATION_NS // 10**6} ms",
+            "source": f"{tasks} threads{where} copy buffers of {transfer} bytes for {_DURATION_NS // 10**6} ms",
         },
         {
             "name": "null-storage",
-            "bytes_per_s": all_tasks["operations_per_s"] * transfer,
-            "operations_per_s": all_tasks["operations_per_s"],
+            "bytes_per_s": sum(null.values()) * transfer,
+            "operations_per_s": sum(null.values()),
             "tasks": tasks,
-            "source": f"{tasks} tasks write {transfer} bytes an operation to a storage that does nothing",
+            "source": f"{tasks} tasks{where} write {transfer} bytes an operation to a storage that does nothing",
         },
     ]
-    return ceilings, _cost(alone, transfer)
+    if len(found) > 1:
+        ceilings[0]["hosts"] = memory
+        ceilings[1]["hosts"] = {host: operations * transfer for host, operations in null.items()}
+    return ceilings, _cost(found[start.crew.hosts[0]]["alone"], transfer)
 
 
-def measure_costs(launcher: Launcher, settings: Sequence[StreamSetting], seed: int) -> list[dict[str, Any]]:
-    """What the generator alone takes for an operation of each of these settings' transfer sizes."""
-    return [_cost(_null_phase(launcher, setting, 1, seed), setting.transfer_size) for setting in settings]
+def measure_costs(start: Launcher, settings: Sequence[StreamSetting], seed: int) -> list[dict[str, Any]]:
+    """What the generator alone takes for an operation of each of these settings' transfer sizes, on the first host."""
+    first = start.crew.hosts[0]
+    costs = []
+    for setting in settings:
+        transfer = setting.transfer_size
+        asked = {"spec": _bare(setting, seed), "transfer_bytes": transfer, "duration_ns": 0, "alone_only": True}
+        costs.append(_cost(ask_all(start, "ceilings", {first: asked})[first]["alone"], transfer))
+    return costs
 
 
 def _cost(alone: dict[str, int], transfer: int) -> dict[str, Any]:
@@ -58,11 +66,12 @@ def _cost(alone: dict[str, int], transfer: int) -> dict[str, Any]:
     }
 
 
-def _null_phase(launcher: Launcher, setting: StreamSetting, tasks: int, seed: int) -> dict[str, int]:
+def _bare(setting: StreamSetting, seed: int) -> dict[str, Any]:
+    """The PhaseSpec of writes that only cost what the generator costs."""
     bare = replace(
         setting,
         op="write",
-        tasks=tasks,
+        tasks=1,
         storage="null",
         queue_depth=1,
         sync="none",
@@ -81,15 +90,4 @@ def _null_phase(launcher: Launcher, setting: StreamSetting, tasks: int, seed: in
         operations=None,
         read_percent=None,
     )
-    step = launcher.open({"kind": "null"}, None).prepare(phase_spec(bare, "null", seed))
-    step.go()
-    while not step.wait(1.0):
-        pass
-    result = step.result()
-    began, ended = (pick(task[key] for task in result["tasks"]) for pick, key in ((min, "start_ns"), (max, "end_ns")))
-    operations = sum(task["operations"] for task in result["tasks"])
-    return {
-        "operations": operations,
-        "operations_per_s": operations * 10**9 // max(ended - began, 1),
-        "cpu_ns": result["cpu_user_ns"] + result["cpu_system_ns"],
-    }
+    return phase_spec(bare, "null", seed)

@@ -166,7 +166,9 @@ class Campaign(Section):
         None, description="of trial order and payloads; drawn and recorded if not given"
     )
     on_error: Literal["continue", "stop"] = Field("continue", description="what a failed trial does to the run")
-    launcher: Literal["local"] = Field("local", description="where tasks run")
+    launcher: Literal["auto", "local", "mpi"] = Field(
+        "auto", description="where tasks run: in this process, or in all that mpiexec or srun started"
+    )
     order: Literal["random", "given"] = Field(
         "random", description="of trials: drawn from the seed in blocks, or that of the file again and again"
     )

@@ -17,6 +17,7 @@ from tonnage.campaign.kinds.traces import Harvest, Traces
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line, workflow_lines
 
 _TICK_S = 0.1
@@ -54,6 +55,8 @@ class Loop:
     _begun: dict[str, str | None] = field(default_factory=dict)
     """What was done once, and why it failed."""
     _endings: dict[str, Callable[[], str | None]] = field(default_factory=dict)
+    _lost: bool = False
+    """Whether a process was lost: there is no going on without it."""
 
     def run(self) -> str:
         """Measures until nothing is left to do; the run's ``state``: ``complete``, ``interrupted`` or ``failed``."""
@@ -75,7 +78,7 @@ class Loop:
             if self.interrupts:
                 break
             status = self.trial(number, trial)
-            if status == "failed" and self.on_error == "stop":
+            if self._lost or (status == "failed" and self.on_error == "stop"):
                 return "failed"
             number += 1
         return "interrupted"
@@ -115,7 +118,16 @@ class Loop:
 
     def trial(self, number: int, trial: Trial) -> str:
         """Measures all phases of a trial and returns its status. The kind of workload knows how."""
-        return trial.setting.measure(self, number, trial)
+        try:
+            return trial.setting.measure(self, number, trial)
+        except ProcessLost as error:
+            # Between two phases: those that were still to come have their records as well.
+            self._lost = True
+            recorded = {line["phase"] for line in self.lines if line["trial"] == number}
+            for phase in trial.setting.phases:
+                if phase not in recorded:
+                    self.without(number, trial, phase, str(error))
+            return "failed"
 
     def lay_out(self, number: int, trial: Trial, setting: StreamSetting) -> str | None:
         """Has the files of ``setting`` written where they are not there; the trial's status where that failed."""
@@ -215,6 +227,8 @@ class Loop:
             if traces is not None:
                 left = traces.harvest(result, time.time_ns, ensemble.now_ns)
                 reason = left.reason
+        except ProcessLost as error:
+            reason, self._lost = str(error), True
         except OSError as error:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
@@ -231,7 +245,7 @@ class Loop:
             reason=reason,
             gathering=gathering,
         )
-        return self._record(line, result, hosts, left)
+        return self._record(line, result, hosts if result else (), left)
 
     def _record(
         self,

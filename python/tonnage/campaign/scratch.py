@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage import _native
+from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
 from tonnage.campaign.model import Campaign, Place
 from tonnage.campaign.room import needs_scratch
 from tonnage.campaign.target import Target
+from tonnage.cluster import Launcher
 from tonnage.errors import MeasurementError, RequestError
 
 
@@ -37,14 +40,21 @@ def remove_leftover(leftover: Leftover) -> None:
 
 
 class RunScratch:
-    """The marked directories of the run, one in each directory of the target; none where no scratch files are made."""
+    """The marked directories of the run, one in each directory of the target; none where no scratch files are made.
 
-    def __init__(self, target: Target, campaign: Campaign, run_id: str, *, alone: bool = False) -> None:
+    On a host with a file system of its own under the target's path the first process makes them as well."""
+
+    def __init__(
+        self, target: Target, campaign: Campaign, run_id: str, start: Launcher | None = None, *, alone: bool = False
+    ) -> None:
         """``alone``: nobody else carries out this run now, so that what a host left that died is not in use."""
         self.directories: tuple[Path, ...] = ()
         self.run_id = run_id
         self._made: list[_native.Scratch] = []
         self._place = campaign.place
+        self._start = start
+        self.own: dict[str, list[str]] = {}
+        """Paths on each host that has a file system of its own."""
         storages = tuple(setting.storage for setting in campaign.settings())
         if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
@@ -58,10 +68,34 @@ class RunScratch:
         try:
             for parent, name in places:
                 self._made.append(_make(parent, name, self._place))
+            self.directories = tuple(Path(scratch.path) for scratch in self._made)
+            if start is not None and others(start):
+                self._make_elsewhere(start, places)
         except BaseException:
             self.leave(well=False)
             raise
-        self.directories = tuple(Path(scratch.path) for scratch in self._made)
+
+    def _make_elsewhere(self, start: Launcher, places: Sequence[tuple[Path, str]]) -> None:
+        parents = [str(parent) for parent, _ in places]
+        look = {"paths": [str(path) for path in self.directories], "parents": parents}
+        seen = ask_all(start, "look-scratch", dict.fromkeys(others(start), look))
+        absent = [host for host, found in seen.items() if "absent" in found]
+        for host in absent:
+            if "shared" in seen[host]:
+                raise RequestError(
+                    f"{host} shares some of the target's directories and not others; hint: give directories of one kind"
+                )
+        place = self._place and self._place.model_dump(mode="json")
+        make = {"parents": parents, "names": [name for _, name in places], "place": place, "run_id": self.run_id}
+        said = start.crew.ask("make-scratch", dict.fromkeys(absent, make), timeout_s=LIMIT_S)
+        # Those that were made are left again, also where another host could not make one.
+        self.own = {host: answer.value for host, answer in said.items() if answer.problem is None}
+        start.apart = frozenset(self.own)
+        for host, answer in said.items():
+            if answer.problem is not None:
+                raise RequestError(
+                    f"cannot make a scratch directory on {host}: {answer.problem}; hint: try another target"
+                )
 
     def __enter__(self) -> RunScratch:
         return self
@@ -83,6 +117,13 @@ class RunScratch:
                     scratch.remove()
             except (OSError, ValueError) as error:
                 failed = failed or error
+        own, self.own = self.own, {}
+        # Where a process is lost the others have removed their own already.
+        if self._start is not None and own and self._start.lost is None:
+            leaving = {host: {"paths": paths, "keep": kept} for host, paths in own.items()}
+            for host, answer in self._start.crew.ask("leave-scratch", leaving, timeout_s=LIMIT_S).items():
+                if answer.problem is not None:
+                    failed = failed or MeasurementError(f"{host}: {answer.problem}")
         if failed is not None:
             raise failed
 

@@ -14,6 +14,7 @@ from typing import Any
 from tonnage import __version__
 from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
 from tonnage.campaign.ceilings import measure_ceilings, measure_costs
+from tonnage.campaign.elsewhere import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.facts import stripe_scratch, target_facts
 from tonnage.campaign.interrupts import Interrupts
@@ -27,7 +28,8 @@ from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
-from tonnage.cluster import launcher
+from tonnage.cluster import Launcher, launcher
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
@@ -57,25 +59,35 @@ def run_campaign(
     """Carries the campaign out in a new run directory. RequestError before anything is written."""
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
-    campaign = on_hosts(campaign, lambda: launcher(campaign.launcher).crew.hosts)
+    start = launcher(campaign.launcher)
+    campaign = on_hosts(campaign, lambda: start.crew.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
+    check_hosts(campaign, plan, start)
     run_id = secrets.token_hex(4)
     path = run_directory(out, campaign.name, run_id)
     _check_out(path)
-    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id) as scratch:
-        _try_out(campaign, plan.target, scratch)
-        writer = begin_run(campaign, plan, path, text=text, command_line=command_line, run_id=run_id)
-        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, [])
+    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start) as scratch:
+        _try_out(campaign, plan.target, scratch, start)
+        writer = begin_run(campaign, plan, path, text=text, command_line=command_line, run_id=run_id, start=start)
+        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, [])
 
 
 def begin_run(
-    campaign: Campaign, plan: Plan, path: Path, *, text: str | None, command_line: Sequence[str], run_id: str
+    campaign: Campaign,
+    plan: Plan,
+    path: Path,
+    *,
+    text: str | None,
+    command_line: Sequence[str],
+    run_id: str,
+    start: Launcher | None = None,
 ) -> RunWriter:
-    """Makes the run directory with its manifest; RequestError where that is not possible."""
+    """Makes the run directory with its manifest; RequestError where that is not possible. ``start``: None where others
+    will carry it out."""
     _check_out(path)
     try:
-        return RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id))
+        return RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id, start))
     except OSError as error:
         raise RequestError(
             f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out"
@@ -100,14 +112,20 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     plan = make_plan(campaign)
     if part is not None:
         plan = replace(plan, settings=settings_of(part, campaign))
+    start = launcher(campaign.launcher)
     check(campaign, plan)
+    check_hosts(campaign, plan, start)
     run_id = run.manifest["run_id"]
-    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, alone=part is not None) as scratch:
-        _try_out(campaign, plan.target, scratch)
+    job = part is not None
+    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start, alone=job) as scratch:
+        _try_out(campaign, plan.target, scratch, start)
         writer = RunWriter.reopen(path)
         if part is not None:
             writer.update_manifest(**_facts_here(writer.manifest, campaign, plan, lines))
-        return _carry_out(campaign, plan, writer, scratch, interrupts, observer, lines, part)
+        # It may go on with other processes, on other hosts.
+        known = writer.manifest.get("hosts", {})
+        writer.update_manifest(launcher=start.facts(), hosts={**known, **host_facts_of(start)})
+        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, lines, part)
 
 
 def _facts_here(
@@ -137,6 +155,7 @@ def _go_to(directory: str | None) -> None:
 def _carry_out(
     campaign: Campaign,
     plan: Plan,
+    start: Launcher,
     writer: RunWriter,
     scratch: RunScratch,
     interrupts: Interrupts,
@@ -145,7 +164,6 @@ def _carry_out(
     part: Part | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
-    start = launcher(campaign.launcher)
     most = campaign.search.max_tasks if campaign.search else 1
     room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
     every = campaign.settings()
@@ -156,15 +174,11 @@ def _carry_out(
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:
-        writer.update_manifest(state="running")
+        target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
+        writer.update_manifest(state="running", target=target)
         _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
-            ceilings, cost = measure_ceilings(start, base, seed)
-            others = {
-                setting.transfer_size: setting for setting in streams if setting.transfer_size != base.transfer_size
-            }
-            costs = [cost, *measure_costs(start, list(others.values()), seed)]
-            writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
+            _measure_ceilings(start, base, streams, seed, writer)
         schedule, pilot = _schedule(campaign, plan, seed, part)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(
@@ -188,11 +202,22 @@ def _carry_out(
         state = _state(loop.run(), schedule)
     finally:
         _finish_files(room, writer, observer)
-        scratch.leave(well=state == "complete" and not failures(lines))
-        writer.update_manifest(state=state, load_after=load())
-        observer.ended()
+        try:
+            scratch.leave(well=state == "complete" and not failures(lines))
+        finally:
+            writer.update_manifest(state=state, load_after=load(), hosts=_with_loads(writer, start))
+            observer.ended()
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     return Outcome(writer.path, state, failed)
+
+
+def _measure_ceilings(
+    start: Launcher, base: StreamSetting, streams: Sequence[StreamSetting], seed: int, writer: RunWriter
+) -> None:
+    ceilings, cost = measure_ceilings(start, base, seed)
+    others = {setting.transfer_size: setting for setting in streams if setting.transfer_size != base.transfer_size}
+    costs = [cost, *measure_costs(start, list(others.values()), seed)]
+    writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
 
 
 def _stripe(campaign: Campaign, target: Target, scratch: RunScratch, writer: RunWriter, observer: Observer) -> None:
@@ -207,7 +232,7 @@ def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:
     """Named files go or stay. What cannot be removed is told; the run is over and its records stand."""
     try:
         notes = room.finish()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ProcessLost) as error:
         notes = [("kept-foreign", getattr(error, "strerror", None) or str(error))]
     if notes:
         told = [{"code": code, "message": message} for code, message in notes]
@@ -216,7 +241,14 @@ def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:
             observer.note(f"note: {message}")
 
 
-def _try_out(campaign: Campaign, target: Target, scratch: RunScratch) -> None:
+def _with_loads(writer: RunWriter, start: Launcher) -> dict[str, Any]:
+    """``hosts`` of the manifest, with how busy those are that took part to the end."""
+    after = loads_of(start)
+    known: dict[str, Any] = writer.manifest.get("hosts", {})
+    return {host: {**facts, "load_after": after.get(host)} for host, facts in known.items()}
+
+
+def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher) -> None:
     """Brings one task of each kind to the start line and sends it home: what a storage refuses, it refuses now, not
     after an hour. RequestError says what.
 
@@ -239,8 +271,7 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch) -> None:
             run_id=scratch.run_id,
         )
         try:
-            ensemble = launcher(campaign.launcher).open(place, None)
-            ensemble.prepare(spec)
+            start.open(place, None).prepare(spec)
         except (ValueError, MemoryError) as error:
             raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
         except OSError as error:
@@ -284,7 +315,7 @@ def _check_out(path: Path) -> None:
 
 
 def _manifest(
-    campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str
+    campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str, start: Launcher | None
 ) -> dict[str, Any]:
     from datetime import datetime, timezone
 
@@ -301,6 +332,8 @@ def _manifest(
         "seed": campaign.seed,
         "target": target_facts(campaign, plan.target),
         "host": host_facts(),
+        "hosts": host_facts_of(start) if start else {},
+        "launcher": start.facts() if start else None,
         "load_before": load(),
         "load_after": None,
         "ceilings": [],

@@ -3,12 +3,18 @@ which no user types: it is what this package starts on other hosts."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
 
 from tonnage import __version__
+
+_OF_LAUNCHERS = ("_RANK", "_PROCID")
+"""How the variables end in which launchers number their processes."""
+_TOGETHER = ("run", "probe", "ior", "mdtest", "sob", "doctor")
+"""Commands that several processes carry out together."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,9 +29,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return serve()
     # Until the run loop takes signals over, a polite request to end unwinds like Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
+    if any(variable.endswith(_OF_LAUNCHERS) for variable in os.environ):
+        return _among_others(argv)
+    return _run(argv)
+
+
+def _among_others(argv: list[str]) -> int:
+    """The same, in a process that an MPI launcher may have started among others."""
+    from tonnage.cluster.mpi.started import started
+
+    here = started()
+    if here is not None and here.size > 1 and argv and argv[0] in _TOGETHER:
+        from tonnage.cluster.mpi.door import run_together
+
+        return run_together(here, lambda: _run(argv), _complain)
+    # What is not measured needs one process: the first.
+    return _run(argv) if here is None or here.rank == 0 else 0
+
+
+def _run(argv: list[str]) -> int:
     from tonnage.cli.entry import run_command
 
     return run_command(argv)
+
+
+def _complain(text: str, code: int) -> int:
+    from tonnage.cli.entry import complain
+
+    return complain(text, code)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

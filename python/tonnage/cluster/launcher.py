@@ -8,10 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol
 
 from tonnage.cluster.crew import Crew
+from tonnage.errors import MeasurementError
+
+
+class ProcessLost(MeasurementError):
+    """A process of the run ended, or gave no sign of life for too long: there is no going on with those that are left.
+    The text says which, where, how and when."""
+
+    def __init__(self, rank: int, host: str, how: str) -> None:
+        when = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        super().__init__(f"process {rank} on {host} is lost: {how} (seen {when})")
+        self.rank = rank
+        self.host = host
+        self.how = how
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,27 @@ class Launcher(Protocol):
     name: str
     crew: Crew
     """Its processes as hands on their hosts."""
+
+    apart: frozenset[str]
+    """Hosts on which the target's paths lead to a file system of their own: the first process there makes and removes
+    what is below them. Set before a target is opened."""
+
+    @property
+    def lost(self) -> ProcessLost | None:
+        """The process that was lost, with which all came to an end; None: they are all there."""
+
+    @property
+    def processes(self) -> int:
+        """How many there are."""
+
+    def check(self, tasks: int, placing: Placing) -> None:
+        """RequestError where so many tasks cannot be placed so."""
+
+    def hosts_of(self, tasks: int, placing: Placing = ANYWHERE) -> Sequence[str]:
+        """Where each of them would run, by its number; RequestError as ``check``."""
+
+    def facts(self) -> dict[str, Any] | None:
+        """``launcher`` of the manifest (``docs/record-format.md``); None for one process that nobody else started."""
 
     def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

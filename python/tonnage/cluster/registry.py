@@ -7,16 +7,20 @@ from importlib import import_module
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import RequestError
 
-_LAUNCHERS = {"local": "tonnage.cluster.local:Local"}
+_LAUNCHERS = {"local": "tonnage.cluster.local:Local", "mpi": "tonnage.cluster.mpi.launcher:Mpi"}
 
 
 def launchers() -> tuple[str, ...]:
-    """The names that ``launcher`` knows."""
+    """The names that ``launcher`` knows, besides ``auto``."""
     return tuple(_LAUNCHERS)
 
 
 def launcher(name: str) -> Launcher:
-    """The launcher of that name; RequestError if there is none."""
+    """The launcher of that name; ``auto``: of the processes that there are. RequestError if there is none."""
+    if name == "auto":
+        from tonnage.cluster.mpi import door
+
+        name = "local" if door.head() is None else "mpi"
     if name not in _LAUNCHERS:
         raise RequestError(f"there is no launcher {name!r}; hint: choose one of {', '.join(_LAUNCHERS)}")
     module, _, attribute = _LAUNCHERS[name].partition(":")

@@ -24,7 +24,7 @@ def campaign_of(arguments: Namespace) -> dict[str, Any]:
     }
     search = {
         "op": arguments.op,
-        "max_tasks": arguments.max_tasks,
+        "max_tasks": arguments.max_tasks or _processes(),
         "budget_ns": arguments.budget,
         "p99_ns": arguments.p99,
     }
@@ -50,6 +50,14 @@ def run(arguments: Namespace) -> int:
     return conclude(
         outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
     )
+
+
+def _processes() -> int | None:
+    """Where an MPI launcher started several, no more tasks than those are looked at."""
+    from tonnage.cluster import launcher
+
+    count = launcher("auto").processes
+    return count if count > 1 else None
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

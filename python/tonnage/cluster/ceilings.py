@@ -1,0 +1,44 @@
+"""What nothing can beat on a host: how fast it copies memory, and the generator alone. Duties of a crew."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from tonnage import _native
+
+
+def measure(spec: dict[str, Any], transfer_bytes: int, duration_ns: int, alone_only: bool = False) -> dict[str, Any]:
+    """``memory_bytes_per_s`` of copies of ``transfer_bytes``, ``tasks`` (a thread for each processor), and of the phase
+    ``spec`` on a storage that does nothing, ``alone`` and ``together``: ``operations``, their rate, ``cpu_ns``.
+
+    ``alone_only``: no more than what one task does."""
+    alone = null_phase(spec, 1)
+    if alone_only:
+        return {"alone": alone}
+    tasks = os.cpu_count() or 1
+    return {
+        "memory_bytes_per_s": _native.memory_copy_bytes_per_s(transfer_bytes, tasks, duration_ns),
+        "tasks": tasks,
+        "alone": alone,
+        "together": alone if tasks == 1 else null_phase(spec, tasks),
+    }
+
+
+def null_phase(spec: dict[str, Any], tasks: int) -> dict[str, int]:
+    """The phase with so many tasks, all in this process."""
+    phase = _native.Target(json.dumps({"kind": "null"})).start(
+        json.dumps({**spec, "tasks": {"first": 0, "here": tasks, "total": tasks}})
+    )
+    phase.go()
+    while not phase.wait(1.0):
+        pass
+    result = phase.result()
+    began, ended = (pick(task[key] for task in result["tasks"]) for pick, key in ((min, "start_ns"), (max, "end_ns")))
+    operations = sum(task["operations"] for task in result["tasks"])
+    return {
+        "operations": operations,
+        "operations_per_s": operations * 10**9 // max(ended - began, 1),
+        "cpu_ns": result["cpu_user_ns"] + result["cpu_system_ns"],
+    }

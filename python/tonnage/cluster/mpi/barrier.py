@@ -1,0 +1,63 @@
+"""The start line across processes: a dissemination barrier of those that take part, busy only here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from tonnage.cluster.mpi.limits import BARRIER_S
+from tonnage.cluster.mpi.post import Tag
+from tonnage.cluster.mpi.world import World
+
+REHEARSALS = 3
+"""Barriers before the one that counts: the first gathers those that come late, the others are timed."""
+_SPINS = 64
+"""Looks between two thoughts of giving up."""
+_CROWDED_S = 50e-6
+"""Sleep after each look where processes share processors: the one waited for may need this one's."""
+
+
+def cross(world: World, members: Sequence[int], serial: int, ended: Callable[[], bool]) -> list[int]:
+    """Returns once all ``members`` (ranks, this one among them) have come, with the nanoseconds that each barrier after
+    the first took here. ``ended``: says whether it is to be given up. ProcessLost names who did not come."""
+    took: list[int] = []
+    position = members.index(world.rank)
+    for number in range(REHEARSALS + 1):
+        began = time.monotonic_ns()
+        _one(world, members, position, b"%d %d" % (serial, number), ended)
+        if number:
+            took.append(time.monotonic_ns() - began)
+    return took
+
+
+def _one(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
+    """After round k each process has heard, by way of others, of the 2^(k+1) before it."""
+    count, step = len(members), 1
+    while step < count:
+        world.post.send(members[(position + step) % count], Tag.BARRIER, name)
+        _await(world, members[(position - step) % count], name, ended)
+        step *= 2
+
+
+def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) -> None:
+    until, next_look = time.monotonic() + BARRIER_S, time.monotonic() + 0.1
+    spins = 0
+    while True:
+        found = world.post.look(Tag.BARRIER, sender)
+        if found is not None and found[1] == name:
+            return
+        if world.crowded:
+            time.sleep(_CROWDED_S)
+        spins += 1
+        if spins % _SPINS:
+            continue
+        now = time.monotonic()
+        if now < next_look:
+            continue
+        next_look = now + 0.1
+        if world.gone(sender):
+            raise world.lost(sender, "its process ended")
+        if ended():
+            raise world.lost(sender, "it did not come to the start line when all were told to end")
+        if now > until:
+            raise world.lost(sender, f"it did not come to the start line within {BARRIER_S:.0f} s")

@@ -1,0 +1,71 @@
+"""Where a command meets the other processes of its launcher, and leaves them again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tonnage.cluster.mpi.limits import silent_s
+from tonnage.cluster.mpi.started import Started
+from tonnage.errors import TonnageError
+
+if TYPE_CHECKING:
+    from tonnage.cluster.mpi.head import Head
+    from tonnage.cluster.mpi.world import World
+
+_here: Head | None = None
+
+
+def head() -> Head | None:
+    """The ``Head`` that this process is; None where it is alone."""
+    return _here
+
+
+def run_together(started: Started, command: Callable[[], int], complain: Callable[[str, int], int]) -> int:
+    """Runs ``command`` in the first process, which the others follow; the exit code of all of them.
+
+    ``complain`` prints an error; where the processes cannot find each other the first one does so, for all.
+    """
+    from tonnage.cluster.mpi.world import join
+
+    try:
+        patience_s = silent_s()
+        world = join(started)
+    except TonnageError as error:
+        return _complain_once(started, error, complain)
+    if world.rank:
+        from tonnage.cluster.mpi.follower import follow
+
+        code = follow(world, patience_s)
+        world.leave()
+        return code
+    return _lead(world, command)
+
+
+def _lead(world: World, command: Callable[[], int]) -> int:
+    global _here
+    from tonnage.cluster.mpi.head import Head
+
+    _here = first = Head(world)
+    code = 1
+    try:
+        code = command()
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        first.close(code)
+        _here = None
+    return code
+
+
+def _complain_once(started: Started, error: TonnageError, complain: Callable[[str, int], int]) -> int:
+    if started.rank == 0:
+        return complain(str(error), error.exit_code)
+    import time
+
+    # A launcher ends all processes when the first of them fails: that must not be before the reason was said.
+    time.sleep(2.0)
+    return error.exit_code

@@ -1,0 +1,199 @@
+"""A process that follows the first one: it waits without a load, does what it is told, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from tonnage import _native
+from tonnage.cluster import own_scratch
+from tonnage.cluster.crew import perform
+from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.mpi import clocks
+from tonnage.cluster.mpi.assign import Share
+from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
+from tonnage.cluster.mpi.orders import Order, carry_out, pass_on, tell_above
+from tonnage.cluster.mpi.part import Part
+from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.world import World
+
+_TICK_S = 0.1
+_LOOK_S = 1.0
+"""Between two looks at whether the first process is still there."""
+_ALONE_S = 2.0
+"""From a signal to end, with no order following, until this process leaves by itself."""
+
+
+class Follower:
+    """Serves until it is told to leave."""
+
+    def __init__(self, world: World, silent_s: float) -> None:
+        self._world = world
+        self._silent_s = silent_s
+        self._targets: dict[int, _native.Target] = {}
+        self._part: Part | None = None
+        self._signal = 0
+        self._signalled_at = 0.0
+        self._told = False
+        self._code: int | None = None
+
+    def serve(self) -> int:
+        """The exit code of the first process's command."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._remember)
+        rest, next_look = Rest(), 0.0
+        while self._code is None:
+            if self._serve_one():
+                rest.again()
+                continue
+            rest.rest()
+            self._tell_signal()
+            now = time.monotonic()
+            if now < next_look:
+                continue
+            next_look = now + _LOOK_S
+            if self._world.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
+                self._give_up()
+        own_scratch.leave_all()
+        return self._code
+
+    def _remember(self, number: int, _frame: FrameType | None) -> None:
+        self._signal = self._signal or number
+        self._signalled_at = time.monotonic()
+
+    def _tell_signal(self) -> None:
+        if self._signal and not self._told:
+            self._told = True
+            self._world.post.send(0, Tag.SIGNAL, b"%d" % self._signal)
+
+    def _serve_one(self) -> bool:
+        post = self._world.post
+        if (found := post.look(Tag.ORDER)) is not None:
+            self._obey(Order.read(found[1]))
+        elif (found := post.look(Tag.DUTY, 0)) is not None:
+            self._do_duty(json.loads(found[1]))
+        elif (found := post.look(Tag.PING, 0)) is not None:
+            clocks.answer(self._world, 0)
+        elif post.look(Tag.ABANDON, 0) is not None:
+            self._abandon()
+        else:
+            return False
+        return True
+
+    def _obey(self, order: Order) -> None:
+        world = self._world
+        if order.verb == "go":
+            if self._part is not None:
+                pass_on(world, self._part.members, order)
+                self._run(self._part)
+            self._part = None
+            return
+        # A phase that was prepared and not begun goes home.
+        self._part = None
+        members: Sequence[int] = range(world.size)
+        if order.verb == "prepare":
+            shares = [Share(*share) for share in order.arguments["shares"]]
+            self._part = Part(world, order.serial, shares, self._silent_s)
+            members = self._part.members
+        act = getattr(self, f"_do_{order.verb}")
+        answer = carry_out(world, members, order, lambda: act(**order.arguments))
+        answer.signal = answer.signal or self._signal
+        if answer.problems or answer.lost:
+            self._part = None
+        tell_above(world, members, order, answer)
+
+    def _do_open(
+        self, number: int, spec: dict[str, Any], others: dict[str, Any], apart: list[str], forget: list[int]
+    ) -> None:
+        for other in forget:
+            self._targets.pop(other, None)
+        here = self._world.me.host
+        if here in apart:
+            first = self._world.first_on_host[here] == self._world.rank
+            others = {**spec, "process": "first" if first else "other"}
+        self._targets[number] = _native.Target(json.dumps(others))
+
+    def _do_prepare(self, number: int, spec: dict[str, Any], shares: list[Any]) -> None:  # noqa: ARG002 - of the order
+        assert self._part is not None
+        self._part.prepare(self._targets[number], spec)
+
+    def _do_clear(self, number: int) -> None:
+        self._targets[number].clear()
+
+    def _do_keep(self, number: int, keep: bool) -> None:
+        self._targets[number].keep_named(keep)
+
+    def _do_finish(self, number: int) -> list[tuple[str, str]]:
+        return self._targets.pop(number).finish()
+
+    def _do_close(self, code: int) -> None:
+        self._code = code
+
+    def _run(self, part: Part) -> None:
+        """From the line to the share."""
+        try:
+            part.go(lambda: bool(self._signal) and time.monotonic() - self._signalled_at > SIGNALLED_S)
+        except ProcessLost as lost:
+            part.lost = lost
+            part.beat()
+            return
+        told = 0
+        while not part.turn(_TICK_S):
+            if self._signal and not told:
+                told = self._signal
+                self._told = True
+                part.beat(told)
+                part.stop()
+            if self._world.post.look(Tag.ABANDON, 0) is not None:
+                part.stop()
+                part.turn(_TICK_S)
+                self._abandon()
+                return
+            if self._world.gone(0) or (self._signal and time.monotonic() - self._signalled_at > SILENT_S):
+                self._give_up()
+        assert part.above is not None
+        self._world.post.send(part.above, Tag.SHARE, part.letter())
+
+    def _do_duty(self, letter: dict[str, Any]) -> None:
+        try:
+            answer = perform(letter["duty"], letter["arguments"])
+            told = {"value": answer.value, "problem": answer.problem}
+        except Exception as error:
+            traceback.print_exc()
+            told = {"value": None, "problem": f"{type(error).__name__}: {error}"}
+        self._world.post.send(0, Tag.REPLY, json.dumps({"serial": letter["serial"], **told}).encode())
+
+    def _abandon(self) -> None:
+        """Another process is lost, and the first one ends the run: removes what is its own, says so, awaits the end."""
+        self._part = None
+        self._targets.clear()
+        own_scratch.leave_all()
+        self._world.post.send(0, Tag.REPLY, json.dumps({"serial": -1}).encode())
+        self._world.post.sent(1.0)
+        time.sleep(LEAVE_S)
+        os._exit(1)
+
+    def _give_up(self) -> None:
+        """Nobody is there to obey any more."""
+        own_scratch.leave_all()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def follow(world: World, silent_s: float) -> int:
+    """Serves the first process; the exit code of its command."""
+    try:
+        return Follower(world, silent_s).serve()
+    except Exception:
+        traceback.print_exc()
+        own_scratch.leave_all()
+        world.abort(1)
+        raise

@@ -1,0 +1,188 @@
+"""The first process: it has the run, and tells the others what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tonnage.cluster.crew import Answer as Said
+from tonnage.cluster.crew import perform
+from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.mpi import clocks
+from tonnage.cluster.mpi.limits import ORDER_S, silent_s
+from tonnage.cluster.mpi.orders import Answer, Order, Problem, carry_out, pass_on
+from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.world import World
+from tonnage.errors import RequestError
+
+_GOODBYE_S = 1.0
+"""For the others to remove what is their own, once one is lost."""
+
+Act = Callable[[], Sequence[tuple[str, str]] | None]
+
+
+class Head:
+    """Orders, duties and the end of all processes."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.silent_s = silent_s()
+        self.lost: ProcessLost | None = None
+        self._serial = 0
+        self._offsets: dict[str, clocks.Offset] = {}
+
+    def next_serial(self) -> int:
+        """A number that no letter has had."""
+        self._serial += 1
+        return self._serial
+
+    def check(self) -> None:
+        """RequestError where these processes cannot do a run together."""
+        members = self.world.members
+        versions: dict[str, str] = {}
+        for member in members:
+            versions.setdefault(member.tonnage, member.host)
+        if len(versions) > 1:
+            told = ", ".join(f"{version} on {host}" for version, host in versions.items())
+            raise RequestError(f"the hosts have different versions of Tonnage: {told}; hint: install the same on all")
+        counts: dict[int, str] = {}
+        hosts = self.world.hosts
+        for host in self.world.first_on_host:
+            counts.setdefault(hosts.count(host), host)
+        if len(counts) > 1:
+            told = ", ".join(f"{count} on {host}" for count, host in counts.items())
+            raise RequestError(
+                f"the hosts have different numbers of processes: {told}; hint: start equally many on each"
+            )
+
+    def order(self, verb: str, arguments: dict[str, Any], act: Act) -> list[tuple[str, str]]:
+        """Has all processes do it, this one ``act``; what they have to say. Raises the problem of the first that has
+        one; ProcessLost where one does not answer."""
+        return self.order_to(range(self.world.size), Order(self.next_serial(), verb, arguments, ORDER_S), act)
+
+    def order_to(self, members: Sequence[int], order: Order, act: Act) -> list[tuple[str, str]]:
+        """The same, for those processes."""
+        if self.lost is not None:
+            raise self.lost
+        own: list[Exception] = []
+
+        def noted() -> Sequence[tuple[str, str]] | None:
+            try:
+                return act()
+            except Exception as error:
+                own.append(error)
+                raise
+
+        answer = carry_out(self.world, members, order, noted)
+        self._look_at(answer)
+        if own:
+            raise own[0]
+        if answer.problems:
+            raise answer.problems[0].error()
+        return answer.notes
+
+    def problem(self, told: Sequence[Any]) -> Exception:
+        """The error of a process that could not say what its tasks did."""
+        return Problem(*told).error()
+
+    def begin(self, members: Sequence[int]) -> None:
+        """Tells those that stand prepared to come to the line."""
+        pass_on(self.world, members, Order(self.next_serial(), "go", {}, ORDER_S))
+
+    def _look_at(self, answer: Answer) -> None:
+        if answer.signal:
+            self.signalled(answer.signal)
+        if answer.lost is not None:
+            raise self.break_off(self.world.lost(*answer.lost))
+
+    def signalled(self, number: int) -> None:
+        """Another process was sent a signal to end: it counts as this one's."""
+        os.kill(os.getpid(), number)
+
+    def look(self) -> None:
+        """Reads what others say without being asked."""
+        while (found := self.world.post.look(Tag.SIGNAL)) is not None:
+            self.signalled(int(found[1]))
+
+    def break_off(self, lost: ProcessLost) -> ProcessLost:
+        """A process is lost: the others remove what is their own, and no order follows. The error to raise."""
+        if self.lost is not None:
+            return self.lost
+        self.lost = lost
+        told = {rank for rank in range(1, self.world.size) if rank != lost.rank and not self.world.gone(rank)}
+        for rank in told:
+            self.world.post.send(rank, Tag.ABANDON, b"")
+        until = time.monotonic() + _GOODBYE_S
+        rest = Rest(0.01)
+        while told and time.monotonic() < until:
+            found = self.world.post.look(Tag.REPLY)
+            if found is None:
+                rest.rest()
+                told = {rank for rank in told if not self.world.gone(rank)}
+            elif json.loads(found[1])["serial"] == -1:
+                told.discard(found[0])
+        return lost
+
+    def offsets(self) -> dict[str, clocks.Offset]:
+        """The wall clock of each host against this one's, measured now if it was not before."""
+        for host, rank in self.world.first_on_host.items():
+            if host not in self._offsets:
+                own = rank == self.world.rank
+                self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.world, rank)
+        return self._offsets
+
+    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], timeout_s: float) -> dict[str, Said]:
+        """Has the first process of each host do its duty; see ``Crew.ask``."""
+        serial = self.next_serial()
+        firsts = self.world.first_on_host
+        said: dict[str, Said] = {}
+        asked: dict[int, str] = {}
+        for host, given in arguments.items():
+            if host not in firsts:
+                said[host] = Said(problem=f"there is no process on {host}")
+            elif self.lost is not None and firsts[host] != self.world.rank:
+                said[host] = Said(problem=f"not asked: {self.lost}")
+            elif firsts[host] != self.world.rank:
+                letter = {"serial": serial, "duty": duty, "arguments": given}
+                self.world.post.send(firsts[host], Tag.DUTY, json.dumps(letter).encode())
+                asked[firsts[host]] = host
+        until = time.monotonic() + timeout_s
+        for host, given in arguments.items():
+            if firsts.get(host) == self.world.rank:
+                said[host] = perform(duty, given)
+        self._await_replies(serial, asked, said, until, timeout_s)
+        return {host: said[host] for host in arguments}
+
+    def _await_replies(
+        self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
+    ) -> None:
+        rest = Rest()
+        while asked:
+            found = self.world.post.look(Tag.REPLY)
+            if found is not None:
+                letter = json.loads(found[1])
+                if letter["serial"] == serial and found[0] in asked:
+                    said[asked.pop(found[0])] = Said(letter["value"], letter["problem"])
+                    rest.again()
+                continue
+            rest.rest()
+            late = time.monotonic() > until
+            for rank, host in list(asked.items()):
+                if self.world.gone(rank):
+                    said[asked.pop(rank)] = Said(problem=f"its process {rank} on {host} has ended")
+                elif late:
+                    said[asked.pop(rank)] = Said(problem=f"it did not answer within {timeout_s:g} s")
+
+    def close(self, code: int) -> None:
+        """The command ended: all processes leave with its exit code."""
+        if self.lost is None:
+            try:
+                self.order("close", {"code": code}, lambda: None)
+            except (ProcessLost, OSError, ValueError, MemoryError):
+                self.world.abort(code or 1)
+            self.world.leave()
+        else:
+            self.world.abort(code or 1)

@@ -1,0 +1,218 @@
+"""The launcher ``mpi``: a phase of many processes, as the run loop sees it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tonnage import _native
+from tonnage.cluster.crew import Answer
+from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing, ProcessLost
+from tonnage.cluster.local import Local
+from tonnage.cluster.mpi import door
+from tonnage.cluster.mpi.assign import Share, assign, clipped, hosts_in_order, hosts_of
+from tonnage.cluster.mpi.head import Head
+from tonnage.cluster.mpi.limits import ORDER_S
+from tonnage.cluster.mpi.orders import Order
+from tonnage.cluster.mpi.part import Part
+from tonnage.errors import RequestError
+
+
+class MpiStep:
+    """One phase, seen from the first process."""
+
+    def __init__(self, head: Head, ensemble: MpiEnsemble, part: Part, shares: Sequence[Share], record: str) -> None:
+        self._head = head
+        self._ensemble = ensemble
+        self._part = part
+        self._shares = shares
+        self._record = record
+        self._line_ns = 0
+        self._came_ns = 0
+        self._gathering: dict[str, Any] | None = None
+
+    def go(self) -> None:
+        self._head.begin(self._part.members)
+        try:
+            self._part.go(lambda: False)
+        except ProcessLost as lost:
+            raise self._head.break_off(lost) from None
+        self._line_ns = self._ensemble.now_ns() - (time.time_ns() - self._part.opened_ns)
+
+    def wait(self, timeout_s: float) -> bool:
+        until = time.monotonic() + timeout_s
+        while not (done := self._part.turn(max(until - time.monotonic(), 0.0))):
+            if self._part.lost is not None:
+                self._part.stop()
+                raise self._head.break_off(self._part.lost)
+            if time.monotonic() >= until:
+                break
+        self._head.look()
+        if done:
+            self._came_ns = self._ensemble.now_ns()
+        return done
+
+    def stop(self) -> None:
+        self._part.stop()
+
+    def live(self) -> dict[str, Any]:
+        return self._part.live()
+
+    def result(self) -> dict[str, Any]:
+        if self._part.problems:
+            raise self._head.problem(self._part.problems[0])
+        assert self._part.share is not None
+        result: dict[str, Any] = _native.write_share(
+            self._part.share, self._ensemble.run_directory, self._record, self._line_ns
+        )
+        last_ns = max((task["end_ns"] for task in result["tasks"]), default=self._came_ns)
+        self._gathering = self._gathered(max(self._came_ns - last_ns, 0))
+        return result
+
+    def hosts(self) -> Sequence[str]:
+        return hosts_of(self._head.world.hosts, self._shares)
+
+    def gathering(self) -> dict[str, Any] | None:
+        return self._gathering
+
+    def _gathered(self, gather_ns: int) -> dict[str, Any]:
+        hosts, offsets = self._head.world.hosts, self._head.offsets()
+        rows: dict[str, dict[str, Any]] = {}
+        for share in self._shares:
+            host = hosts[share.rank]
+            row = rows.setdefault(host, {"host": host, "processes": 0, "tasks": 0})
+            row["processes"] += 1
+            row["tasks"] += share.here
+        for host, row in rows.items():
+            row |= {"offset_ns": offsets[host].offset_ns, "uncertainty_ns": offsets[host].uncertainty_ns}
+        opened = self._part.opened
+        corrected = [at - offsets[host].offset_ns for host, ends in opened.items() for at in ends]
+        unsure_ns = sum(sorted((offsets[host].uncertainty_ns for host in opened), reverse=True)[:2])
+        took = sorted(self._part.barriers_ns)
+        return {
+            "launcher": Mpi.name,
+            "processes": len(self._shares),
+            "hosts": list(rows.values()),
+            "barrier_ns": took[len(took) // 2],
+            "skew_ns": max(corrected) - min(corrected) + unsure_ns,
+            "gather_ns": gather_ns,
+        }
+
+
+class MpiEnsemble:
+    """All processes, each with the same target open."""
+
+    def __init__(self, head: Head, target: dict[str, Any], apart: Sequence[str], series_directory: Path | None) -> None:
+        """Opens it in all of them; raises what any of them raised. ``apart``: see ``Launcher``."""
+        self._head = head
+        self._number = head.next_serial()
+        self.host = head.world.me.host
+        self.run_directory = None if series_directory is None else str(series_directory)
+        forget, _forgotten[:] = list(_forgotten), []
+        self._target = _native.Target(json.dumps({**target, "process": "first"}))
+        spec = {"spec": target, "others": json.loads(self._target.for_others()), "apart": list(apart)}
+        head.order("open", {"number": self._number, "forget": forget, **spec}, lambda: None)
+
+    def __del__(self) -> None:
+        _forgotten.append(self._number)
+
+    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> MpiStep:
+        head, tasks = self._head, phase["tasks"]
+        every = assign(head.world.hosts, tasks["total"], placing)
+        shares = clipped(every, tasks["first"], tasks["here"])
+        serial = head.next_serial()
+        part = Part(head.world, serial, shares, head.silent_s)
+        part.on_signal = head.signalled
+        told = [[share.rank, share.first, share.here] for share in shares]
+        order = Order(serial, "prepare", {"number": self._number, "spec": phase, "shares": told}, ORDER_S)
+        head.order_to(part.members, order, lambda: part.prepare(self._target, phase))
+        return MpiStep(head, self, part, shares, phase["record"])
+
+    def clear(self) -> None:
+        if self._head.lost is not None:
+            self._target.clear()
+            return
+        self._head.order("clear", {"number": self._number}, self._target.clear)
+
+    def finish(self) -> list[tuple[str, str]]:
+        if self._head.lost is not None:
+            return self._target.finish()
+        return self._head.order("finish", {"number": self._number}, self._target.finish)
+
+    def keep_named(self, keep: bool) -> None:
+        self._target.keep_named(keep)
+        if self._head.lost is None:
+            self._head.order("keep", {"number": self._number, "keep": keep}, lambda: None)
+
+    def now_ns(self) -> int:
+        return self._target.now_ns()
+
+
+_forgotten: list[int] = []
+"""Numbers of targets that nobody here uses any more; the next order to open one tells the others."""
+
+
+class MpiCrew:
+    """The first process on each host."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self.hosts: Sequence[str] = hosts_in_order(head.world.hosts)
+
+    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+        return self._head.ask(duty, arguments, timeout_s)
+
+
+class Mpi:
+    """The processes of an MPI launcher."""
+
+    name = "mpi"
+
+    def __init__(self) -> None:
+        head = door.head()
+        if head is None:
+            raise RequestError(
+                'launcher "mpi" is for processes that mpiexec or srun started; hint: start `tonnage` with one of them, '
+                'or leave launcher at "auto"'
+            )
+        head.check()
+        self._head = head
+        self.crew = MpiCrew(head)
+        self.apart: frozenset[str] = frozenset()
+
+    def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
+        if target["kind"] == "sim":
+            # A model has all its tasks, and hosts of its own, in one process.
+            return Local().open(target, series_directory)
+        return MpiEnsemble(self._head, target, sorted(self.apart), series_directory)
+
+    def check(self, tasks: int, placing: Placing) -> None:
+        assign(self._head.world.hosts, tasks, placing)
+
+    def hosts_of(self, tasks: int, placing: Placing = ANYWHERE) -> Sequence[str]:
+        return hosts_of(self._head.world.hosts, assign(self._head.world.hosts, tasks, placing))
+
+    @property
+    def lost(self) -> ProcessLost | None:
+        return self._head.lost
+
+    @property
+    def processes(self) -> int:
+        return self._head.world.size
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "processes": self._head.world.size,
+            "hosts": list(self.crew.hosts),
+            "versions": {"mpi": self._head.world.library(), "mpi4py": _mpi4py_version()},
+        }
+
+
+def _mpi4py_version() -> str:
+    import mpi4py
+
+    return str(mpi4py.__version__)

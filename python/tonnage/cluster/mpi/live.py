@@ -1,0 +1,21 @@
+"""Figures of a phase while it runs, summed over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Live = dict[str, Any]
+"""The keys of ``tonnage._native.Phase.live``."""
+
+_SUMS = ("bytes", "operations", "bandwidth_bytes_per_s", "running_tasks")
+_LARGEST = ("elapsed_ns", "p99_ns", "recent_p99_ns")
+
+
+def together(parts: Sequence[Live]) -> Live:
+    """Sums; of latencies the largest, of medians one weighed by operations: what people look at, not what is kept."""
+    found: Live = {key: sum(part[key] or 0 for part in parts) for key in _SUMS}
+    found |= {key: max((part[key] or 0 for part in parts), default=0) for key in _LARGEST}
+    weighed = sum((part["p50_ns"] or 0) * part["operations"] for part in parts)
+    found["p50_ns"] = weighed // max(found["operations"], 1)
+    return found

@@ -1,0 +1,167 @@
+"""An order goes down the tree, everybody carries it out, and the answers come up, merged on the way."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any, Literal
+
+from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.tree import children, parent
+from tonnage.cluster.mpi.world import World
+from tonnage.errors import RequestError, TonnageError
+
+FEW = 8
+"""So many problems are told; the others are alike."""
+_LOOK_S = 0.1
+_LEVEL_S = 0.5
+"""So much earlier than the one above a process gives up waiting, so that its answer still arrives."""
+
+Kind = Literal["os", "value", "memory", "request", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a process could not carry out an order."""
+
+    rank: int
+    host: str
+    kind: Kind
+    text: str
+    errno: int = 0
+
+    @classmethod
+    def of(cls, error: BaseException, world: World) -> Problem:
+        """From what was raised."""
+        here = (world.rank, world.me.host)
+        if isinstance(error, OSError):
+            where = f" ({error.filename})" if error.filename else ""
+            return cls(*here, "os", f"{error.strerror or error}{where}", error.errno or 0)
+        kinds: tuple[tuple[type[BaseException], Kind], ...] = (
+            (RequestError, "request"), (ValueError, "value"), (MemoryError, "memory"), (TonnageError, "value"),
+        )  # fmt: skip
+        for type_, kind in kinds:
+            if isinstance(error, type_):
+                return cls(*here, kind, str(error))
+        return cls(*here, "other", f"{type(error).__name__}: {error}")
+
+    def as_list(self) -> list[Any]:
+        """As it stands in a letter."""
+        return list(astuple(self))
+
+    def error(self) -> Exception:
+        """To be raised in the first process; it says where."""
+        where = f"process {self.rank} on {self.host}"
+        if self.kind == "os":
+            return OSError(self.errno, f"{self.text} ({where})")
+        if self.kind == "request":
+            return RequestError(f"{where}: {self.text}")
+        return (MemoryError if self.kind == "memory" else ValueError)(f"{where}: {self.text}")
+
+
+@dataclass(slots=True)
+class Answer:
+    """Of a process and all below it."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    lost: tuple[int, str] | None = None
+    """A process that did not answer, and how that was seen."""
+    signal: int = 0
+    """One that any of them was sent."""
+
+    def add(self, other: Answer) -> None:
+        """Merges what another one said."""
+        self.problems = sorted([*self.problems, *other.problems], key=lambda one: one.rank)[:FEW]
+        self.notes = list(dict.fromkeys([*self.notes, *other.notes]))
+        self.lost = self.lost or other.lost
+        self.signal = self.signal or other.signal
+
+    def letter(self, serial: int) -> bytes:
+        """For the process above."""
+        return json.dumps(
+            [serial, [one.as_list() for one in self.problems], self.notes, self.lost, self.signal]
+        ).encode()
+
+
+def read_answer(letter: bytes) -> tuple[int, Answer]:
+    """The number of the order, and the answer."""
+    serial, problems, notes, lost, signal = json.loads(letter)
+    found = Answer([Problem(*one) for one in problems], [tuple(note) for note in notes], lost and tuple(lost), signal)
+    return serial, found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done, by whom, and how long it may take."""
+
+    serial: int
+    verb: str
+    arguments: dict[str, Any]
+    limit_s: float
+
+    def letter(self) -> bytes:
+        """For the processes below."""
+        return json.dumps([self.serial, self.verb, self.arguments, self.limit_s - _LEVEL_S]).encode()
+
+    @classmethod
+    def read(cls, letter: bytes) -> Order:
+        """From the process above."""
+        return cls(*json.loads(letter))
+
+
+def pass_on(world: World, members: Sequence[int], order: Order) -> list[int]:
+    """Sends it to those directly below; who they are."""
+    position = members.index(world.rank)
+    below = [members[child] for child in children(position, len(members))]
+    letter = order.letter()
+    for rank in below:
+        world.post.send(rank, Tag.ORDER, letter)
+    return below
+
+
+def carry_out(
+    world: World, members: Sequence[int], order: Order, act: Callable[[], Sequence[tuple[str, str]] | None]
+) -> Answer:
+    """Passes it on, does ``act``, whose notes are told, and waits for all below. What ``act`` raises is its problem."""
+    until = time.monotonic() + order.limit_s
+    below = pass_on(world, members, order)
+    answer = Answer()
+    try:
+        answer.notes = list(act() or ())
+    except Exception as error:
+        # Whatever it was: the others wait for an answer.
+        answer.problems.append(Problem.of(error, world))
+    for rank in below:
+        answer.add(_await(world, rank, order, until))
+    return answer
+
+
+def tell_above(world: World, members: Sequence[int], order: Order, answer: Answer) -> None:
+    """Sends the answer on its way up."""
+    above = parent(members.index(world.rank))
+    assert above is not None
+    world.post.send(members[above], Tag.ANSWER, answer.letter(order.serial))
+
+
+def _await(world: World, rank: int, order: Order, until: float) -> Answer:
+    rest = Rest()
+    next_look = time.monotonic() + _LOOK_S
+    while True:
+        found = world.post.look(Tag.ANSWER, rank)
+        if found is not None:
+            serial, answer = read_answer(found[1])
+            if serial == order.serial:
+                return answer
+            continue
+        rest.rest()
+        now = time.monotonic()
+        if now < next_look:
+            continue
+        next_look = now + _LOOK_S
+        if world.gone(rank):
+            return Answer(lost=(rank, f"its process ended (order: {order.verb})"))
+        if now > until:
+            return Answer(lost=(rank, f"it did not answer in time (order: {order.verb})"))

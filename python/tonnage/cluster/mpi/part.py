@@ -1,0 +1,273 @@
+"""One process's part in a phase: its own tasks, and what it passes on for the processes below it in the tree."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tonnage import _native
+from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.mpi import barrier
+from tonnage.cluster.mpi.assign import Share
+from tonnage.cluster.mpi.limits import BEAT_S, SIGNALLED_S
+from tonnage.cluster.mpi.live import Live, together
+from tonnage.cluster.mpi.orders import FEW, Problem
+from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.tree import children, parent
+from tonnage.cluster.mpi.world import World
+
+_MEETING_REST_S = 0.001
+"""Longest sleep between two looks while tasks wait for those of other processes."""
+_LOOK_S = 0.1
+"""Between two looks at whether the processes below are still there."""
+_SIZE = struct.Struct("<QI")
+"""Before a share: number of the phase, bytes of the JSON that comes first."""
+
+
+class Part:
+    """From the preparation to the share. ``turn`` is called again and again; nothing else waits."""
+
+    def __init__(self, world: World, serial: int, shares: Sequence[Share], silent_s: float) -> None:
+        """``shares``: of all processes that take part. The first process always does, if only to pass things on."""
+        self._world = world
+        self._serial = serial
+        self._silent_s = silent_s
+        self._shares = {share.rank: share for share in shares}
+        self.members = [0, *(share.rank for share in shares if share.rank)]
+        position = self.members.index(world.rank)
+        above = parent(position)
+        self.above = None if above is None else self.members[above]
+        self.below = [self.members[child] for child in children(position, len(self.members))]
+        self.barriers_ns: list[int] = []
+        self.opened_ns = 0
+        """Wall clock at this process's opening of the line."""
+        self.ended_ns: int | None = None
+        """When its own tasks had ended, and with them their meetings (monotonic)."""
+        self.opened: dict[str, list[int]] = {}
+        """Of each host, first and last opening by its own wall clock, of those heard from."""
+        self.problems: list[list[Any]] = []
+        """Of processes here and below that could not say what their tasks did."""
+        self.failed = False
+        """Whether an operation failed, here or below: the tasks of all end."""
+        self.lost: ProcessLost | None = None
+        self._phase: _native.Phase | None = None
+        self._share: bytes | None = None
+        self._came: set[int] = set()
+        """Of those below, whose shares are here."""
+        self._live: dict[int, Live] = {}
+        self._heard: dict[int, float] = {}
+        self._round = 0
+        self._arrived: dict[int, int] = {}
+        self._said_arrived = False
+        self._stopped: float | None = None
+        self._next_beat = 0.0
+        self._next_look = 0.0
+        self._rest = Rest()
+        self.on_signal: Callable[[int], None] = lambda _number: None
+
+    def prepare(self, target: _native.Target, spec: dict[str, Any]) -> None:
+        """Leaves the tasks of this process at the line; OSError, ValueError or MemoryError where they cannot."""
+        mine = self._shares.get(self._world.rank)
+        if mine is None:
+            return
+        tasks = {"first": mine.first, "here": mine.here, "total": spec["tasks"]["total"]}
+        self._phase = target.start(json.dumps({**spec, "tasks": tasks}), share=True)
+
+    def go(self, ended: Callable[[], bool]) -> None:
+        """Crosses the line with all others. ProcessLost names who did not come."""
+        self.barriers_ns = barrier.cross(self._world, self.members, self._serial, ended)
+        if self._phase is not None:
+            self._phase.go()
+        self.opened_ns = time.time_ns()
+        if self._phase is not None:
+            self.opened = {self._world.me.host: [self.opened_ns, self.opened_ns]}
+        now = time.monotonic()
+        self._heard = dict.fromkeys(self.below, now)
+        self._next_beat = now + BEAT_S
+        if self._phase is None:
+            self.ended_ns = time.monotonic_ns()
+
+    def turn(self, timeout_s: float) -> bool:
+        """Waits at most so long, passes on what came; True once its own tasks and all below have handed in."""
+        if self.ended_ns is not None or self._world.rank in self._arrived:
+            self._rest.rest()
+        elif self._phase is not None:
+            self._work(self._phase, timeout_s)
+        self._read()
+        if self.failed and self.above is None:
+            self.stop()
+        self._meet()
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_S
+            self._look_below(now)
+        if self.above is not None and now >= self._next_beat:
+            self.beat()
+        return self.ended_ns is not None and len(self._came) == len(self.below)
+
+    def stop(self) -> None:
+        """All tasks, here and below, end after the operation in hand."""
+        if self._stopped is not None:
+            return
+        self._stopped = time.monotonic()
+        for rank in self.below:
+            self._world.post.send(rank, Tag.STOP, b"%d" % self._serial)
+        if self._phase is not None and self.ended_ns is None:
+            self._phase.stop()
+        if self.above is not None:
+            self.beat()
+
+    def live(self) -> Live:
+        """Figures of this process and of all below, as far as they were told."""
+        mine = [self._phase.live()] if self._phase is not None and self.ended_ns is None else []
+        return together([*mine, *self._live.values()])
+
+    def beat(self, number: int = 0) -> None:
+        """Tells above that this process is there, how all below do, and which signal it was sent."""
+        self._next_beat = time.monotonic() + BEAT_S
+        lost = [self.lost.rank, self.lost.how] if self.lost else None
+        letter = {"serial": self._serial, "live": self.live(), "failed": self.failed, "lost": lost, "signal": number}
+        if self.above is not None:
+            self._world.post.send(self.above, Tag.BEAT, json.dumps(letter).encode())
+
+    def letter(self) -> bytes:
+        """The share of this process and of all below, for the one above."""
+        told = {"opened": self.opened, "problems": self.problems[:FEW], "failed": self.failed}
+        head = json.dumps(told).encode()
+        return _SIZE.pack(self._serial, len(head)) + head + (self._share or b"")
+
+    @property
+    def share(self) -> bytes | None:
+        """After ``turn`` was True: the merged shares; None where no process here or below had tasks."""
+        return self._share
+
+    def _work(self, phase: _native.Phase, timeout_s: float) -> None:
+        """Waits for the tasks here: until they have ended, or wait for those of other processes."""
+        ended = phase.wait(timeout_s)
+        self._fail(phase.live()["failed"])
+        if ended:
+            self.ended_ns = time.monotonic_ns()
+            self._rest = Rest()
+            self._phase = None
+            try:
+                self._add(phase.share())
+            except (OSError, ValueError, MemoryError) as error:
+                self.problems.append(Problem.of(error, self._world).as_list())
+        elif (meeting := phase.meeting()) is not None:
+            self._rest = Rest(_MEETING_REST_S)
+            self._arrived[self._world.rank] = meeting
+
+    def _add(self, share: bytes) -> None:
+        if share:
+            self._share = share if self._share is None else _native.merge_shares(self._share, share)
+
+    def _read(self) -> None:
+        """All letters about this phase that are here."""
+        post = self._world.post
+        for rank in self.below:
+            while (found := post.look(Tag.BEAT, rank)) is not None:
+                self._read_beat(rank, json.loads(found[1]))
+            while (found := post.look(Tag.ARRIVED, rank)) is not None:
+                serial, number, value = map(int, found[1].split())
+                if (serial, number) == (self._serial, self._round):
+                    self._heard_of(rank)
+                    self._arrived[rank] = value
+            while rank not in self._came and (found := post.look(Tag.SHARE, rank)) is not None:
+                self._read_share(rank, found[1])
+        if self.above is None:
+            return
+        while (found := post.look(Tag.STOP, self.above)) is not None:
+            if int(found[1]) == self._serial:
+                self.stop()
+        while (found := post.look(Tag.AGREED, self.above)) is not None:
+            serial, number, value = map(int, found[1].split())
+            if (serial, number) == (self._serial, self._round):
+                self._agree(value)
+
+    def _heard_of(self, rank: int) -> None:
+        self._heard[rank] = time.monotonic()
+        self._rest.again()
+
+    def _read_beat(self, rank: int, letter: dict[str, Any]) -> None:
+        if letter["serial"] != self._serial:
+            return
+        self._heard_of(rank)
+        self._live[rank] = letter["live"]
+        self._fail(letter["failed"])
+        if letter["signal"]:
+            self.on_signal(letter["signal"])
+        if letter["lost"]:
+            self._lose(self._world.lost(*letter["lost"]))
+
+    def _read_share(self, rank: int, letter: bytes) -> None:
+        serial, length = _SIZE.unpack_from(letter)
+        if serial != self._serial:
+            return
+        self._heard_of(rank)
+        head = json.loads(letter[_SIZE.size : _SIZE.size + length])
+        for host, (first, last) in head["opened"].items():
+            known = self.opened.get(host, [first, last])
+            self.opened[host] = [min(known[0], first), max(known[1], last)]
+        self.problems += head["problems"]
+        self._fail(head["failed"])
+        self._add(letter[_SIZE.size + length :])
+        self._live.pop(rank, None)
+        self._came.add(rank)
+
+    def _meet(self) -> None:
+        """Tells above once all that still work, here and below, have come to the agreement point."""
+        waiting = [rank for rank in self.below if rank not in self._came]
+        mine = self.ended_ns is not None or self._world.rank in self._arrived
+        if self._said_arrived or not self._arrived or not mine or any(rank not in self._arrived for rank in waiting):
+            return
+        most = max(self._arrived.values())
+        if self.above is None:
+            self._agree(most)
+            return
+        self._said_arrived = True
+        self._world.post.send(self.above, Tag.ARRIVED, b"%d %d %d" % (self._serial, self._round, most))
+
+    def _agree(self, value: int) -> None:
+        for rank in self.below:
+            self._world.post.send(rank, Tag.AGREED, b"%d %d %d" % (self._serial, self._round, value))
+        self._round += 1
+        self._arrived.clear()
+        self._said_arrived = False
+        if self._phase is not None and self.ended_ns is None:
+            self._phase.meet(value)
+        self._rest = Rest()
+
+    def _look_below(self, now: float) -> None:
+        """Marks as lost who ended, or said nothing for too long."""
+        for rank in self.below:
+            if rank in self._came or self.lost is not None:
+                continue
+            silent_s = now - self._heard[rank]
+            if self._world.gone(rank):
+                self._lose(self._world.lost(rank, f"its process ended{self._into()}"))
+            elif silent_s > self._silent_s:
+                self._lose(self._world.lost(rank, f"it gave no sign of life for {silent_s:.0f} s{self._into()}"))
+            elif self._is_mute(rank, now):
+                self._lose(self._world.lost(rank, f"it did not answer when all were told to end{self._into()}"))
+
+    def _is_mute(self, rank: int, now: float) -> bool:
+        """A launcher that ends a job whose process died leaves little time; here it is seen at once, elsewhere so."""
+        if self._stopped is None or self._world.members[rank].place == self._world.me.place:
+            return False
+        return self._heard[rank] < self._stopped < now - SIGNALLED_S
+
+    def _into(self) -> str:
+        return f" {(time.time_ns() - self.opened_ns) / 1e9:.1f} s after the start line" if self.opened_ns else ""
+
+    def _fail(self, failed: bool) -> None:
+        if failed and not self.failed:
+            self.failed = True
+            self.beat()
+
+    def _lose(self, lost: ProcessLost) -> None:
+        if self.lost is None:
+            self.lost = lost
+            self.beat()

