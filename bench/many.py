@@ -76,8 +76,7 @@ def environment() -> dict[str, str]:
 def ours(mpiexec: str, ranks: int, place: Path) -> dict[str, Any]:
     """One run: seconds to the first phase and in all, and the figures of its trials in nanoseconds."""
     (place / "many.toml").write_text(CAMPAIGN % ranks)
-    run = place / "run"
-    shutil.rmtree(run, ignore_errors=True)
+    run = Path(tempfile.mkdtemp(dir=place))
     command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "tonnage.cli", "run", "many.toml"]
     began_ns, began = time.time_ns(), time.monotonic()
     said = said_by([*command, "--out", str(run), "--no-report"], place)
