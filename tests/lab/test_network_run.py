@@ -1,0 +1,66 @@
+"""The iperf3 part of ``examples/knox-epouta.toml``, small, by jobs of a scheduler on the hosts of both sites."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+from throttled import Impossible
+from two_sites import FILES, Plan, TwoSites, two_sites
+
+LINK_BYTES_PER_S = 12_500_000
+CAMPAIGN = """
+target = "."
+published = "knox-epouta-iperf3"
+[repeat]
+count = 1
+[job]
+on = "slurm"
+partition = "all"
+[[workload]]
+name = "three-pairs"
+kind = "network"
+hosts = ["compute1", "compute2", "compute3", "epouta1", "epouta2", "epouta3"]
+pairs = "each"
+streams = 2
+direction = "receive"
+at_once = true
+duration = "4s"
+carries = ["far"]
+[[workload]]
+name = "far"
+op = "write"
+tasks = 3
+hosts = ["compute1", "epouta1", "epouta2"]
+transfer_size = "1MiB"
+block_size = "2MiB"
+direct = "no"
+"""
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[TwoSites]:
+    try:
+        with two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S)) as whole:
+            yield whole
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+def test_links_and_a_storage_are_measured_by_jobs_on_the_hosts_that_are_named(sites: TwoSites) -> None:
+    files = sites.hosts["head"].path(FILES)
+    (files / "links.toml").write_text(CAMPAIGN, encoding="utf-8")
+    argv = ["env", f"PATH={os.environ['PATH']}:/usr/sbin", "COLUMNS=200", sys.executable, "-m", "tonnage.cli"]
+    words = ["run", "--target", FILES, "--out", FILES / "links", FILES / "links.toml"]
+    done = sites.run(*argv, *words, directory=FILES, timeout_s=150, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (files / "links" / "trials.jsonl").read_text().splitlines()]
+    link = next(line for line in lines if line["phase"] == "network")
+    assert 0.9 * LINK_BYTES_PER_S <= link["bandwidth_bytes_per_s"] <= LINK_BYTES_PER_S
+    ends = [(flow["sender"], flow["receiver"]) for flow in link["network"]["flows"]]
+    assert ends == [(f"epouta{number}", f"compute{number}") for number in (1, 2, 3)]
+    assert "3 pairs at once with 2 streams each carry" in done.stdout
+    assert "iperf3 between Knox and ePouta" in done.stdout and "Ceiling, link three pairs: " in done.stdout
