@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Any
 import nextflow
 import pytest
 from throttled import Impossible
-from two_sites import FILES, TwoSites, two_sites
+from two_sites import FILES, GBIT_BYTES_PER_S, Plan, TwoSites, two_sites
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,13 +25,14 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = "0.001"
 LIMIT_S = 240.0
+several = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="several hosts at once need mpi4py")
 Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[TwoSites]:
     try:
-        with two_sites() as whole:
+        with two_sites(Plan(link_bytes_per_s=GBIT_BYTES_PER_S)) as whole:
             yield whole
     except Impossible as error:
         pytest.skip(str(error))
@@ -63,6 +65,46 @@ def measured(sites: TwoSites, name: str, text: str, *, path: str = "") -> tuple[
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [json.loads(line) for line in (files / name / "trials.jsonl").read_text().splitlines()]
     return [line for line in lines if line["purpose"] == "measure"], done.stdout
+
+
+@several
+def test_sob_on_sets_of_hosts_keeps_their_order_and_stands_below_the_published_figures(sites: TwoSites) -> None:
+    kept = {"test-1", "test-2", "test-4"}
+
+    def small(table: dict[str, Any]) -> bool:
+        if isinstance(table["hosts"][0], list):
+            table["hosts"] = table["hosts"][1:3]
+        return table["name"] in kept
+
+    lines, said = measured(sites, "sob", part(lambda table: table["name"].startswith("test") and small(table)))
+    assert {line["status"] for line in lines} == {"ok"}
+    order = {tuple(host["host"] for host in line["ensemble"]["hosts"]) for line in lines}
+    assert order == {("epouta3", "epouta2", "epouta1"), ("compute1", "epouta1", "epouta2")}
+    assert {(line["setting"]["workload"], line["phase"]) for line in lines} == {
+        ("test-1", "write"), ("test-1", "read"), ("test-2", "write"), ("test-4", "write"), ("test-4", "read"),
+    }  # fmt: skip
+    assert said.count("this run, together") == 2
+
+
+@several
+def test_hosts_of_the_far_site_get_what_the_link_carries_and_never_more(sites: TwoSites) -> None:
+    def small(table: dict[str, Any]) -> bool:
+        if table["name"] == "three-pairs":
+            table["duration"] = "4000s"
+        if table["name"] == "link":
+            table["block_size"] = "40GiB"
+        return table["name"] in ("three-pairs", "link")
+
+    lines, _ = measured(sites, "link", part(small))
+    assert {line["status"] for line in lines} == {"ok"}
+    together = [line for line in lines if line["phase"] == "network" and len(line["setting"]["pairs"]) == 3]
+    assert together
+    for line in together:
+        assert 0.85 < line["bandwidth_bytes_per_s"] / GBIT_BYTES_PER_S < 1.05, line["record"]
+    # What is read may have stayed in memory; what is written has to arrive.
+    for line in lines:
+        if line["phase"] == "write":
+            assert 0.4 < line["bandwidth_bytes_per_s"] / GBIT_BYTES_PER_S < 1.05, line["record"]
 
 
 def test_workflows_go_to_their_partition_and_their_trace_is_read(sites: TwoSites) -> None:
