@@ -40,7 +40,8 @@ def _one(world: World, members: Sequence[int], position: int, name: bytes, ended
 
 
 def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) -> None:
-    until, next_look = time.monotonic() + BARRIER_S, time.monotonic() + 0.1
+    moved = time.monotonic()
+    until, next_look = moved + BARRIER_S, moved + 0.1
     spins = 0
     while True:
         found = world.post.look(Tag.BARRIER, sender)
@@ -59,5 +60,9 @@ def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) ->
             raise world.lost(sender, "its process ended")
         if ended():
             raise world.lost(sender, "it did not come to the start line when all were told to end")
+        if not world.stopped(sender):
+            moved = now
+        elif now - moved > world.patience_s:
+            raise world.lost(sender, "it was stopped, and gave no sign of life at the start line")
         if now > until:
             raise world.lost(sender, f"it did not come to the start line within {BARRIER_S:.0f} s")

@@ -148,7 +148,8 @@ def tell_above(world: World, members: Sequence[int], order: Order, answer: Answe
 
 def _await(world: World, rank: int, order: Order, until: float) -> Answer:
     rest = Rest()
-    next_look = time.monotonic() + _LOOK_S
+    moved = time.monotonic()
+    next_look = moved + _LOOK_S
     while True:
         found = world.post.look(Tag.ANSWER, rank)
         if found is not None:
@@ -163,5 +164,9 @@ def _await(world: World, rank: int, order: Order, until: float) -> Answer:
         next_look = now + _LOOK_S
         if world.gone(rank):
             return Answer(lost=(rank, f"its process ended (order: {order.verb})"))
+        if not world.stopped(rank):
+            moved = now
+        elif now - moved > world.patience_s:
+            return Answer(lost=(rank, f"it was stopped, and gave no sign of life (order: {order.verb})"))
         if now > until:
             return Answer(lost=(rank, f"it did not answer in time (order: {order.verb})"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tonnage import __version__
 from tonnage.cluster.launcher import ProcessLost
-from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S
+from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
 from tonnage.cluster.mpi.post import Post
 from tonnage.cluster.mpi.started import Started
 from tonnage.errors import RequestError
@@ -60,6 +60,8 @@ class World:
         found = communicator.allgather((self.me.host, self.me.pid, self.me.place, self.me.tonnage))
         self.members: Sequence[Member] = [Member(*one) for one in found]
         self.size = len(self.members)
+        self.patience_s = silent_s()
+        """Without a sign of life, until a process counts as lost."""
         here = sum(member.host == self.me.host for member in self.members)
         self.crowded = here > len(os.sched_getaffinity(0)) or here > (os.cpu_count() or 1)
         """Whether this host has more processes than processors."""
@@ -92,7 +94,12 @@ class World:
             return True
         except PermissionError:
             return False
-        return _is_dead(member.pid)
+        return _state(member.pid) == "Z"
+
+    def stopped(self, rank: int) -> bool:
+        """Whether that process is there and held up by a signal; False as well where that cannot be seen from here."""
+        member = self.members[rank]
+        return member.place == self.me.place and _state(member.pid) in ("T", "t")
 
     def lost(self, rank: int, how: str) -> ProcessLost:
         """The error that names it."""
@@ -169,10 +176,10 @@ def _boot_id() -> str:
         return platform.node()
 
 
-def _is_dead(pid: int) -> bool:
-    """A process that ended and was not waited for yet still has its number."""
+def _state(pid: int) -> str:
+    """Of a process, as the kernel calls it: ``Z`` has ended, and nobody has waited for it yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
-            return file.read().rpartition(")")[2].split()[:1] == ["Z"]
-    except OSError:
-        return False
+            return file.read().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
