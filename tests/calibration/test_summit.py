@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from pathlib import Path
@@ -10,32 +11,34 @@ import pytest
 from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.results import Analysis
-from tonnage.campaign.load import load_campaign
-from tonnage.campaign.model import Campaign
+from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import run_campaign
 from tonnage.records import Run, verify_files
 from tonnage.report import tiers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "summit-nvme-scale.toml"
+NODES = (2, 128, 256, 512, 1100, 4608)
 AGREES = 0.05
 """How far a total may be from the published one."""
-LASTS_S = 120
-"""Limit for the whole sweep, once; a processor of one's own needs a fraction of it."""
+COSTS_S = 60
+"""Limit of processor time for the whole sweep, once, whatever else the machine does."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The example, each point once."""
-    campaign = load_campaign(str(EXAMPLE))
-    once = campaign.model_copy(update={"seed": 11, "repeat": type(campaign.repeat)(count=1)})
-    assert isinstance(once, Campaign)
+    """The example, each point once, at fewer numbers of nodes."""
+    text = EXAMPLE.read_text(encoding="utf-8").replace("count = 3", "count = 1")
+    text, swept = re.subn(r"^tasks = .*", f"tasks = {[16 * nodes for nodes in NODES]}", text, flags=re.MULTILINE)
+    assert swept == 2
+    campaign = parse_campaign(text, EXAMPLE.name).model_copy(update={"seed": 11})
     out = tmp_path_factory.mktemp("summit") / "run"
-    began = time.monotonic()
-    outcome = run_campaign(once, text=None, command_line=["test"], out=str(out), observer=Observer())
-    lasted = time.monotonic() - began
-    print(f"summit-nvme-scale, once: {lasted:.1f} s, at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} kB")
-    assert outcome.exit_code == 0 and lasted < LASTS_S
+    began = time.process_time()
+    outcome = run_campaign(campaign, text=None, command_line=["test"], out=str(out), observer=Observer())
+    cost_s = time.process_time() - began
+    memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"summit-nvme-scale, once: {cost_s:.1f} s of processor time, at most {memory_kb} kB")
+    assert outcome.exit_code == 0 and cost_s < COSTS_S
     return Run.open(out)
 
 
@@ -59,10 +62,10 @@ def test_the_crossover_is_where_the_measured_ceilings_put_it(analysis: Analysis)
     found = {crossover.op: crossover for crossover in analysis.tiers.crossovers}
     assert found["write"].nodes == pytest.approx(531, rel=AGREES)
     assert found["read"].nodes == pytest.approx(241, rel=AGREES)
-    assert (found["write"].behind, found["write"].ahead) == (512, 1024)
+    assert (found["write"].behind, found["write"].ahead) == (512, 1100)
     assert (found["read"].behind, found["read"].ahead) == (128, 256)
     assert all(crossover.levelled for crossover in found.values())
-    assert "measured behind at 512 and ahead at 1,024" in tiers.sentence(found["write"])
+    assert "measured behind at 512 and ahead at 1,100" in tiers.sentence(found["write"])
 
 
 def test_a_line_a_node_is_kept_where_there_are_many_tasks_and_the_records_agree(run: Run) -> None:

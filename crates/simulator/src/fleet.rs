@@ -20,9 +20,9 @@ use crate::stream::cache_before;
 /// More tasks than these are not simulated one by one, where nothing asks for it.
 pub(crate) const MOST_TASKS: u32 = 1024;
 /// Rows of the series, at most about so many: an interval is as long as that takes, in whole intervals of the phase.
-const ROWS: u64 = 1 << 16;
+const ROWS: u64 = 1 << 14;
 /// Intervals that there are at least.
-const LEAST_INTERVALS: u64 = 16;
+const LEAST_INTERVALS: u64 = 10;
 
 /// Whether a phase is one of these: many tasks on nodes, and nothing in the model or the workload that single operations
 /// decide.
