@@ -73,7 +73,8 @@ def test_a_line_a_node_is_kept_where_there_are_many_tasks_and_the_records_agree(
     tasks: dict[str, list[int]] = {record: [] for record in lines}
     for task in run.tasks():
         tasks[task["record"]].append(task.get("tasks", 1))
-    for record, line in lines.items():
+    # What lays out files writes only those that are missing.
+    for record, line in ((record, line) for record, line in lines.items() if line["purpose"] == "measure"):
         assert sum(tasks[record]) == line["setting"]["tasks"]
         assert bool(line["facts"].get("by_node")) == (len(tasks[record]) < line["setting"]["tasks"])
     hosts = {task["host"] for task in run.tasks()}
