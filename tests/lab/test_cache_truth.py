@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from faultfs import mounted
 
 
 @pytest.mark.parametrize(("policy", "state", "share"), [("keep", "warm", 0.0), ("drop", "cold", 1.0)])
@@ -21,3 +23,16 @@ def test_a_read_says_whether_it_came_from_the_cache_or_the_device(
     assert read["cache"]["device_share"] == pytest.approx(share, abs=0.01)
     assert read["cache"]["examined_bytes"] == 64 << 20
     assert read["cache"]["cached_before_bytes"] == pytest.approx((1 - share) * (64 << 20), abs=1 << 20)
+
+
+def test_where_a_program_does_the_reading_nobody_claims_to_know_where_it_read(tonnage: Any, tmp_path: Path) -> None:
+    pytest.importorskip("mfusepy", reason="mfusepy is not installed")
+    if not Path("/dev/fuse").exists():
+        pytest.skip("there is no /dev/fuse")
+    workload = {"op": ["read"], "tasks": [1], "transfer_size": "64KiB", "block_size": "1MiB", "direct": ["no"]}
+    with mounted(tmp_path) as mount:
+        said = tonnage("run", tonnage.campaign(mount.path, cache=["drop"], **workload))
+        assert said.code == 0, said.err
+        (read,) = said.measured("read")
+    assert (read["cache"]["state"], read["cache"]["device_bytes"]) == ("unknown", None)
+    assert "cache-read" not in said.out

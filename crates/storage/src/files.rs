@@ -19,6 +19,9 @@ use crate::residency::cached_bytes;
 use crate::tree::TreeNames;
 use crate::{DirectMode, Facts, Names, NamesRequest, Note, OpenRequest, Residency, TargetSpec, Watch};
 
+/// `linux/magic.h`: what every file system that a program serves calls itself.
+const FUSE_SUPER_MAGIC: fs::FsWord = 0x6573_5546;
+
 /// The files of a target.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -202,13 +205,14 @@ impl Files {
     /// Applies the cache policy, then counts what is cached and what is not there at all.
     pub(crate) fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.forget_passages();
-        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0) };
+        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0), uncounted: false };
         let add = |sum: Option<u64>, bytes: Option<u64>| sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         for &file in files {
             let name = |action, errno| failed(action, &self.path(file), errno);
             let handle = self.place.open(file, OFlags::RDONLY)?;
             let length = fs::fstat(&handle).map_err(|errno| name("measure", errno))?.st_size as u64;
             sum.hole_bytes = add(sum.hole_bytes, hole_bytes(&handle, length));
+            sum.uncounted |= fs::fstatfs(&handle).is_ok_and(|facts| facts.f_type == FUSE_SUPER_MAGIC);
             if cache == CachePolicy::Drop {
                 // Dirty pages cannot be dropped.
                 fs::fdatasync(&handle).map_err(|errno| name("flush", errno))?;

@@ -84,6 +84,9 @@ pub struct Residency {
     /// well where the file system's `SEEK_HOLE` says so (ext4, XFS, Btrfs, tmpfs do); a file system that does not know
     /// holes calls everything data.
     pub hole_bytes: Option<u64>,
+    /// A program serves some of them (FUSE): what it fetches, from a device or a server, the kernel counts for nobody who
+    /// reads here.
+    pub uncounted: bool,
 }
 
 /// What is to be told of a run: a stable code and one sentence.
