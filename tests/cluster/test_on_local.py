@@ -9,9 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tonnage.campaign.away import session
+from tonnage.campaign.load import build_campaign
+from tonnage.campaign.observer import Observer
+from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local
 from tonnage.records import Run
 from tonnage.records.jobs import job_lines
@@ -174,3 +180,32 @@ def test_a_plan_names_the_jobs_and_writes_nothing(tmp_path: Path) -> None:
     said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
     assert "jobs      of local: one" in said and "the default partition: 1 node, 1 process each" in said
     assert not (tmp_path / "tonnage-runs").exists()
+
+
+class Broken:
+    """A scheduler on whose hosts the program cannot start: everything else is the real one's."""
+
+    def __init__(self, real: Local) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def submit(self, request: JobRequest) -> Any:
+        return self._real.submit(replace(request, argv=("sh", "-c", "echo no such library >&2; exit 127")))
+
+
+def test_jobs_that_never_begin_are_not_submitted_without_end(
+    tmp_path: Path, local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "scheduler_here", lambda *_, **__: Broken(local))
+    monkeypatch.chdir(tmp_path)
+    workload = {"op": "write", "tasks": 1, "block_size": "1MiB"}
+    found = build_campaign(
+        {"target": "null:", "job": {"on": "local"}, "repeat": {"count": 9}, "workload": workload, "seed": 1}
+    )
+    outcome = session.run_away(found, text=None, command_line=[], out=str(tmp_path / "run"), observer=Observer())
+    assert (outcome.state, outcome.exit_code, len(outcome.failed)) == ("failed", 1, session.FRUITLESS)
+    assert all("no such library" in reason for reason in outcome.failed)
+    wanted = [line for line in job_lines(tmp_path / "run") if line["event"] == "wanted"]
+    assert len(wanted) == session.FRUITLESS

@@ -33,6 +33,8 @@ ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""
 SETTLE_S = 20.0
 """How long a submission without an answer is looked for, before it counts as never made."""
+FRUITLESS = 3
+"""Jobs in a row that end before their first trial, after which no more are submitted: the next would end so too."""
 _AGAIN_S = 0.5
 
 
@@ -136,7 +138,7 @@ class _Away:
 
     def carry_out(self) -> str:
         """Until nothing is left to do; the run's ``state``."""
-        entry = self._taken_up()
+        entry, fruitless = self._taken_up(), 0
         while not self.interrupts:
             if entry is None:
                 entry = self._next()
@@ -154,6 +156,11 @@ class _Away:
                 return state
             # A run that goes on after a failure does so too where the job could not: it lost a process, say.
             if self.campaign.on_error == "stop" and (state == "failed" or not is_done):
+                return self._settled("failed")
+            began = ending.progress is not None and ending.progress.step is not None
+            fruitless = 0 if is_done or began else fruitless + 1
+            if fruitless == FRUITLESS:
+                self.observer.note(f"note: {FRUITLESS} jobs in a row ended before their first trial; {self._again}")
                 return self._settled("failed")
             entry = None
         return self._settled("interrupted")
@@ -239,7 +246,7 @@ class _Away:
             self._settled("failed")
             raise RequestError(f"{problem} (job {entry.job} on {', '.join(ending.hosts) or 'an unknown host'})")
         self._refuse_unseen(entry, ending)
-        why = problem or ending.reason or self._last_line(entry)
+        why = problem or ": ".join(filter(None, (ending.reason, self._last_line(entry))))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
         who = f"job {entry.job} ({entry.where()})"
         on = f" on {', '.join(ending.hosts)}" if ending.hosts else ""

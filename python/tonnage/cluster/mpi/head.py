@@ -31,6 +31,7 @@ class Head:
         self.world = world
         self.silent_s = silent_s()
         self.lost: ProcessLost | None = None
+        self._closing = False
         self._serial = 0
         self._offsets: dict[str, clocks.Offset] = {}
 
@@ -99,8 +100,9 @@ class Head:
             raise self.break_off(self.world.lost(*answer.lost))
 
     def signalled(self, number: int) -> None:
-        """Another process was sent a signal to end: it counts as this one's."""
-        os.kill(os.getpid(), number)
+        """Another process was sent a signal to end: it counts as this one's, as long as there is a run to end."""
+        if not self._closing:
+            os.kill(os.getpid(), number)
 
     def look(self) -> None:
         """Reads what others say without being asked."""
@@ -178,10 +180,11 @@ class Head:
 
     def close(self, code: int) -> None:
         """The command ended: all processes leave with its exit code."""
+        self._closing = True
         if self.lost is None:
             try:
                 self.order("close", {"code": code}, lambda: None)
-            except (ProcessLost, OSError, ValueError, MemoryError):
+            except (ProcessLost, OSError, ValueError, MemoryError, KeyboardInterrupt):
                 self.world.abort(code or 1)
             self.world.leave()
         else:
