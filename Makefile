@@ -23,9 +23,9 @@ PACKAGES += $(if $(and $(shell command -v java),$(shell command -v mvn)),,defaul
 POLICY := /usr/sbin/policy-rc.d
 
 # The extras of pyproject.toml, as the installed package states them: pip can install an extra only together with its
-# package, which would build the engine a second time.
+# package, which would build the engine a second time. Without MPICH: the tests' MPI is the system's.
 DEV_REQUIREMENTS := import importlib.metadata as m; \
-	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith("tonnage")), sep="\n")
+	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
 # The order in which a failure says most: small parts first, whole runs after.
 LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster tests/mpi \

@@ -283,6 +283,8 @@ def test_the_shell_that_starts_the_far_end_reads_a_path_as_it_is(
     odd.mkdir()
     (odd / "python").symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(odd / "python"))
+    # By another path a virtual environment's Python knows nothing of its packages.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(entry for entry in sys.path if entry))
     said = subprocess.run(["sh", "-s"], input=first_line(), capture_output=True, timeout=PATIENCE_S, check=True).stdout
     # Its input ended at once, and so did it.
     assert said.startswith(b"tonnage-agent {")

