@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
+from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.choice import Decision, Demand, decide, line_in_use
@@ -143,7 +143,6 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
     placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
     world = replace(world, placements=placements)
-    notes += _unlisted(wish.queue, world.hosts)
     carried = carried_by(servers, located, world, found, ledger)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:
@@ -177,12 +176,6 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         by_line=wish.cap == "auto" and decision.cap is not None and carried is not None,
         notes=tuple(notes),
     )
-
-
-def _unlisted(queue: str | None, hosts: Sequence[ClusterHost] | None) -> list[str]:
-    """A queue that the scheduler does not list, which may be hidden, or a slip."""
-    listed = {name for host in hosts or () for name in host.queues or ()}
-    return [f"the scheduler lists no queue {queue!r}"] if queue and listed and queue not in listed else []
 
 
 def _plateaus(lines: Mapping[str, Found | None]) -> dict[str, int]:

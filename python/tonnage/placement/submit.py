@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
@@ -14,6 +14,7 @@ from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.follow import follow_line
 from tonnage.placement.known import working_directory
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.lists import Lists
 from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
 from tonnage.placement.site import Site, load_site
 
@@ -45,7 +46,20 @@ def preview(wish: Wish) -> Outcome:
     """The decision and the command; nothing is submitted or written."""
     directory, site, found = _begin(wish)
     plan = make_plan(wish, directory, site, Ledger(), found)
+    plan = replace(plan, notes=(*plan.notes, *_unlisted(wish.queue, found, site)))
     return Outcome(plan=plan, receipt=None, command=tuple(found.command(plan.request)))
+
+
+def _unlisted(queue: str | None, found: Scheduler, site: Site) -> tuple[str, ...]:
+    """A queue that the scheduler does not list, which may be hidden, or a slip: the scheduler itself would say."""
+    if queue is None:
+        return ()
+    with suppress(SchedulerError):
+        hosts = Lists(found, site.policy.list_age).hosts().rows
+        listed = {name for host in hosts for name in host.queues or ()}
+        if listed and queue not in listed:
+            return (f"{found.name} lists no queue {queue!r}",)
+    return ()
 
 
 def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
