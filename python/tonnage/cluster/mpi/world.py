@@ -145,8 +145,9 @@ def join(started: Started) -> World:
 
 def _choose_library(started: Started) -> None:
     """Has mpi4py load the library of the launcher. Left alone it looks for MPICH's first, a wheel's before the site's,
-    whose processes Open MPI's launcher cannot start: they end before anybody could say so."""
-    if started.by != "Open MPI" or "MPI4PY_LIBMPI" in os.environ:
+    whose processes neither Open MPI's launcher nor Slurm's PMIx can start: they end before anybody could say so."""
+    by_pmix = started.by == "Open MPI" or any(name.startswith("PMIX_") for name in os.environ)
+    if not by_pmix or "MPI4PY_LIBMPI" in os.environ:
         return
     for name in (f"{sys.prefix}/lib/libmpi.so.40", "libmpi.so.40"):
         with contextlib.suppress(OSError):
