@@ -31,7 +31,11 @@ WORDS = ["two words", "'single' \"double\"", "$HOME `id` $(id)", "a\nb", "*", "-
 def lab() -> Iterator[Site]:
     """A site whose volume of ``rcss1`` has a load line that was kept."""
     plan = Plan(
-        nodes=2, node_slots=8, server_slots=6, limited=False, policy=f'scheduler_timeout = "{SCHEDULER_TIMEOUT_S}s"'
+        nodes=2,
+        node_slots=8,
+        server_slots=6,
+        limited=False,
+        policy=f'scheduler_timeout = "{SCHEDULER_TIMEOUT_S}s"\nlist_age = "0s"',
     )
     with ExitStack() as stack:
         try:
