@@ -31,6 +31,8 @@ from tonnage.placement.submit import submit
 HERE = Path(__file__).resolve().parent
 SERVERS = 12
 DECISION_P99_S, OURS_S, OVER_SHARE = 0.050, 0.020, 1.10
+HELD = "Slurm started none of the jobs meanwhile."
+STARTING = "Slurm started the jobs meanwhile, on the same processors."
 EVERY = 10
 """The scheduler's command alone is timed once in so many submissions."""
 
@@ -40,6 +42,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="of the servers' lines and loads")
     parser.add_argument("--quick", action="store_true", help="100 jobs; writes nothing")
+    parser.add_argument(
+        "--held", action="store_true", help="Slurm starts none of them meanwhile: what deciding takes by itself"
+    )
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where the results' directory is made")
     return parser.parse_args()
@@ -58,7 +63,7 @@ def wish(host: str | None = None) -> Wish:
     return Wish(argv=("sleep", "600"), key=os.urandom(8).hex(), output="/dev/null", path=host)
 
 
-def burst(jobs: int, chance: random.Random) -> dict[str, Any]:
+def burst(jobs: int, chance: random.Random, *, held: bool = False) -> dict[str, Any]:
     """Where each job went, and the times of each submission in seconds."""
     lines = {f"rcss{number:02}": chance.choice((4, 8, 16, 32)) for number in range(1, SERVERS + 1)}
     busy = {name: chance.randrange(line) for name, line in lines.items()}
@@ -70,6 +75,8 @@ def burst(jobs: int, chance: random.Random) -> dict[str, Any]:
                 ["sbatch", f"--nodelist={name}", f"--comment=tonnage:{os.urandom(8).hex()}:{name}",
                  "--output=/dev/null", "--wrap=sleep 600"], check=True, capture_output=True,
             )  # fmt: skip
+    if held:
+        subprocess.run(["scontrol", "update", "partitionname=storage", "state=down"], check=True)
     got = dict.fromkeys(lines, 0)
     decided: list[float] = []
     whole: list[float] = []
@@ -109,8 +116,8 @@ def page(found: dict[str, Any]) -> str:
         ("most on a server ÷ its share", f"≤ {OVER_SHARE:g}", f"{most:.3f}", most <= OVER_SHARE),
     ]
     about = (
-        f"Load average before {found['load'][0]:.2f}. A share is what fills all servers alike, up to or beyond their "
-        "load lines, with what ran there before."
+        f"Load average before {found['load'][0]:.2f}. {HELD if found['held'] else STARTING} A share is what fills all "
+        "servers alike, up to or beyond their load lines, with what ran there before."
     )
     lines = [
         f"# A burst of {len(found['submit_s'])} submissions over {SERVERS} servers",
@@ -145,16 +152,17 @@ def main() -> int:
         os.chdir(work)
         with slurm(hosts, {"storage": [host.name for host in hosts]}) as cluster:
             os.environ["SLURM_CONF"] = str(cluster.conf)
-            found = burst(jobs, chance)
+            found = burst(jobs, chance, held=asked.held)
         os.chdir("/")
-    found |= {"load": load, "host": host_facts(), "seed": asked.seed}
+    found |= {"held": asked.held, "load": load, "host": host_facts(), "seed": asked.seed}
     text = page(found)
     print(text)
     if not asked.quick:
         place = asked.out / f"{datetime.date.today():%Y-%m-%d}-{asked.machine or machine_name(host_facts())}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "placement_burst.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        (place / "placement_burst.md").write_text(text, encoding="utf-8")
+        name = f"placement_burst{'_held' * asked.held}"
+        (place / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (place / f"{name}.md").write_text(text, encoding="utf-8")
     return 0
 
 

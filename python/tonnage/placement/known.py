@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.bounded import in_time
+from tonnage.machine.careful import carefully
 from tonnage.placement.candidates import World, promised_tasks
 from tonnage.placement.choice import Carried
 from tonnage.placement.indices import Reading, read_indices
@@ -45,7 +45,9 @@ class Glance:
         self._said: dict[str, Any] = {}
         self._failed: OSError | None = None
         try:
-            self._said = in_time(self._ask, timeout_s=timeout_s)
+            # Where nothing on the way is a server's, no process is needed that could be left behind.
+            places = [directory, *filter(os.path.isabs, os.get_exec_path()), *filter(os.path.isabs, [program])]
+            self._said = carefully(self._ask, places, timeout_s=timeout_s)
         except OSError as error:  # TimeoutError is one
             self._failed = error
 

@@ -122,6 +122,11 @@ class Ledger:
     def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
         """All that were intended after a time, the oldest first; only those with all of these values. Their intents are
         without the request and the decision."""
+        spelled = [] if marks is None else _spelled(marks)
+        if spelled:
+            whole = self._read()
+            if not all(part in whole for part in spelled):
+                return []
         lines: list[bytes] = []
         for line in self._backwards():
             # Lines are in the order of writing; another host's clock may differ a little.
@@ -129,7 +134,7 @@ class Ledger:
                 break
             lines.append(line)
         if marks is not None:
-            lines = _of_marked(lines, _spelled(marks))
+            lines = _of_marked(lines, spelled)
         records = (_parse(line.partition(_REST)[0] + b"}" if _REST in line else line) for line in reversed(lines))
         found = _entries(record for record in records if record is not None).values()
         return [entry for entry in found if entry.at_s >= at_s and (marks is None or _has(entry.intent, marks))]
