@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "lab"))
 
+import indexed  # noqa: E402
 import slurm as lab_slurm  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
 
@@ -104,3 +106,17 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., lab_slurm.S
             return cluster
 
         yield make
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A server that answers as ``fileserver``; its directory of keys."""
+    directory = tmp_path / "ssh"
+    directory.mkdir()
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(indexed.sshd(directory))
+        except Impossible as error:
+            pytest.skip(str(error))
+        monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
+        yield directory

@@ -9,34 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import indexed
 import pytest
 from slurm import Host, Slurm
-from throttled import Impossible
 from tonnage.cli import main
 from tonnage.cluster.hands import hands
 
 NODE = platform.node()
 PATIENCE_S = 30.0
-
-
-@pytest.fixture
-def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A server that answers as ``fileserver``; its directory of keys."""
-    directory = tmp_path / "ssh"
-    directory.mkdir()
-    with ExitStack() as stack:
-        try:
-            found = stack.enter_context(indexed.sshd(directory))
-        except Impossible as error:
-            pytest.skip(str(error))
-        monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
-        yield directory
 
 
 def alive(pid: int) -> bool:

@@ -104,20 +104,6 @@ def test_an_exporter_without_what_is_needed_is_told_as_that(exporter: Callable[.
     assert told.problem and "its collectors cpu, stat and time must be on" in told.problem
 
 
-@pytest.fixture
-def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A server that answers as ``fileserver``; its directory of keys."""
-    directory = tmp_path / "ssh"
-    directory.mkdir()
-    with ExitStack() as stack:
-        try:
-            found = stack.enter_context(indexed.sshd(directory))
-        except Impossible as error:
-            pytest.skip(str(error))
-        monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
-        yield directory
-
-
 @pytest.mark.usefixtures("ssh")
 def test_a_server_is_read_over_ssh_by_what_its_kernel_prints() -> None:
     told, here = fresh("ssh:fileserver"), fresh("proc:")

@@ -107,7 +107,8 @@ def test_inside_a_site_no_link_is_in_the_way(crew: PipeCrew) -> None:
     assert total["bandwidth_bytes_per_s"] > 5 * LINK_BYTES_PER_S
 
 
-def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts, crew: PipeCrew) -> None:
+def under_way(crew: PipeCrew) -> tuple[threading.Thread, list[str]]:
+    """A trial of three pairs for a minute, and what it will say when it fails."""
     said: list[str] = []
 
     def run() -> None:
@@ -118,6 +119,11 @@ def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts
 
     trial = threading.Thread(target=run)
     trial.start()
+    return trial, said
+
+
+def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts, crew: PipeCrew) -> None:
+    trial, said = under_way(crew)
     wait_for(lambda: bool(iperf3_on(site, "epouta2")), "a client runs")
     time_began = time.monotonic()
     for pid in iperf3_on(site, "compute2"):
@@ -141,16 +147,7 @@ def test_a_port_that_is_taken_on_one_host_is_passed_over(site: Hosts, crew: Pipe
 
 
 def test_a_host_that_goes_is_named_and_the_others_are_left_clean(site: Hosts, crew: PipeCrew) -> None:
-    said: list[str] = []
-
-    def run() -> None:
-        try:
-            between_hosts(crew, setting(THREE + 'streams = 1\ndirection = "send"\nduration = "60s"\n'), False)
-        except MeasurementError as error:
-            said.append(str(error))
-
-    trial = threading.Thread(target=run)
-    trial.start()
+    trial, said = under_way(crew)
     wait_for(lambda: bool(iperf3_on(site, "epouta3")), "a client runs")
     os.kill(site["epouta3"].pid, signal.SIGKILL)
     trial.join(60)

@@ -13,61 +13,27 @@ from tonnage.cluster.crew import Alone, Crew
 from tonnage.cluster.launcher import ANYWHERE, Placing
 from tonnage.cluster.modelled import ModelledEnsemble
 from tonnage.cluster.mpi.started import started
+from tonnage.cluster.native import NativeEnsemble, NativeStep
 from tonnage.errors import RequestError
 
 
-class LocalStep:
-    """A phase of this process alone: its own start line is the trial's."""
+class LocalStep(NativeStep):
+    """A phase whose tasks are threads of this process."""
 
     def __init__(self, phase: _native.Phase, hosts: Sequence[str]) -> None:
-        self._phase = phase
+        super().__init__(phase)
         self._hosts = hosts
-
-    def go(self) -> None:
-        self._phase.go()
-
-    def wait(self, timeout_s: float) -> bool:
-        return self._phase.wait(timeout_s)
-
-    def stop(self) -> None:
-        self._phase.stop()
-
-    def live(self) -> dict[str, Any]:
-        return self._phase.live()
-
-    def result(self) -> dict[str, Any]:
-        return self._phase.result()
 
     def hosts(self) -> Sequence[str]:
         return self._hosts
 
-    def gathering(self) -> None:
-        return None
 
-
-class LocalEnsemble:
+class LocalEnsemble(NativeEnsemble):
     """This process."""
-
-    def __init__(self, target: dict[str, Any], series_directory: Path | None) -> None:
-        self.host = platform.node()
-        directory = None if series_directory is None else str(series_directory)
-        self._target = _native.Target(json.dumps(target), series_directory=directory)
 
     def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> LocalStep:
         check_placing(self.host, phase["tasks"]["total"], placing)
         return LocalStep(self._target.start(json.dumps(phase)), [self.host] * phase["tasks"]["here"])
-
-    def clear(self) -> None:
-        self._target.clear()
-
-    def finish(self) -> list[tuple[str, str]]:
-        return self._target.finish()
-
-    def keep_named(self, keep: bool) -> None:
-        self._target.keep_named(keep)
-
-    def now_ns(self) -> int:
-        return self._target.now_ns()
 
 
 def check_placing(host: str, tasks: int, placing: Placing) -> None:
@@ -98,7 +64,7 @@ class Local:
     def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:
         if target["kind"] == "sim":
             return ModelledEnsemble(target, series_directory, platform.node())
-        return LocalEnsemble(target, series_directory)
+        return LocalEnsemble(target, series_directory, platform.node())
 
     def check(self, tasks: int, placing: Placing) -> None:
         check_placing(platform.node(), tasks, placing)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tonnage import _native
 from tonnage.cluster.launcher import ANYWHERE, Placing
+from tonnage.cluster.native import NativeEnsemble, NativeStep
 from tonnage.errors import RequestError
 
 
@@ -45,28 +45,16 @@ class Nodes:
         return min(self.per_node - (task - self.first) % self.per_node, self.first + self.here - task)
 
 
-class ModelledStep:
+class ModelledStep(NativeStep):
     """A phase on a model. Of very many tasks each line of the result is a node's."""
 
     def __init__(self, phase: _native.Phase, nodes: Nodes) -> None:
-        self._phase = phase
+        super().__init__(phase)
         self._nodes = nodes
         self._tasks: list[int] = []
 
-    def go(self) -> None:
-        self._phase.go()
-
-    def wait(self, timeout_s: float) -> bool:
-        return self._phase.wait(timeout_s)
-
-    def stop(self) -> None:
-        self._phase.stop()
-
-    def live(self) -> dict[str, Any]:
-        return self._phase.live()
-
     def result(self) -> dict[str, Any]:
-        result = self._phase.result()
+        result = super().result()
         self._tasks = [task["task"] for task in result["tasks"]]
         if result["facts"].get("by_node"):
             for task in result["tasks"]:
@@ -76,17 +64,9 @@ class ModelledStep:
     def hosts(self) -> Sequence[str]:
         return [self._nodes.host(task) for task in self._tasks]
 
-    def gathering(self) -> None:
-        return None
 
-
-class ModelledEnsemble:
+class ModelledEnsemble(NativeEnsemble):
     """A model that this process computes, whatever nodes it has."""
-
-    def __init__(self, target: dict[str, Any], series_directory: Path | None, host: str) -> None:
-        self.host = host
-        directory = None if series_directory is None else str(series_directory)
-        self._target = _native.Target(json.dumps(target), series_directory=directory)
 
     def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> ModelledStep:
         if placing == ANYWHERE:
@@ -95,15 +75,3 @@ class ModelledEnsemble:
             return ModelledStep(self._target.start(json.dumps(phase)), alone)
         nodes = Nodes.of(placing, phase["tasks"])
         return ModelledStep(self._target.start(json.dumps(phase | {"tasks_per_node": nodes.per_node})), nodes)
-
-    def clear(self) -> None:
-        self._target.clear()
-
-    def finish(self) -> list[tuple[str, str]]:
-        return self._target.finish()
-
-    def keep_named(self, keep: bool) -> None:
-        self._target.keep_named(keep)
-
-    def now_ns(self) -> int:
-        return self._target.now_ns()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tonnage.records.writer import append_line
+from tonnage.records.writer import append_line, truncate_torn_line
 
 JOBS = "jobs.jsonl"
 
@@ -27,13 +27,5 @@ def job_lines(run: Path) -> list[dict[str, Any]]:
 
 
 def mend_jobs(run: Path) -> None:
-    """Takes away half a line that a killed writer left: the next one would make nonsense of it."""
-    file = run / JOBS
-    try:
-        data = file.read_bytes()
-    except FileNotFoundError:
-        return
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        with file.open("r+b") as stream:
-            stream.truncate(whole)
+    """Takes away half a line that a killed writer left. Under the lock of who follows the run."""
+    truncate_torn_line(run / JOBS)

@@ -131,6 +131,27 @@ def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, hosts:
     return [{**head, **task, "host": host} for task, host in zip(tasks, hosts, strict=True)]
 
 
+def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operations: int) -> dict[str, Any]:
+    """A task of a PhaseResult that another program carried out: its steps and latencies are not known."""
+    return {
+        "task": number,
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        **dict.fromkeys(("open_ns", "transfer_ns", "sync_ns", "close_ns", "open_wait_ns", "close_wait_ns")),
+        "bytes": moved,
+        "operations": operations,
+        "errors": 0,
+        "latency": None,
+        "damaged_operations": 0,
+        "stonewall_operations": None,
+        "stonewall_bytes": None,
+        "role": "work",
+        "max_lag_ns": None,
+        "max_lag_bytes": None,
+        "wrapped": False,
+    }
+
+
 def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
     head = {"trial": line["trial"], "record": line["record"]}

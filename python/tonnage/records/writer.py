@@ -51,10 +51,9 @@ class RunWriter:
 
         run = Run.open(path)
         for name in (TRIALS, TASKS, EVENTS):
-            _truncate_torn_line(run.path / name)
-        for name in (COPIES, WORKFLOW):
-            if (run.path / name).exists():
-                _truncate_torn_line(run.path / name)
+            _append(run.path / name, b"")
+        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW):
+            truncate_torn_line(run.path / name)
         for name in DIRECTORIES:
             (run.path / name).mkdir(exist_ok=True)
         counted = {line["record"] for line in run.trials()}
@@ -163,11 +162,13 @@ def _sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def _truncate_torn_line(path: Path) -> None:
-    if not path.exists():
-        _append(path, b"")
+def truncate_torn_line(path: Path) -> None:
+    """Takes away half a line that a killed writer left: the next one would make nonsense of it. Nothing where there is
+    no such file. The caller keeps other writers away."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
         return
-    data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
         os.truncate(path, whole)

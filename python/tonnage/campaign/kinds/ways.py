@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage import _native
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.records.lines import untimed_task
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds.stage import StageSetting
@@ -74,23 +75,7 @@ class Way(ABC):
             reason = (
                 f"{files} files of {moved} bytes arrived, and {self.setting.tasks} of {written['bytes']} were written"
             )
-        task = {
-            "task": 0,
-            "start_ns": written["first_start_ns"],
-            "end_ns": safe_ns,
-            **dict.fromkeys(("open_ns", "transfer_ns", "sync_ns", "close_ns", "open_wait_ns", "close_wait_ns")),
-            "bytes": moved,
-            "operations": files,
-            "errors": 0,
-            "latency": None,
-            "damaged_operations": 0,
-            "stonewall_operations": None,
-            "stonewall_bytes": None,
-            "role": "work",
-            "max_lag_ns": None,
-            "max_lag_bytes": None,
-            "wrapped": False,
-        }
+        task = untimed_task(0, written["first_start_ns"], safe_ns, moved=moved, operations=files)
         user_ns, system_ns = (now - then for now, then in zip(_cpu_ns(), self._began, strict=True))
         result = {
             "tasks": [task],

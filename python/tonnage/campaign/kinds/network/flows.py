@@ -8,9 +8,8 @@ from typing import Any
 
 from tonnage.errors import MeasurementError
 from tonnage.importers.iperf3 import Interval, Report, Way
-from tonnage.records.lines import rate
+from tonnage.records.lines import rate, untimed_task
 
-_NOT_TIMED = ("open_ns", "transfer_ns", "sync_ns", "close_ns", "open_wait_ns", "close_wait_ns")
 _STALL_NS = 10**9
 """As the engine's: nothing arrived for so long."""
 
@@ -62,7 +61,7 @@ def result_of(flows: Sequence[Flow]) -> tuple[dict[str, Any], list[Row]]:
         mine = _clipped(flow, start_ns, end_ns)
         moved = sum(each.bytes for each in mine)
         rows += [(each.start_ns - start_ns, each.end_ns - start_ns, number, each.bytes) for each in mine]
-        tasks.append(_task(number, start_ns, end_ns, moved))
+        tasks.append(untimed_task(number, start_ns, end_ns, moved=moved, operations=0))
         told.append(_as_told(number, flow, moved))
         events += [_stall(number, *pause) for pause in _pauses(mine)]
     network = {
@@ -89,26 +88,6 @@ def _clipped(flow: Flow, start_ns: int, end_ns: int) -> list[Interval]:
         if high > low:
             found.append(Interval(low, high, each.bytes * (high - low) // (last - first)))
     return found
-
-
-def _task(number: int, start_ns: int, end_ns: int, moved: int) -> dict[str, Any]:
-    return {
-        "task": number,
-        "start_ns": start_ns,
-        "end_ns": end_ns,
-        **dict.fromkeys(_NOT_TIMED),
-        "bytes": moved,
-        "operations": 0,
-        "errors": 0,
-        "latency": None,
-        "damaged_operations": 0,
-        "stonewall_operations": None,
-        "stonewall_bytes": None,
-        "role": "work",
-        "max_lag_ns": None,
-        "max_lag_bytes": None,
-        "wrapped": False,
-    }
 
 
 def _as_told(number: int, flow: Flow, moved: int) -> dict[str, Any]:
