@@ -3,6 +3,7 @@
 mod account;
 mod child;
 mod groups;
+mod program;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use support::run;
@@ -177,6 +178,63 @@ fn a_copy_runs_in_its_directory_with_its_environment_and_without_input() {
     assert_eq!(result.first_error, None);
     let real = std::fs::canonicalize(place.path("work")).expect("there");
     assert_eq!(place.said(1), format!("{}\na b 1 0\n0\n", real.display()));
+}
+
+#[test]
+fn the_programs_path_is_the_one_it_is_given_and_a_script_needs_no_first_line() {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let place = Place::new();
+    let written = |name: &str, text: &str, mode: u32| {
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(place.path(name)).expect("made");
+        file.write_all(text.as_bytes()).expect("written");
+    };
+    std::fs::create_dir(place.path("closed")).expect("a directory");
+    written("closed/greet", "#!/bin/sh\necho wrong\n", 0o644);
+    written("work/greet", "echo \"$0\" \"$@\"\n", 0o755);
+    let path = format!("{}:/no/such/place:{}", place.path("closed"), place.path("work"));
+    let given = |path: String| {
+        let spec = place.spec(&["greet", "a  b", "{copy}"], 1, 1);
+        perform(commanding(spec, |command| drop(command.environment.insert("PATH".to_owned(), path))))
+    };
+    assert_eq!(given(path).first_error, None);
+    assert_eq!(place.said(0), format!("{} a  b 0\n", place.path("work/greet")));
+    let denied = given(format!("{}:/no/such/place", place.path("closed")));
+    assert!(message(&denied).starts_with("copy 0 of greet did not run: Permission denied"), "{}", message(&denied));
+    let relative = place.run(&["./greet", "near"], 1, 1);
+    assert_eq!(relative.first_error, None, "a relative path begins where the copy runs");
+    assert_eq!(place.said(0), "./greet near\n");
+}
+
+#[test]
+fn a_copy_has_the_signals_of_a_shell_whatever_this_process_does_with_its_own() {
+    const LINE: &str =
+        "import signal as s; print([int(s.getsignal(n)) for n in (s.SIGUSR1, s.SIGTERM)], s.pthread_sigmask(0, []))";
+    extern "C" fn handle(_: libc::c_int) {}
+    let place = Place::new();
+    let usual = handle as extern "C" fn(libc::c_int);
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGUSR1, usual as libc::sighandler_t) };
+    let result = place.run(&["python3", "-c", LINE], 1, 1);
+    assert_eq!(result.first_error, None);
+    assert_eq!(place.said(0), "[0, 0] set()\n");
+    // SAFETY: only looked at.
+    let still = unsafe { libc::signal(libc::SIGUSR1, libc::SIG_DFL) };
+    assert_eq!(still, usual as libc::sighandler_t, "this process's own is as it was");
+}
+
+/// A library such as `OpenBLAS` stops its threads around a fork; two tasks that fork at once made it wait forever.
+#[test]
+fn no_library_is_asked_to_prepare_for_a_fork() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn prepare() {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: the function only counts.
+    assert_eq!(unsafe { libc::pthread_atfork(Some(prepare), None, None) }, 0);
+    let place = Place::new();
+    assert_eq!(place.run(&["true"], 20, 2).first_error, None);
+    assert_eq!(ASKED.load(Ordering::Relaxed), 0);
 }
 
 #[test]

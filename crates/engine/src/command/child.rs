@@ -1,14 +1,16 @@
 //! One copy as a process of its own: started without a shell, waited for, reaped.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
 
 use tonnage_records::CopyResult;
 use tonnage_workload::Command;
+
+use super::program::Program;
 
 /// Stands for the copy's number in an argument.
 const PLACE: &str = "{copy}";
@@ -17,45 +19,33 @@ const PLACE: &str = "{copy}";
 /// is not meant for it; the number of its process, which [`reap`] frees.
 pub fn start(command: &Command, copy: u32, task: u32) -> io::Result<libc::pid_t> {
     let number = copy.to_string();
-    let mut arguments = command.argv.iter().map(|argument| argument.replace(PLACE, &number));
-    let mut process = Process::new(arguments.next().unwrap_or_default());
-    process
-        .args(arguments)
-        .current_dir(&command.directory)
-        .envs(&command.environment)
-        .env("TONNAGE_COPY", &number)
-        .env("TONNAGE_TASK", task.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
-    if let Some(output) = &command.output {
-        process.stdout(File::create(Path::new(output).join(format!("{number}.out")))?);
-        process.stderr(File::create(error_file(output, copy))?);
-    }
-    let parent = std::process::id();
-    // SAFETY: between fork and exec only system calls are made, no memory is allocated and no lock taken.
-    unsafe { process.pre_exec(move || die_with(parent)) };
-    // Dropping the handle of a child neither waits for it nor ends it.
-    process.spawn().map(|child| child.id() as libc::pid_t)
+    let arguments = command.argv.iter().map(|argument| argument.replace(PLACE, &number)).collect();
+    let mut environment: BTreeMap<_, _> = std::env::vars_os().collect();
+    environment.extend(command.environment.iter().map(|(name, value)| (name.into(), value.into())));
+    environment.insert("TONNAGE_COPY".into(), number.clone().into());
+    environment.insert("TONNAGE_TASK".into(), task.to_string().into());
+    let (output, error) = match &command.output {
+        Some(output) => (File::create(Path::new(output).join(format!("{number}.out")))?, File::create(error_file(output, copy))?),
+        None => (nowhere()?, nowhere()?),
+    };
+    let streams = [above_standard(&nowhere()?)?, above_standard(&output)?, above_standard(&error)?];
+    Program::new(arguments, environment, &command.directory, streams)?.start()
+}
+
+/// Reads nothing and takes everything.
+fn nowhere() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/null")
+}
+
+/// The same file with a number that is none of the standard streams': one of those may be closed in this process, and
+/// the child puts its own there.
+fn above_standard(file: &File) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(file, 3)?)
 }
 
 /// Where what a copy said goes to.
 pub fn error_file(output: &str, copy: u32) -> PathBuf {
     Path::new(output).join(format!("{copy}.err"))
-}
-
-/// In the child: a SIGTERM when the thread that started it ends. That thread waits for it, so it ends before only if the
-/// whole process dies.
-fn die_with(parent: u32) -> io::Result<()> {
-    // SAFETY: neither call touches memory of ours.
-    let (set, now) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM), libc::getppid()) };
-    match set {
-        0 if now as u32 == parent => Ok(()),
-        // It died in between, and its signal was sent before there was one to send.
-        0 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Waits until the copy has ended, and leaves it unreaped.
