@@ -99,9 +99,9 @@ class Site:
         argv = [sys.executable, "-m", "tests.cluster.stand_in_site", str(self._directory), str(number), line, output]
         root = str(Path(__file__).resolve().parents[2])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-        subprocess.Popen(
-            argv, start_new_session=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
+        # Whoever submits reads what the command prints to its end: a job that held it would hold that up too.
+        nothing = subprocess.DEVNULL
+        subprocess.Popen(argv, start_new_session=True, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
         return number
 
     def jobs(self) -> list[dict]:

@@ -78,6 +78,12 @@ def tonnage(tmp_path: Path) -> Command:
     return Command(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def tonnage_of_module(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
+    return Command(tmp_path_factory.mktemp("runs"))
+
+
 @pytest.fixture
 def device() -> Iterator[Callable[..., Throttled]]:
     """Makes devices; skips the test with the reason where none can be made."""
