@@ -211,6 +211,20 @@ def test_a_trial_whose_job_dies_is_recorded_as_failed_and_the_rest_is_measured(l
     assert len(login.jobs("ended")) == 2
 
 
+def test_a_trial_that_outlives_the_time_of_its_job_is_recorded_as_failed_for_that(login: Login) -> None:
+    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="90s"))
+    login.measuring()
+    (job,) = Slurm(timeout_s=10.0).jobs()
+    # Slurm looks at what time jobs have left twice a minute.
+    login.cluster.ask("scontrol", "update", f"jobid={job.job}", "endtime=now+1")
+    code, said = login.end(process)
+    assert code == 1, said
+    (trial,) = (line for line in login.trials if line["status"] != "interrupted")
+    assert trial["status"] == "failed"
+    assert "TIMEOUT" in trial["reason"] and f"on {job.hosts[0]} at" in trial["reason"], trial
+    assert Run.open(login.run).manifest["state"] == "complete"
+
+
 def test_why_a_job_waits_is_told_and_ctrl_c_ends_the_wait(login: Login) -> None:
     login.cluster.ask("scontrol", "update", "partitionname=far", "state=up", "maxtime=1")
     process = login.submit(login.campaign(partition="far", **SHORT), "--time-limit", "10m")
