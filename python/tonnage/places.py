@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
@@ -30,6 +31,18 @@ def user_state(*parts: str) -> Path:
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise RequestError(f"{place} is not a directory that only you can write; {hint}")
     return place
+
+
+def keep_file(file: Path, data: bytes) -> None:
+    """Replaces a file whole, where that can be done: it holds what can be found out again, so a full disk costs the
+    next command that, and no more."""
+    fresh = file.with_name(f".{os.urandom(8).hex()}.new")
+    try:
+        fresh.write_bytes(data)
+        fresh.replace(file)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 def launcher() -> list[str]:

@@ -10,8 +10,8 @@ import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.candidates import World, make_candidates, pressure, promised_tasks
 from tonnage.placement.choice import Candidate, Demand, decide
+from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Access, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine

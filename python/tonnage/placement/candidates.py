@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.choice import Candidate, weight
+from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located

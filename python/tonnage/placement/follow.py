@@ -12,7 +12,8 @@ from contextlib import suppress
 
 from tonnage.cluster.scheduler import Scheduler
 from tonnage.errors import TonnageError
-from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.entries import Entry
+from tonnage.placement.ledger import Ledger, LedgerError
 from tonnage.placement.plan import Plan
 
 _LOOKED_BACK_S = 14 * 86_400.0

@@ -13,8 +13,9 @@ from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.careful import carefully
 from tonnage.placement.candidates import World, promised_tasks
 from tonnage.placement.choice import Carried
+from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
-from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import Found, all_lines, describe, line_of
 from tonnage.placement.lists import Listed
 from tonnage.placement.site import Line, Policy, Server, Site

@@ -12,14 +12,14 @@ import os
 import re
 import struct
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from tonnage.errors import TonnageError
+from tonnage.placement.entries import Entries, Entry
 from tonnage.places import user_state
 
 FILE = "submissions.jsonl"
@@ -28,14 +28,10 @@ MOST_BYTES = 16 << 20
 """A ledger larger than this is written anew with its newest lines."""
 KEPT_BYTES = 8 << 20
 """Some thousand submissions: those of the last minutes count in a decision, a burst's as well."""
+KEPT = "entries.json"
+"""What the ledger says, derived from it."""
 _BEGIN = re.compile(rb'\{"kind":"[a-z]+","key":"([A-Za-z0-9._-]{1,64})"')
 """Of each line: tells which are worth parsing."""
-_AT = re.compile(rb'^\{"kind":"[a-z]+","key":"[A-Za-z0-9._-]{1,64}","at_s":([0-9.e+]+)')
-_REST = b',"request":'
-"""Where the long part of an intent begins, the request and how it was decided, which a decision on another job needs
-not. No string can hold these bytes: its quotes are escaped."""
-_INTENT = b'{"kind":"intent"'
-_PIECE_BYTES = 256 << 10
 _POLL_S = 0.002
 _PATIENCE_S = 10.0
 """A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
@@ -45,34 +41,13 @@ class LedgerError(TonnageError):
     """The ledger cannot be written: nothing is submitted that it would not know of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What the ledger knows of one key."""
-
-    key: str
-    at_s: float
-    intent: Mapping[str, Any]
-    """The request, the decision and what they came from."""
-    job: str | None = None
-    line: str | None = None
-    """The scheduler's receipt, word for word."""
-    refused: str | None = None
-    """Why nothing was submitted; such a key may be tried again."""
-    answered_s: float | None = None
-    """When the receipt came."""
-
-    @property
-    def open(self) -> bool:
-        """Whether nobody knows what became of it."""
-        return self.job is None and self.refused is None
-
-
 class Ledger:
     """This user's, on every host that shares the home directory."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = user_state("placement") if directory is None else directory
         self._file = self._directory / FILE
+        self._entries: Entries | None = None
 
     @contextmanager
     def held(self, key: str, *, timeout_s: float) -> Iterator[None]:
@@ -109,65 +84,44 @@ class Ledger:
         self._append({"kind": "recap", "key": key, "at_s": at_s, "cap": cap, "line": line}, durable=False)
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of a key."""
-        return next(iter(self.of((key,))), None)
+        """What is known of a key, its request and decision in full."""
+        found = Entries()
+        for line in self._read().split(b"\n"):
+            begin = _BEGIN.match(line)
+            if begin is not None and begin[1] == key.encode():
+                found.add(line)
+        return next(iter(found.of((key,))), None)
 
     def of(self, keys: Collection[str]) -> list[Entry]:
-        """What is known of these keys, however long ago they were submitted."""
-        wanted = {key.encode() for key in keys}
-        begins = ((line, _BEGIN.match(line)) for line in self._read().split(b"\n")) if wanted else ()
-        records = (_parse(line) for line, begin in begins if begin is not None and begin[1] in wanted)
-        return list(_entries(record for record in records if record is not None).values())
+        """What is known of these keys, however long ago they were submitted; without their requests and decisions."""
+        return self._said().of(keys) if keys else []
 
     def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
-        """All that were intended after a time, the oldest first; only those with all of these values. Their intents are
-        without the request and the decision."""
-        spelled = [] if marks is None else _spelled(marks)
-        if spelled:
-            whole = self._read()
-            if not all(part in whole for part in spelled):
-                return []
-        lines: list[bytes] = []
-        for line in self._backwards():
-            # Lines are in the order of writing; another host's clock may differ a little.
-            if (at := _AT.search(line)) and float(at[1]) < at_s - 5:
-                break
-            lines.append(line)
-        if marks is not None:
-            lines = _of_marked(lines, spelled)
-        records = (_parse(line.partition(_REST)[0] + b"}" if _REST in line else line) for line in reversed(lines))
-        found = _entries(record for record in records if record is not None).values()
-        return [entry for entry in found if entry.at_s >= at_s and (marks is None or _has(entry.intent, marks))]
+        """All that were intended after a time, the oldest first; only those whose intent was written with all of these
+        values. As ``of``."""
+        return self._said().since(at_s, marks)
 
     def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The newest intent that has all of these values."""
-        spelled = _spelled(marks)
-        for line in self._backwards():
-            if not line.startswith(_INTENT) or not all(part in line for part in spelled):
-                continue
-            record = _parse(line)
-            if record is not None and _has(record, marks):
-                return record
-        return None
+        """The newest intent that has all of these values, as it was written."""
+        return self._said().last(marks)
 
-    def _backwards(self) -> Iterator[bytes]:
-        """Its lines, the newest first, read as far as somebody asks."""
+    def _said(self) -> Entries:
+        """All that it says by now."""
+        kept = self._directory / KEPT
         try:
             with self._file.open("rb") as file:
-                at, rest = file.seek(0, os.SEEK_END), b""
-                while at:
-                    start = max(0, at - _PIECE_BYTES)
-                    file.seek(start)
-                    lines = (file.read(at - start) + rest).split(b"\n")
-                    # The first may have begun in the piece before.
-                    rest = lines.pop(0)
-                    yield from reversed(lines)
-                    at = start
-                yield rest
+                if self._entries is None:
+                    self._entries = Entries.kept(kept)
+                if not self._entries.read_on(file):
+                    # It was written anew since.
+                    self._entries = Entries()
+                    self._entries.read_on(file)
         except FileNotFoundError:
-            return
+            return Entries()
         except OSError as error:
             raise LedgerError(f"cannot read {self._file}: {error.strerror}") from None
+        self._entries.keep(kept)
+        return self._entries
 
     def _read(self) -> bytes:
         try:
@@ -261,61 +215,3 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _spelled(marks: Mapping[str, Any]) -> list[bytes]:
-    """What a line that has these values contains."""
-    return [f'"{name}":{json.dumps(value)}'.encode() for name, value in marks.items()]
-
-
-def _of_marked(lines: Sequence[bytes], spelled: Sequence[bytes]) -> list[bytes]:
-    """The intents that contain all of ``spelled``, and the other lines of their keys."""
-    begins = [_BEGIN.match(line) for line in lines]
-    marked = {
-        begin[1]
-        for line, begin in zip(lines, begins, strict=True)
-        if begin is not None and line.startswith(_INTENT) and all(part in line for part in spelled)
-    }
-    return [line for line, begin in zip(lines, begins, strict=True) if begin is not None and begin[1] in marked]
-
-
-def _has(record: Mapping[str, Any], marks: Mapping[str, Any]) -> bool:
-    return all(record.get(name) == value for name, value in marks.items())
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    """None for what is no whole record: the rest of a line whose writer died."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    whole = isinstance(record, dict) and isinstance(record.get("key"), str) and isinstance(record.get("kind"), str)
-    return record if whole and isinstance(record.get("at_s"), (int, float)) else None
-
-
-_FIELDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "receipt": lambda record: {
-        "job": str(record.get("job")),
-        "line": str(record.get("line")),
-        "answered_s": record["at_s"],
-    },
-    "refused": lambda record: {"refused": str(record.get("why"))},
-}
-
-
-def _entries(records: Iterable[dict[str, Any]]) -> dict[str, Entry]:
-    """By key; a key that was refused and tried again is what its last try says."""
-    found: dict[str, Entry] = {}
-    for record in records:
-        key = record["key"]
-        if record["kind"] == "intent":
-            found[key] = Entry(key=key, at_s=record["at_s"], intent=record)
-        elif key in found and record["kind"] == "recap":
-            cap = record.get("cap")
-            found[key] = replace(
-                found[key], intent={**found[key].intent, "cap": cap, "tasks": cap, "line": record.get("line")}
-            )
-        elif key in found and (fields := _FIELDS.get(record["kind"])) is not None:
-            known = found[key]
-            found[key] = Entry(key=key, at_s=known.at_s, intent=known.intent, **fields(record))
-    return found

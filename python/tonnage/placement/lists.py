@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from tonnage.cluster.scheduler import ClusterHost, Job, Scheduler
 from tonnage.errors import RequestError
-from tonnage.places import user_state
+from tonnage.places import keep_file, user_state
 
 _T = TypeVar("_T", Job, ClusterHost)
 _TOLD_BY = ("SLURM_", "LSF_", "LSB_", "PBS_", "FLUX_")
@@ -60,9 +60,8 @@ class Lists:
         at_s = time.time()
         rows = ask()
         if file is not None:
-            _keep(
-                file, {"at_s": at_s, "names": names, "rows": [[getattr(row, name) for name in names] for row in rows]}
-            )
+            told = {"at_s": at_s, "names": names, "rows": [[getattr(row, name) for name in names] for row in rows]}
+            keep_file(file, json.dumps(told, separators=(",", ":")).encode())
         return Listed(at_s, rows)
 
     def _kept(self, file: Path, kind: type[_T], names: Sequence[str]) -> Listed[_T] | None:
@@ -87,14 +86,3 @@ def _cluster() -> str:
     """Tells the hosts that share a home directory apart, and the clusters that one host may ask."""
     told = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_TOLD_BY))
     return hashlib.blake2s("\0".join((os.uname().nodename, *told)).encode(errors="replace"), digest_size=8).hexdigest()
-
-
-def _keep(file: Path, value: Mapping[str, Any]) -> None:
-    """Where that can be done: a full disk costs the next submission a question, and no more."""
-    fresh = file.with_name(f".{os.urandom(8).hex()}.new")
-    try:
-        fresh.write_text(json.dumps(value, separators=(",", ":")), encoding="utf-8")
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.entries import Entry
 from tonnage.placement.follow import follow_line
 from tonnage.placement.known import working_directory
-from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.ledger import Ledger, LedgerError
 from tonnage.placement.lists import Lists
 from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
 from tonnage.placement.site import Site, load_site

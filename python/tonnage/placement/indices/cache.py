@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from tonnage.errors import RequestError
 from tonnage.placement.indices.counters import SHORTEST_S, Counters, reading
 from tonnage.placement.indices.reading import Reading
-from tonnage.places import user_state
+from tonnage.places import keep_file, user_state
 
 _LARGEST = 1 << 20
 """Bytes of an entry that are read."""
@@ -82,18 +81,12 @@ class Cache:
             return Kept()
 
     def put(self, server: str, address: str, kept: Kept) -> None:
-        """Keeps it, where that can be done: a full disk costs the next command a question, and no more."""
+        """Keeps it, where that can be done."""
         file = self._file(server, address)
         if self._place is None:
             self._memory[file] = kept
             return
-        fresh = file.with_name(f".{os.urandom(8).hex()}.new")
-        try:
-            fresh.write_text(json.dumps(_written(kept)), encoding="utf-8")
-            fresh.replace(file)
-        except OSError:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+        keep_file(file, json.dumps(_written(kept)).encode())
 
     def _file(self, server: str, address: str) -> Path:
         # A home directory is shared by many hosts, of which each is another one to itself.
