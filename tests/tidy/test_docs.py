@@ -43,10 +43,10 @@ def docstring_complaints(file: str, text: str) -> list[str]:
 
 
 def finding_codes(text: str) -> set[str]:
-    """The codes that a module registers with ``@finding(...)`` or gives to ``Finding(...)`` directly."""
+    """The codes that a module registers with ``@finding(...)``, or gives to ``Finding(...)`` or ``Note(...)`` directly."""
     found = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"finding", "Finding"}:
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"finding", "Finding", "Note"}:
             given = [word.value for word in node.keywords if word.arg == "code"] + node.args[:1]
             found |= {
                 value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)
@@ -87,7 +87,7 @@ def test_every_python_module_and_public_class_says_what_it_is_for() -> None:
 
 
 def test_every_finding_has_a_section_and_every_section_a_finding() -> None:
-    judges = [path for room in ("analysis", "compat") for path in python_files(f"python/tonnage/{room}/")]
+    judges = [path for room in ("analysis", "compat", "importers") for path in python_files(f"python/tonnage/{room}/")]
     judged = {code for path in judges for code in finding_codes(read(path))}
     noted = {
         code

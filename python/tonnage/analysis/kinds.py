@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.results import Copies, Follow, Part
@@ -15,14 +15,13 @@ Line = Mapping[str, Any]
 
 
 def median_latency(latencies: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Several latency summaries as one where there is no histogram to add up: the median of each quantile."""
+    """Several latency summaries as one where there is no histogram to add up: the median of each quantile. What one of
+    them does not know (another tool measured it) is left out."""
     if not latencies:
         return {}
-    combined = {key: int(statistics.median(latency[key] for latency in latencies)) for key in latencies[0]}
-    combined["count"] = sum(latency["count"] for latency in latencies)
-    combined["min_ns"] = min(latency["min_ns"] for latency in latencies)
-    combined["max_ns"] = max(latency["max_ns"] for latency in latencies)
-    return combined
+    known = [key for key in latencies[0] if all(latency.get(key) is not None for latency in latencies)]
+    ways: dict[str, Callable[[list[int]], float]] = {"count": sum, "min_ns": min, "max_ns": max}
+    return {key: int(ways.get(key, statistics.median)([latency[key] for latency in latencies])) for key in known}
 
 
 def parts_of(lines: Sequence[Line]) -> tuple[Part, ...]:

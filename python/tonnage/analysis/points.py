@@ -171,7 +171,7 @@ def _latency(run: Run, lines: Sequence[Line]) -> dict[str, int]:
     Without the histograms (an imported result) they cannot be had exactly: the median repetition's quantile then.
     """
     if len(lines) == 1:
-        return dict(lines[0].get("latency") or {})
+        return median_latency([lines[0].get("latency") or {}])
     merged: dict[int, int] = defaultdict(int)
     for line in lines:
         pairs = run.histogram(line["record"])

@@ -20,9 +20,16 @@ Check = Callable[[Evidence, Sequence[Finding]], Verdict]
 
 def promises_of(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Promise, ...]:
     """All twelve, in their order. ``kept`` is None where a promise does not apply to the run."""
+    imported = evidence.run.manifest.get("imported")
     return tuple(
-        Promise(number, title, *check(evidence, findings)) for number, (title, check) in enumerate(_PROMISES, 1)
+        Promise(number, title, *(_imported(imported) if imported and check in _OURS else check(evidence, findings)))
+        for number, (title, check) in enumerate(_PROMISES, 1)
     )
+
+
+def _imported(imported: Line) -> Verdict:
+    tools = [" ".join(filter(None, (one.get("tool"), one.get("version")))) for one in imported.get("tools") or ()]
+    return None, f"{some(list(dict.fromkeys(tools)))} measured this; its files do not say"
 
 
 def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -178,6 +185,9 @@ def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _calibrated(_: Evidence, __: Sequence[Finding]) -> Verdict:
     return None, "a promise of the program, not of a run: make test prints the coverage of every interval"
 
+
+_OURS = (_barrier, _durability, _ceilings, _repeats, _series, _open_loop, _own_cost, _repeatable)
+"""What Tonnage does while it measures: of an imported run it promises none of it."""
 
 _PROMISES: tuple[tuple[str, Check], ...] = (
     ("Phases start at a barrier and end with the last task", _barrier),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonnage.cli.option import Command, Option, count, factor, size, time
 from tonnage.cli.options_placement import PLACEMENT
 from tonnage.cli.options_stage import STAGE
+from tonnage.importers.registry import KINDS
 
 
 def _seed(text: str) -> int:
@@ -167,6 +168,26 @@ REPORT = Command(
     (("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),),
 )
 
+IMPORT = Command(
+    "import",
+    "take over what another tool measured",
+    "Reads files that another tool wrote, and makes one run directory of them: trials with intervals, findings, the "
+    "report. Repetitions in a file, and equal trials of several files, become repetitions; a summary never becomes a "
+    "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
+    "line. docs/import.md says what each kind reads, and what its figures mean.",
+    (
+        Option(("kind",), "whose files they are", "KIND", choices=KINDS),
+        Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
+        OUT,
+        JSON,
+        NO_REPORT,
+    ),
+    (
+        ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
+        ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
+    ),
+)
+
 VERIFY = Command(
     "verify",
     "recompute every figure of a run from its raw records",
@@ -266,6 +287,7 @@ COMMANDS = (
     PROBE,
     RUN_COMMAND,
     REPORT,
+    IMPORT,
     VERIFY,
     SCHEMA,
     COMPLETIONS,

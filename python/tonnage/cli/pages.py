@@ -98,7 +98,8 @@ def usage(command: Command) -> str:
         parts.append("[OPTION]...")
     for option in command.shown:
         if option.positional:
-            parts.append(f"[{option.metavar}]" if option.optional else str(option.metavar))
+            word = f"{option.metavar}..." if option.repeats else str(option.metavar)
+            parts.append(f"[{word}]" if option.optional else word)
     return " ".join([*parts, command.program] if command.program else parts)
 
 

@@ -108,7 +108,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.optional:
         keywords["nargs"] = "?"
     if option.repeats:
-        keywords["action"] = "append"
+        keywords |= {"nargs": "+"} if option.positional else {"action": "append"}
     parser.add_argument(*option.names, **keywords)
 
 

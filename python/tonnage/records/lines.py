@@ -102,18 +102,23 @@ def trial_line(
 
 
 def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a trial line derives from its tasks: instants, sums and rates. Times are None where there is no task."""
+    """What a trial line derives from its tasks: instants, sums and rates. Times are None where there is no task.
+
+    A line that is of several tasks ``together`` tells when the first of them began and the last ended, not when the
+    last began and the first ended.
+    """
     # A follower's reads are not what the trial measures; a record of an older version has no roles.
     tasks = [task for task in tasks if task.get("role", "work") == "work"]
     starts = [task["start_ns"] for task in tasks]
     ends = [task["end_ns"] for task in tasks]
     elapsed_ns = max(ends) - min(starts) if tasks else None
+    apart = not any(task.get("together") for task in tasks)
     moved = sum(task["bytes"] for task in tasks)
     operations = sum(task["operations"] for task in tasks)
     return {
         "first_start_ns": min(starts, default=None),
-        "last_start_ns": max(starts, default=None),
-        "first_done_ns": min(ends, default=None),
+        "last_start_ns": max(starts, default=None) if apart else None,
+        "first_done_ns": min(ends, default=None) if apart else None,
         "last_done_ns": max(ends, default=None),
         "elapsed_ns": elapsed_ns,
         "bytes": moved,

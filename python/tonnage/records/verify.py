@@ -43,7 +43,7 @@ def verify_files(run: Run) -> list[str]:
     for line in trials:
         record = line["record"]
         found.extend(f"{record}: {what}" for what in _contradictions(run, line, tasks[record]))
-        if line["phase"] == "command" and tasks[record]:
+        if line["phase"] == "command" and tasks[record] and not run.manifest.get("imported"):
             found.extend(f"{record}: {what}" for what in _copies(line, copies[record]))
     return found
 
@@ -53,7 +53,7 @@ def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]])
         if line.get(key) != value:
             yield f"{key} is {line.get(key)} in trials.jsonl, and {value} from tasks.jsonl"
     yield from _cache(line)
-    if not tasks or line["phase"] == "stage":
+    if not tasks or line["phase"] == "stage" or run.manifest.get("imported"):
         return  # what the engine did not run has no intervals and no operations of its own
     yield from _series(run, line, tasks)
     if line["phase"] == "network":

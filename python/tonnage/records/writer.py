@@ -16,6 +16,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
 COPIES, OUTPUT = "copies.jsonl", "output"
+ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
 
@@ -86,6 +87,12 @@ class RunWriter:
         directory = self.path.absolute() / OUTPUT / record
         directory.mkdir(parents=True, exist_ok=True)
         return directory
+
+    def keep_original(self, name: str, data: bytes) -> None:
+        """Keeps a file of another tool, from which trials were imported, as it is."""
+        directory = self.path / ORIGINALS
+        directory.mkdir(exist_ok=True)
+        replace_file(directory / name, data)
 
     def write_series(self, trial: int, phase: str, rows: list[tuple[int, int, int, int]]) -> None:
         """The series of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``, ``bytes`` a row."""

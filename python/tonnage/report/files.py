@@ -12,6 +12,8 @@ from tonnage.report.groups import groups_of
 from tonnage.report.source import Source
 
 _QUANTILES = (("p50_ns", "p50", "circle"), ("p99_ns", "p99", "diamond"), ("max_ns", "max", "line-ns-open"))
+_TIMED = {key for key, _, _ in _QUANTILES}
+"""What another tool, whose results were imported, need not have recorded."""
 
 
 def tables(points: list[Point]) -> list[tuple[str, Table]]:
@@ -22,7 +24,7 @@ def tables(points: list[Point]) -> list[tuple[str, Table]]:
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     """One section, with a choice for each setting."""
     variants = [
-        Variant(group or "files", (_rates(found), _latencies(found)))
+        Variant(group or "files", (_rates(found), *_latencies(found)))
         for group, found in groups_of(analysis.points, "files")
     ]
     introduction = "Operations of each phase in a second, all tasks together, and the time that one operation takes."
@@ -91,10 +93,12 @@ def _rates(points: list[Point]) -> Figure:
     )
 
 
-def _latencies(points: list[Point]) -> Figure:
-    """A row a phase: median, tail and worst of one operation, at the most tasks."""
+def _latencies(points: list[Point]) -> tuple[Figure, ...]:
+    """A row a phase: median, tail and worst of one operation, at the most tasks; none where no phase has them."""
     tasks = max(point.tasks for point in points)
-    here = [point for point in points if point.tasks == tasks and point.latency]
+    here = [point for point in points if point.tasks == tasks and point.latency.keys() >= _TIMED]
+    if not here:
+        return ()
     phases = _phases(points)
     rows = [phases.index(point.op) for point in here]
     spans: dict[str, list[Any]] = {"x": [], "y": []}
@@ -116,8 +120,8 @@ def _latencies(points: list[Point]) -> Figure:
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    values = [x for trace in traces for x in trace["x"] if x is not None] or [1]
-    return Figure(
+    values = [x for trace in traces for x in trace["x"] if x is not None]
+    figure = Figure(
         title="Time of one operation",
         caption=f"At {sentences.tasks(tasks)}, over all repetitions: from the median to the slowest.",
         alt=f"Median, 99th percentile and slowest operation of each phase at {sentences.tasks(tasks)}.",
@@ -125,6 +129,7 @@ def _latencies(points: list[Point]) -> Figure:
         layout=layout(latency_axis(min(values), max(values)), _phase_axis(points), height=_height(points)),
         table=_table(here),
     )
+    return (figure,)
 
 
 def _phase_axis(points: list[Point]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tonnage.report.figure import (
 
 
 def figure(curve: list[Point], line: LoadLine | None) -> Figure:
-    """p50 and p99 of one curve, joined in order of the number of tasks."""
+    """p50 and p99 of one curve, joined in order of the number of tasks; each point has both."""
     scale, title = speed_scale_title(
         max(point.median for point in curve), curve[0].metric, sentences.done(curve[0].kind)
     )
@@ -109,7 +109,7 @@ def points_table(curve: list[Point]) -> Table:
             units.speed(point.median, point.metric),
             sentences.bounds(point),
             ", ".join(units.speed(value, point.metric) for value in point.values),
-            *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
             units.count(point.operations_per_s),
         )
         for point in curve

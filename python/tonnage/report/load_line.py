@@ -58,7 +58,10 @@ def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point]) -> 
         curve.sort(key=lambda point: point.tasks)
         line = next((line for line in analysis.load_lines if (line.op, line.group) == (op, group)), None)
         lines += line is not None
-        figures = (_throughput(analysis, curve, line), latency_curve.figure(curve, line))
+        # Another tool may have recorded no latencies.
+        timed = all("p50_ns" in point.latency and "p99_ns" in point.latency for point in curve)
+        more = (latency_curve.figure(curve, line),) if timed else ()
+        figures = (_throughput(analysis, curve, line), *more)
         variants.append(Variant((group or op) if op == name else sentences.subject(op, group), figures))
     return Exhibit(
         identifier=f"load-line-{name}",

@@ -51,7 +51,8 @@ def _curve(point: Point, source: Source) -> Curve:
         return _thinned(_from_histogram(sorted(histogram.items())))
     known = [(1 / (1 - q), point.latency[key]) for key, q in _QUANTILES if key in point.latency]
     count = point.latency.get("count", 0)
-    return [*known, (float(count), point.latency["max_ns"])] if count > 1000 else known
+    worst = point.latency.get("max_ns")
+    return [*known, (float(count), worst)] if count > 1000 and worst is not None else known
 
 
 def _from_histogram(histogram: Histogram) -> Curve:

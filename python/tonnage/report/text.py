@@ -158,7 +158,7 @@ def _table(points: list[Point]) -> Table:
             units.speed(point.median, point.metric),
             _interval(point),
             str(point.repetitions),
-            *(units.duration(point.latency[key]) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
             units.duration(point.cpu_ns_per_gib or None),
         ]
         table.add_row(*cells, *([Text(_cache(point))] if reads else []))

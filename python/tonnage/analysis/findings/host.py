@@ -22,6 +22,8 @@ _ADVICE = {
     "no-preallocation": "Space was taken while writing: a full disk shows in the middle of a trial, not at its start.",
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
+    "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
+    "bytes-estimated": "Import IOR's text or JSON instead: these say how many segments there were.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
 

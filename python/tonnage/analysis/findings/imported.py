@@ -1,0 +1,86 @@
+"""Findings about runs that were imported from files of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from tonnage.analysis.findings.registry import Evidence, Line, finding
+from tonnage.analysis.results import Finding
+from tonnage.analysis.text import count, some
+
+_FACTORS = {
+    "1.024": (Fraction(1024, 1000), "a kB and a KiB"),
+    "1.048576": (Fraction(2**20, 10**6), "an MB and an MiB"),
+    "1.073742": (Fraction(2**30, 10**9), "a GB and a GiB"),
+    "8": (Fraction(8), "a byte and a bit"),
+    "8.388608": (Fraction(8 * 2**20, 10**6), "an MiB and 10^6 bits"),
+    "1000": (Fraction(1000), "two prefixes of powers of ten"),
+    "1024": (Fraction(1024), "two prefixes of powers of two"),
+}
+"""Ratios that have only one usual cause."""
+SLACK = 0.002
+"""Relative: tools round more than once."""
+
+
+@finding("unit-mismatch")
+def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
+    """Bytes over time against the rate beside them, both as they were printed."""
+    found: dict[str, list[tuple[Line, Fraction]]] = {}
+    for line in evidence.trials:
+        if judged := _mismatch((line.get("origin") or {}).get("said")):
+            found.setdefault(judged[0], []).append((line, judged[1]))
+    for name, lines in found.items():
+        line, ratio = lines[0]
+        said, where = line["origin"]["said"], line["origin"]
+        own = said["count"] * 10**9 / ((said["elapsed_low_ns"] + said["elapsed_high_ns"]) / 2)
+        told = f"{float(max(ratio, 1 / ratio)):.4g} times"
+        cause = _FACTORS[name][1] if name in _FACTORS else None
+        yield Finding(
+            "unit-mismatch",
+            some([each["record"] for each, _ in lines]),
+            f"line {where['line']} of {_name(evidence, where['file'])} states {said['text']}, and its bytes and time "
+            f"give {own:.0f} B/s, {told} {'less' if ratio > 1 else 'more'}"
+            + (f": the ratio of {cause} is {name}" if cause else ", which no unit explains")
+            + f"; in {count(len(lines), 'trial')}",
+            "The figures here are bytes over time. Find out which of the file's columns has the wrong unit, or was "
+            "changed after it was measured, before anything is compared with it.",
+        )
+
+
+def _mismatch(said: Any) -> tuple[str, Fraction] | None:
+    """Name of the factor (empty: none that is known) and stated over computed; None where they can agree."""
+    if not said or not said["count"] or not said["elapsed_low_ns"]:
+        return None
+    low = Fraction(said["rate_low_per_s"] * said["elapsed_low_ns"], said["count"] * 10**9)
+    high = Fraction(said["rate_high_per_s"] * said["elapsed_high_ns"], said["count"] * 10**9)
+    if low * (1 - Fraction(SLACK)) <= 1 <= high * (1 + Fraction(SLACK)) or high <= 0:
+        return None
+    middle = (low + high) / 2
+    wide = (1 - Fraction(SLACK), 1 + Fraction(SLACK))
+    fitting = [
+        name
+        for name, (factor, _) in _FACTORS.items()
+        if any(low * wide[0] <= way <= high * wide[1] for way in (factor, 1 / factor))
+    ]
+    # Figures that are too rounded to tell two causes apart name neither.
+    return (fitting[0] if len(fitting) == 1 else ""), middle
+
+
+def _name(evidence: Evidence, file: int) -> str:
+    files = (evidence.run.manifest.get("imported") or {}).get("files") or []
+    return str(files[file]["name"]) if file < len(files) else f"file {file}"
+
+
+@finding("damaged-file")
+def damaged_file(evidence: Evidence) -> Iterator[Finding]:
+    problems = (evidence.run.manifest.get("imported") or {}).get("problems") or []
+    if problems:
+        yield Finding(
+            "damaged-file",
+            count(len(problems), "place"),
+            "; ".join(problems[:3])
+            + (f"; and {len(problems) - 3} more, in manifest.json" if len(problems) > 3 else ""),
+            "What was understood is here: see whether the rest is missing from the file, or was never measured.",
+        )

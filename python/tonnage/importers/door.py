@@ -1,0 +1,133 @@
+"""From other tools' files to an ordinary run directory, which keeps them as they are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from tonnage.errors import RecordError, RequestError
+from tonnage.importers.found import Found
+from tonnage.importers.registry import reader
+from tonnage.importers.run import write_phases
+from tonnage.importers.trace import MOST_BYTES
+from tonnage.records import RunWriter
+
+_UNKNOWN = ("target", "host", "hosts", "load_before", "load_after", "ceilings", "cost", "seed", "campaign")
+"""Of the manifest: what no file of another tool says, or only in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run directory, and what its files did not say."""
+
+    path: Path
+    trials: int
+    problems: tuple[str, ...]
+    """Sentences, each with its file and line."""
+
+
+def import_files(
+    kind: str,
+    files: Sequence[str],
+    out: Path,
+    run_id: str,
+    *,
+    directory: str,
+    command_line: Sequence[str],
+    version: str,
+) -> Imported:
+    """Reads the files, of which the first is the oldest, and writes one run with all of their trials.
+
+    RequestError where nothing can be read, or ``out`` is taken; then nothing was written.
+    """
+    read = reader(kind)
+    contents = [(name, _content(name)) for name in files]
+    founds = [read(data) for _, data in contents]
+    problems = [
+        f"{name}, {problem}" if problem.startswith("line ") else f"{name}: {problem}"
+        for name, found in zip(files, founds, strict=True)
+        for problem in found.problems
+    ]
+    if not any(found.phases for found in founds):
+        why = problems[0] if problems else f"{files[0]}, line 1: it has no result"
+        raise RequestError(f"nothing to import: {why}; hint: `tonnage import --help` tells what each kind reads")
+    _refuse_taken(out)
+    made = {"tonnage_version": version, "run_id": run_id, "directory": directory, "command_line": list(command_line)}
+    manifest = {**made, **_manifest(kind, founds, problems)}
+    try:
+        writer = RunWriter.create(out, manifest)
+    except RecordError as error:
+        raise RequestError(str(error)) from None
+    kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
+    trials = write_phases(writer, [(number, phase) for number, found in enumerate(founds) for phase in found.phases])
+    told = {**manifest["imported"], "files": kept}
+    writer.update_manifest(imported=told, state="interrupted" if problems else "complete")
+    return Imported(writer.path, trials, tuple(problems))
+
+
+def _content(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise RequestError(f"{name} cannot be read: {error.strerror}; hint: give files that are there") from None
+    except ValueError:
+        raise RequestError(f"{name!r} is no name of a file; hint: give files that are there") from None
+    if len(data) > MOST_BYTES:
+        raise RequestError(f"{name} has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
+    return data
+
+
+def _refuse_taken(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RequestError(f"{out} is there already and is not empty; hint: give another --out")
+
+
+def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> dict[str, Any]:
+    kept = f"{number:04d}-{Path(name).name}"
+    writer.keep_original(kept, data)
+    return {"name": name, "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> dict[str, Any]:
+    """What is known of where the figures come from; the rest is null, and ``imported.unknown`` names it."""
+
+    def one(values: Sequence[str | None]) -> str | None:
+        """What all files say alike."""
+        said = set(values)
+        return said.pop() if len(said) == 1 else None
+
+    path = one([found.path for found in founds])
+    host = one([found.host for found in founds])
+    instants = sorted(phase.started for found in founds for phase in found.phases if phase.started)
+    return {
+        "created": instants[0] if instants else None,
+        "state": "running",
+        "campaign": None,
+        "campaign_text": None,
+        "seed": None,
+        "target": {"name": path, "kind": "imported", "file_system": one([found.file_system for found in founds])},
+        "host": {"hostname": host} if host else None,
+        "load_before": None,
+        "load_after": None,
+        "ceilings": [],
+        "cost": None,
+        "costs": [],
+        "launcher": None,
+        "hosts": {},
+        "imported": {
+            "kind": kind,
+            "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "tools": [
+                {"tool": found.tool, "version": found.version, "command": found.command, "began": found.began}
+                for found in founds
+            ],
+            "files": [],
+            "problems": list(problems),
+            "unknown": list(_UNKNOWN),
+        },
+    }

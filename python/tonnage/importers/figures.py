@@ -1,0 +1,131 @@
+"""Numbers as a file prints them: rounded somewhere, so that each is an interval and never a single value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+LARGEST = 2**62
+"""Above this no count and no time in nanoseconds is one."""
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+UNITS = {
+    "b": 1, "bytes": 1, "kib": KIB, "mib": MIB, "gib": GIB, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9,
+    "tb": 10**12,
+}  # fmt: skip
+"""As tools spell them that mean what they say; those that do not are corrected where they are read."""
+_NUMBER = re.compile(r"([+-]?)([0-9]{1,25})(?:\.([0-9]{0,25}))?(?:[eE]([+-]?[0-9]{1,2}))?\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Somewhere from ``low`` to ``high``: a unit in the last printed place to either side, for some tools cut off
+    and do not round."""
+
+    low: Fraction
+    high: Fraction
+
+    @property
+    def middle(self) -> Fraction:
+        return (self.low + self.high) / 2
+
+    def times(self, factor: int | Fraction) -> Rounded:
+        return Rounded(self.low * factor, self.high * factor)
+
+
+def rounded(text: object) -> Rounded | None:
+    """``1790.29``, ``9918``, ``4.5e+08``; None for what is no number of 0 or more."""
+    match = _NUMBER.match(str(text).strip())
+    if match is None or match[1] == "-":
+        return None
+    decimals = match[3] or ""
+    scale = Fraction(10) ** int(match[4] or 0)
+    unit = scale / 10 ** len(decimals)
+    value = Fraction(int(match[2] + decimals), 10 ** len(decimals)) * scale
+    return Rounded(max(value - unit, Fraction(0)), value + unit)
+
+
+def whole(text: object) -> int | None:
+    """A count as it stands; None for what is none, or is out of all bounds."""
+    stripped = str(text).strip()
+    if not (stripped.isascii() and stripped.isdigit() and len(stripped) < 20):
+        return None
+    value = int(stripped)
+    return value if value < LARGEST else None
+
+
+def exact(text: object, factor: int = 1) -> int | None:
+    """``1024.00`` KiB as bytes: the printed value itself; None where it is no whole number of them."""
+    match = _NUMBER.match(str(text).strip())
+    if match is None or match[1] == "-" or match[4]:
+        return None
+    value = Fraction(int(match[2] + (match[3] or "")), 10 ** len(match[3] or "")) * factor
+    return int(value) if value.denominator == 1 and value < LARGEST else None
+
+
+def size(text: str) -> int | None:
+    """Bytes of ``1 MiB``, ``262144 bytes``; None for what is none."""
+    number, _, unit = text.strip().partition(" ")
+    factor = UNITS.get(unit.strip().lower())
+    return None if factor is None else exact(number, factor)
+
+
+def letters(text: object) -> int | None:
+    """Bytes of ``4k``, ``1m``, ``65536`` as options are typed: letters are powers of two."""
+    match = re.fullmatch(r"([0-9]{1,18})([kmgt]?)(i?b)?", str(text).strip().lower())
+    if match is None:
+        return None
+    value = int(match[1]) * KIB ** " kmgt".index(match[2] or " ")
+    return value if value < LARGEST else None
+
+
+def nanoseconds(seconds: object) -> int | None:
+    """Of a time printed in seconds; None where it is none."""
+    found = rounded(seconds)
+    if found is None:
+        return None
+    value = round(found.middle * 10**9) if found.low else round((found.high / 2) * 10**9)
+    return value if value < LARGEST else None
+
+
+def elapsed_ns(count: int, seconds: Rounded | None, rate: Rounded | None) -> int | None:
+    """How long ``count`` things took, as exactly as the file says it: of the printed time and the printed rate, both
+    rounded, what agrees with both. Where they contradict each other the time counts. None: neither says."""
+    span = seconds
+    if rate is not None and rate.low > 0 and count > 0:
+        implied = Rounded(count / rate.high, count / rate.low)
+        if span is None:
+            span = implied
+        elif (low := max(span.low, implied.low)) <= (high := min(span.high, implied.high)):
+            span = Rounded(low, high)
+    if span is None or not 0 < span.middle * 10**9 < LARGEST:
+        return None
+    return max(1, round(span.middle * 10**9))
+
+
+def iterations(count: int, most: Rounded, least: Rounded, mean: Rounded, spread: Rounded | None) -> list[Fraction]:
+    """The values behind a summary of one to three, which follow from it; empty where they do not.
+
+    Of two, the largest and the least are all there are; of three, the third is what is missing from the mean. Where the
+    file states the deviation as well (of the sample or of the population), it must be theirs.
+    """
+    if count == 1:
+        found = [mean.middle]
+    elif count == 2:
+        found = [most.middle, least.middle]
+    elif count == 3:
+        found = [most.middle, 3 * mean.middle - most.middle - least.middle, least.middle]
+    else:
+        return []
+    slack = (most.high - most.low) + (mean.high - mean.low) * 3
+    if not least.middle - slack <= found[len(found) // 2] <= most.middle + slack or min(found) <= 0:
+        return []
+    return found if count == 1 or spread is None or _spreads(found, spread, slack) else []
+
+
+def _spreads(values: Sequence[Fraction], stated: Rounded, slack: Fraction) -> bool:
+    mean = sum(values, Fraction(0)) / len(values)
+    squares = float(sum((value - mean) ** 2 for value in values))
+    ways = (squares / (len(values) - 1), squares / len(values))
+    return any(abs(way**0.5 - float(stated.middle)) <= float(slack) for way in ways)

@@ -1,0 +1,125 @@
+"""What an importer hands over: the phases that a file tells of, in records' terms, and what could not be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tonnage.importers.figures import Rounded
+
+MOST_PROBLEMS = 20
+"""Sentences about one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What must be known beside a figure; ``docs/findings.md`` has the codes."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A rate that a file states beside a count and a time, all as they were rounded: they can contradict each other."""
+
+    line: int
+    text: str
+    """As it stands there, with its unit: ``1790.29 MiB/s``."""
+    rate: Rounded
+    """Of ``count`` in a second."""
+    count: int
+    """Bytes or operations."""
+    seconds: Rounded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What one task did in a phase; instants from the phase's start."""
+
+    end_ns: int
+    bytes: int
+    operations: int
+    start_ns: int = 0
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One phase of one repetition. What the file does not say is None."""
+
+    phase: str
+    setting: dict[str, Any]
+    """With ``kind`` and ``tasks``; equal ones are repetitions of each other."""
+    elapsed_ns: int
+    bytes: int
+    operations: int
+    line: int
+    started: str | None = None
+    """ISO 8601 with a zone."""
+    tasks: tuple[Task, ...] = ()
+    """Empty where the file does not tell the tasks apart."""
+    latency: dict[str, int | None] | None = None
+    said: Said | None = None
+    durability: str | None = None
+    direct: bool | None = None
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    reason: str | None = None
+    """Why it failed."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    series: tuple[tuple[int, int, int], ...] = ()
+    """``start_ns``, ``end_ns``, ``bytes`` of all tasks, from the phase's start."""
+    network: dict[str, Any] | None = None
+    workflow: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a file says."""
+
+    phases: tuple[Phase, ...] = ()
+    problems: tuple[str, ...] = ()
+    """A sentence with its line for each part that was not understood or is missing."""
+    tool: str = ""
+    version: str | None = None
+    command: str | None = None
+    """The command line that it names."""
+    began: str | None = None
+    """When, in the file's own words."""
+    host: str | None = None
+    path: str | None = None
+    file_system: str | None = None
+
+
+def few(problems: Sequence[str]) -> tuple[str, ...]:
+    """The first ones, and how many more there are."""
+    rest = len(problems) - MOST_PROBLEMS
+    return (*problems[:MOST_PROBLEMS], *([f"and {rest} more like these"] if rest > 0 else []))
+
+
+def latency(
+    count: int | None, *, minimum: int | None, mean: int | None, maximum: int | None, quantiles: dict[str, int | None]
+) -> dict[str, int | None]:
+    """The keys of ``latency`` in a trial line, None for what the file does not say."""
+    known = {key: quantiles.get(key) for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns")}
+    return {"count": count, "min_ns": minimum, "mean_ns": mean, **known, "max_ns": maximum}
+
+
+def joined(founds: Iterable[Found]) -> Found:
+    """Several parts of one file, whose first names tool and version."""
+    parts = list(founds)
+    first = parts[0] if parts else Found()
+    return Found(
+        phases=tuple(phase for part in parts for phase in part.phases),
+        problems=few([problem for part in parts for problem in part.problems]),
+        tool=first.tool,
+        version=first.version,
+        command=first.command,
+        began=first.began,
+        host=first.host,
+        path=first.path,
+        file_system=first.file_system,
+    )

@@ -1,0 +1,109 @@
+"""IOR's output: text of 2.10 to 4.1, CSV (``summaryFormat=CSV``) and JSON (``summaryFormat=JSON``).
+
+Only iterations are trials. ``bw`` is all bytes over the time from the first open to the last close, of all ranks; MiB
+are 2^20. ``Latency(s)`` is no measured latency: it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tonnage.importers import broken_json, ior_summary, ior_table
+from tonnage.importers.figures import whole
+from tonnage.importers.found import Found, few
+from tonnage.importers.ior_test import Test, phase_of
+from tonnage.importers.trace import content
+
+
+def read(data: bytes) -> Found:
+    """What an output says; whatever it holds, it is read or told of by its line."""
+    lines, torn = content(data)
+    if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
+        return _json(lines)
+    return ior_table.read(lines, torn)
+
+
+def _json(lines: list[str]) -> Found:
+    # Ranks warn on the same stream, also in the middle of the object.
+    kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
+    document = broken_json.read("\n".join(kept))
+    if not isinstance(document.value, dict):
+        return Found(problems=(f"line {document.line or 1}: this is no JSON of IOR",))
+    said = document.value
+    problems = []
+    if document.line:
+        problems.append(f"line {document.line}: the JSON breaks off or is damaged here; what stands before it is kept")
+    tests = said.get("tests")
+    phases = []
+    for table in tests if isinstance(tests, list) else ():
+        if not isinstance(table, dict):
+            continue
+        test = _test(table, str(said.get("Command line") or ""))
+        rows = table.get("Results")
+        for place, row in enumerate(rows if isinstance(rows, list) else (), 1):
+            cells = {_COLUMNS[key]: str(value) for key, value in _pairs(row) if key in _COLUMNS}
+            if cells.get("access") not in ("write", "read"):
+                continue
+            line = _line_of(kept, cells.get("bw", ""), cells.get("total", ""))
+            phase = phase_of(test, cells, "MiB/s", line)
+            if isinstance(phase, str):
+                problems.append(f"line {line}: result {place} {phase}; left out")
+            else:
+                phases.append(phase)
+    if not phases:
+        problems += ior_summary.unusable(said)
+    return Found(
+        phases=tuple(phases),
+        problems=few(problems),
+        tool="IOR",
+        version=str(said["Version"]) if "Version" in said else None,
+        command=str(said["Command line"]) if "Command line" in said else None,
+        began=str(said["Began"]) if "Began" in said else None,
+        host=str(said.get("Machine") or "").partition(" ")[2] or None,
+        path=_path(tests),
+    )
+
+
+_COLUMNS = {
+    "access": "access", "bwMiB": "bw", "blockKiB": "block", "xferKiB": "xfer", "iops": "iops", "openTime": "open",
+    "wrRdTime": "wr/rd", "closeTime": "close", "totalTime": "total",
+}  # fmt: skip
+
+
+def _pairs(row: Any) -> list[tuple[str, Any]]:
+    return list(row.items()) if isinstance(row, dict) else []
+
+
+def _test(table: Mapping[str, Any], command: str) -> Test:
+    """The settings of a test: ``Parameters`` has numbers, ``Options`` what the text has."""
+    test = Test(command=command)
+    options, parameters = (dict(_pairs(table.get(name))) for name in ("Options", "Parameters"))
+    for key, value in options.items():
+        test.option(key, str(value))
+    if "fsync" in parameters:
+        test.fsync = str(parameters["fsync"]) != "0"
+    test.block = whole(parameters.get("blockSize")) or test.block
+    test.transfer = whole(parameters.get("transferSize")) or test.transfer
+    test.segments = whole(parameters.get("segmentCount")) or test.segments
+    return test
+
+
+def _path(tests: Any) -> str | None:
+    for table in tests if isinstance(tests, list) else ():
+        for key, value in _pairs(_dict(table).get("Options")):
+            if key == "test filename":
+                return str(value)
+    return None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _line_of(lines: list[str], rate: str, total: str) -> int:
+    """Where a result stands: JSON keeps no lines, but its figures do. 1 where it cannot be told."""
+    for number, line in enumerate(lines, 1):
+        if '"bwMiB"' in line and rate and rate in line:
+            return number
+    return next((number for number, line in enumerate(lines, 1) if total and total in line), 1)

@@ -1,0 +1,84 @@
+"""IOR's summary: means over the iterations, and so no trial; of three iterations at most these follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
+from tonnage.importers.found import Note, Phase
+from tonnage.importers.ior_test import Test
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operation of the summary; rates in MiB/s."""
+
+    line: int
+    op: str
+    most: Rounded
+    least: Rounded
+    mean: Rounded
+    spread: Rounded | None
+    repetitions: int
+    tasks: int
+    block: int
+    transfer: int
+    moved: int
+    """By one iteration."""
+
+
+def row_of(names: Sequence[str], cells: Sequence[str], line: int) -> Row | None:
+    """A row below the header ``names``; None where it is not whole."""
+    if len(cells) < len(names) - 1:
+        return None
+    table = dict(zip(names, cells, strict=False))
+    most, least, mean = (rounded(table.get(f"{name}(MiB)", "")) for name in ("Max", "Min", "Mean"))
+    numbers = [whole(table.get(name, "")) for name in ("reps", "#Tasks", "blksiz", "xsize")]
+    moved = exact(table.get("aggs(MiB)", ""), MIB) or whole(table.get("aggsize", ""))
+    repetitions, tasks, block, transfer = numbers
+    if most is None or least is None or mean is None or not (repetitions and tasks and block and transfer and moved):
+        return None
+    # Two columns are called StdDev; the first is that of the rates.
+    spread = rounded(cells[list(names).index("StdDev")]) if "StdDev" in names else None
+    return Row(line, cells[0], most, least, mean, spread, repetitions, tasks, block, transfer, moved)
+
+
+def phases_of(rows: Sequence[Row], test: Test) -> tuple[list[Phase], list[str]]:
+    """The trials that follow from a summary without a table, and what must be said of the others."""
+    phases, problems = [], []
+    for row in rows:
+        test.block, test.transfer = row.block, row.transfer
+        values = iterations(row.repetitions, row.most, row.least, row.mean, row.spread)
+        if not values:
+            problems.append(
+                f"line {row.line}: {row.op} has a summary of {row.repetitions} iterations and no line of each; "
+                "a mean of rates is no trial, and is left out"
+            )
+        for value in values:
+            phases.append(
+                Phase(
+                    phase=row.op,
+                    setting=test.setting(row.op, row.tasks),
+                    elapsed_ns=max(1, round(row.moved * 10**9 / (value * MIB))),
+                    bytes=row.moved,
+                    operations=row.moved // row.transfer,
+                    line=row.line,
+                    durability=test.durability if row.op == "write" else "none",
+                    direct=test.direct,
+                    notes=(FROM_SUMMARY,) if len(values) > 1 else (),
+                )
+            )
+    return phases, problems
+
+
+FROM_SUMMARY = Note(
+    "from-summary",
+    "the file has no line of each iteration; the values follow from its maximum, minimum and mean, their order does not",
+)
+
+
+def unusable(said: Mapping[str, Any]) -> list[str]:
+    """Of a JSON without results: whether it has a summary."""
+    return ["line 1: it has a summary only; a mean of rates is no trial"] if said.get("summary") else []

@@ -1,0 +1,137 @@
+"""IOR's table of results, as text or as CSV, and the settings above it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tonnage.importers.figures import whole
+from tonnage.importers.found import Found, Phase, few
+from tonnage.importers.ior_summary import Row, phases_of, row_of
+from tonnage.importers.ior_test import Test, phase_of
+
+_SETTING = re.compile(r"\s*([A-Za-z][A-Za-z #]*?)\s*[:=]\s+(.*?)\s*\Z")
+_VERSION = re.compile(r"IOR-(\S+): MPI Coordinated Test")
+_MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
+_RATE = re.compile(r"bw\(([^)]*)\)")
+_NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What was read so far."""
+
+    phases: list[Phase] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    test: Test = field(default_factory=Test)
+    columns: list[str] = field(default_factory=list)
+    unit: str = ""
+    comma: bool = False
+    text_seen: bool = False
+    ended: bool = True
+    rows: dict[str, int] = field(default_factory=dict)
+    """Results of each kind of operation in the present output."""
+    summary: list[str] = field(default_factory=list)
+    summaries: list[Row] = field(default_factory=list)
+    version: str | None = None
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def read(lines: list[str], torn: bool) -> Found:
+    """What the lines say; ``torn``: the last one has no end."""
+    reader = _Reader()
+    for number, line in enumerate(lines, 1):
+        last_torn = torn and number == len(lines)
+        if not _heading(reader, line, number):
+            _row(reader, line, number, last_torn)
+    if not reader.ended:
+        reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
+    missing = [row for row in reader.summaries if not reader.rows.get(row.op)]
+    more, told = phases_of(missing, reader.test)
+    if not reader.columns and not reader.summaries:
+        reader.problems.append("line 1: this is no output of IOR: it has no table of results")
+    return Found(
+        phases=(*reader.phases, *more),
+        problems=few([*reader.problems, *told]),
+        tool="IOR",
+        version=reader.version,
+        command=reader.said.get("Command line") or reader.said.get("Command line used"),
+        began=reader.said.get("Began"),
+        host=(reader.said.get("Machine") or "").partition(" ")[2].split(" ")[0] or None,
+        path=reader.said.get("test filename"),
+    )
+
+
+def _heading(reader: _Reader, line: str, number: int) -> bool:
+    """Whether the line was one of those that are no result."""
+    if found := _VERSION.match(line):
+        _end_of_output(reader, number)
+        reader.version, reader.ended, reader.text_seen = reader.version or found[1], False, True
+        reader.test, reader.rows, reader.summary, reader.columns = Test(), {}, [], []
+    elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):
+        reader.comma = line.startswith("access,")
+        reader.columns = [_plain(name) for name in _cells(reader, line)]
+        reader.unit, reader.summary = unit[1], []
+    elif _NEW_TEST.match(line):
+        reader.test = Test(command=reader.test.command)
+    elif found := _MOVED.match(line):
+        reader.test.moved = whole(found[1])
+    elif line.startswith("Operation ") and "Max(MiB)" in line:
+        reader.summary = line.split()
+    elif line.startswith(("Finished", "Max Write:", "Max Read:")):
+        reader.ended = True
+    elif (found := _SETTING.match(line)) and not reader.summary:
+        return _setting(reader, found[1], found[2])
+    else:
+        return False
+    return True
+
+
+def _end_of_output(reader: _Reader, number: int) -> None:
+    """Another output follows in the same file."""
+    if not reader.ended:
+        reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+
+
+def _setting(reader: _Reader, key: str, value: str) -> bool:
+    if key in ("Began", "Machine", "Command line", "Command line used", "test filename"):
+        reader.said.setdefault(key, value)
+    if key in ("Command line", "Command line used"):
+        reader.test.command = value
+        return True
+    return reader.test.option(key, value) or key in reader.said
+
+
+def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
+    """A result, or a line of the summary, or nothing of ours."""
+    cells = _cells(reader, line)
+    if not cells or cells[0] not in ("write", "read"):
+        return
+    if reader.summary:
+        row = None if torn else row_of(reader.summary, cells, number)
+        if row is None:
+            reader.problems.append(f"line {number}: this line of the summary is not whole; left out")
+        else:
+            reader.summaries.append(row)
+        return
+    if not reader.columns:
+        return
+    if len(cells) != len(reader.columns) or torn:
+        why = "is cut off" if torn else f"has {len(cells)} columns and not {len(reader.columns)}"
+        reader.problems.append(f"line {number}: this result {why}; left out")
+        return
+    phase = phase_of(reader.test, dict(zip(reader.columns, cells, strict=True)), reader.unit, number)
+    if isinstance(phase, str):
+        reader.problems.append(f"line {number}: this result {phase}; left out")
+        return
+    reader.rows[phase.phase] = reader.rows.get(phase.phase, 0) + 1
+    reader.phases.append(phase)
+
+
+def _cells(reader: _Reader, line: str) -> list[str]:
+    return [cell.strip() for cell in line.split(",")] if reader.comma else line.split()
+
+
+def _plain(name: str) -> str:
+    """``open(s)`` and ``xfer(KiB)`` without their units."""
+    return name.partition("(")[0]

@@ -1,0 +1,170 @@
+"""One test of IOR: its settings, whatever the version called them, and a phase from one row of its results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from tonnage.importers.figures import KIB, UNITS, Rounded, elapsed_ns, exact, nanoseconds, rounded, size, whole
+from tonnage.importers.found import Note, Phase, Said
+
+_LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
+_MOST_SEGMENTS = 2**40
+
+
+@dataclass(slots=True)
+class Test:
+    """What is known of a test so far; None: not said."""
+
+    command: str = ""
+    api: str | None = None
+    file: str | None = None
+    layout: str | None = None
+    access: str | None = None
+    tasks: int | None = None
+    nodes: int | None = None
+    per_node: int | None = None
+    segments: int | None = None
+    block: int | None = None
+    transfer: int | None = None
+    fsync: bool | None = None
+    moved: int | None = None
+    """Of the next row: IOR moved less than it meant to, and says how much."""
+    aggregate: int | None = None
+
+    def option(self, key: str, value: str) -> bool:
+        """Takes a line of ``Options`` (4.x) or ``Summary`` (3.0 and before); False where it says nothing of use."""
+        number = whole(value.split()[0]) if value.split() else None
+        match key:
+            case "api":
+                self.api = value.split("-")[0] or None
+            case "test filename":
+                self.file = value
+            case "access":
+                self.layout = _LAYOUTS.get(value.split(",")[0].strip())
+            case "ordering in a file":
+                self.access = "random" if "random" in value else "sequential"
+            case "nodes":
+                self.nodes = number
+            case "tasks" | "clients":
+                self.tasks = number
+                words = value.replace("(", " ").split()
+                if key == "clients" and len(words) > 1:
+                    self.per_node = whole(words[1])
+            case "clients per node":
+                self.per_node = number
+            case "segments":
+                self.segments = number
+            case "xfersize":
+                self.transfer = size(value)
+            case "blocksize":
+                self.block = size(value)
+            case "aggregate filesize":
+                self.aggregate = size(value)
+            case _:
+                return False
+        return True
+
+    @property
+    def words(self) -> list[str]:
+        try:
+            return shlex.split(self.command)
+        except ValueError:
+            return self.command.split()
+
+    @property
+    def durability(self) -> str | None:
+        """Of its writes: IOR's fsync is inside its clock."""
+        if self.fsync is None and self.command and "-f" not in self.words:
+            self.fsync = any(word == "-e" or word == "--fsync" or "fsync=1" in word for word in self.words)
+        return None if self.fsync is None else "fsync" if self.fsync else "none"
+
+    @property
+    def direct(self) -> bool | None:
+        if not self.command or "-f" in self.words:
+            return None
+        return any(word in ("-B", "--posix.odirect") or "useO_DIRECT=1" in word for word in self.words)
+
+    def setting(self, op: str, tasks: int) -> dict[str, Any]:
+        """Factors of a trial, named as those of a ``stream``. ``path`` is the directory that was measured."""
+        return {
+            "kind": "stream",
+            "op": op,
+            "tasks": tasks,
+            "transfer_size": self.transfer,
+            "block_size": self.block,
+            "segments": self.segments,
+            "access": self.access,
+            "layout": self.layout,
+            "direct": self.direct,
+            "tasks_per_node": self.per_node,
+            "api": self.api,
+            "path": str(PurePosixPath(self.file).parent) if self.file else None,
+        }
+
+
+def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phase | str:
+    """The trial of a row (columns by their names without unit), or what keeps it from being one."""
+    factor = UNITS.get(unit.removesuffix("/s").lower())
+    rate, total = rounded(cells.get("bw", "")), rounded(cells.get("total", ""))
+    tasks = whole(cells.get("numTasks", "")) or test.tasks
+    if factor is None:
+        return f"has its rate in {unit!r}, which is no unit of IOR"
+    if rate is None or rate.high <= 0:
+        return f"has no rate: {cells.get('bw', '')!r}"
+    if not tasks:
+        return "has no number of tasks"
+    test.block = exact(cells.get("block", ""), KIB) or test.block
+    test.transfer = exact(cells.get("xfer", ""), KIB) or test.transfer
+    rate = rate.times(factor)
+    counted = _bytes(test, tasks, rate, total)
+    test.moved = None
+    if counted is None:
+        return "does not say how many bytes were moved"
+    moved, notes = counted
+    lasted = elapsed_ns(moved, total, rate)
+    if lasted is None:
+        return f"has no time: {cells.get('total', '')!r}"
+    op = cells["access"]
+    text = f"{cells['bw']} {unit}"
+    steps = {f"{name}_ns": nanoseconds(cells[key]) for name, key in _STEPS.items() if key in cells}
+    return Phase(
+        phase=op,
+        setting=test.setting(op, tasks),
+        elapsed_ns=lasted,
+        bytes=moved,
+        operations=moved // test.transfer if test.transfer else 0,
+        line=line,
+        durability=test.durability if op == "write" else "none",
+        direct=test.direct,
+        said=Said(line=line, text=text, rate=rate, count=moved, seconds=total) if total and not notes else None,
+        facts={key: value for key, value in steps.items() if value is not None},
+        notes=notes,
+    )
+
+
+_STEPS = {"slowest_open": "open", "slowest_transfer": "wr/rd", "slowest_close": "close"}
+
+
+def _bytes(test: Test, tasks: int, rate: Rounded, total: Rounded | None) -> tuple[int, tuple[Note, ...]] | None:
+    """What a row moved, and what must be said of that; None: the file does not tell."""
+    if test.moved is not None:
+        return test.moved, ()
+    if test.block and test.segments:
+        return test.block * tasks * test.segments, ()
+    if test.aggregate:
+        return test.aggregate, ()
+    if not test.block or total is None:
+        return None
+    # The CSV has no number of segments: rate times time says how often all tasks wrote their blocks.
+    unit = test.block * tasks
+    low, high = rate.low * total.low / unit, rate.high * total.high / unit
+    if not 0 < high < _MOST_SEGMENTS:
+        return None
+    nearest = max(1, round((low + high) / 2))
+    certain = low <= nearest <= high and high - low < 1
+    sentence = f"the file does not say how many segments there were; {nearest} is what its rate and time are nearest to"
+    return unit * nearest, () if certain else (Note("bytes-estimated", sentence),)

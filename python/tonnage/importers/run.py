@@ -1,0 +1,112 @@
+"""Phases of an imported file as lines of a run, by the same rules as our own; instants on a clock of the import's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from tonnage.importers.figures import LARGEST, Rounded
+from tonnage.importers.found import Phase, Said
+from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
+from tonnage.records.lines import untimed_task
+
+
+def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
+    """Appends each (number of its file, phase) as a trial; how many there were.
+
+    Their order is that of the files; when one began after another is not known, so that they follow without a pause.
+    """
+    now_ns = 0
+    repetitions: Counter[str] = Counter()
+    trial = 0
+    for file, phase in phases:
+        equal = phase.phase + setting_key(phase.setting)
+        _write(writer, trial, file, phase, repetitions[equal], now_ns)
+        repetitions[equal] += 1
+        now_ns += phase.elapsed_ns
+        trial += 1
+    return trial
+
+
+def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: int, now_ns: int) -> None:
+    result = {
+        "stop_reason": None,
+        "tasks": _tasks(phase, now_ns),
+        "facts": phase.facts,
+        "notes": [asdict(note) for note in phase.notes],
+        "events": [],
+        "latency": phase.latency,
+        "cpu_user_ns": phase.cpu_user_ns,
+        "cpu_system_ns": phase.cpu_system_ns,
+        "direct": phase.direct,
+        "verify": None,
+        "first_error": None,
+        "network": _moved(phase.network, now_ns),
+    }
+    line = trial_line(
+        trial=trial,
+        setting=phase.setting,
+        phase=phase.phase,
+        repetition=repetition,
+        block=0,
+        started="",
+        result=result,
+        reason=phase.reason,
+    )
+    line |= {
+        "started": phase.started,
+        "durability": phase.durability,
+        "wrapped": None,
+        "origin": {"file": file, "line": phase.line, "said": _said(phase.said)},
+    }
+    if phase.series:
+        writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
+    hosts: list[Any] = [task.host for task in phase.tasks] or [None]
+    workflow = workflow_lines(line, phase.workflow)
+    writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), (), workflow)
+
+
+def _tasks(phase: Phase, now_ns: int) -> list[dict[str, Any]]:
+    """A line for each task that the file tells apart; else one for all, whose own starts and ends are not known."""
+    if phase.tasks:
+        return [
+            untimed_task(
+                number, now_ns + task.start_ns, now_ns + task.end_ns, moved=task.bytes, operations=task.operations
+            )
+            for number, task in enumerate(phase.tasks)
+        ]
+    whole = untimed_task(0, now_ns, now_ns + phase.elapsed_ns, moved=phase.bytes, operations=phase.operations)
+    return [{**whole, "tasks": phase.setting["tasks"], "together": phase.setting["tasks"] > 1}]
+
+
+def _moved(network: dict[str, Any] | None, now_ns: int) -> dict[str, Any] | None:
+    """Its instants on the run's clock."""
+    if network is None:
+        return None
+    flows = [{**flow, "start_ns": flow["start_ns"] + now_ns} for flow in network["flows"]]
+    window = {key: network[key] + now_ns for key in ("window_start_ns", "window_end_ns")}
+    return {**network, **window, "flows": flows}
+
+
+def _said(said: Said | None) -> dict[str, Any] | None:
+    """The rate and the time that the file states, as the whole numbers between which each lies."""
+    if said is None:
+        return None
+    rate, time = _bounds(said.rate), _bounds(said.seconds.times(10**9))
+    if rate is None or time is None:
+        return None
+    return {
+        "text": said.text,
+        "count": said.count,
+        "rate_low_per_s": rate[0],
+        "rate_high_per_s": rate[1],
+        "elapsed_low_ns": time[0],
+        "elapsed_high_ns": time[1],
+    }
+
+
+def _bounds(value: Rounded) -> tuple[int, int] | None:
+    low, high = int(value.low), -int(-value.high // 1)
+    return (low, high) if high < LARGEST else None

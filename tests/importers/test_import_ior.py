@@ -1,0 +1,136 @@
+"""``tonnage import ior``: recorded outputs of 4.1, and one in the form of 3.0.1."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+
+from .imported import RECORDED, codes, lines, rates, summary, take
+
+IOR = RECORDED / "ior"
+MIB = 2**20
+
+
+def test_repetitions_of_the_text_become_trials_with_an_interval(tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", IOR / "ext4-fpp-wr-3reps.txt")
+    stated = [1790.29, 1941.04, 1969.99]
+    assert rates(run, "write") == pytest.approx([rate * MIB for rate in stated], rel=1e-5)
+    write = next(point for point in summary(run)["points"] if point["op"] == "write")
+    assert (write["tasks"], write["transfer_size"], write["repetitions"]) == (2, MIB, 3)
+    assert write["low"] < write["median"] < write["high"]
+    assert write["median"] == pytest.approx(1941.04 * MIB, rel=1e-5)
+    assert {line["bytes"] for line in run.trials()} == {128 * MIB}
+    assert {line["operations"] for line in run.trials()} == {128}
+
+
+def test_what_the_text_does_not_say_is_unknown(tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", IOR / "ext4-fpp-wr-3reps.txt")
+    write = run.trials()[0]
+    assert (write["latency"], write["started"], write["cpu_user_ns"], write["last_start_ns"]) == (None,) * 4
+    assert (write["durability"], write["direct"], write["setting"]["layout"]) == ("fsync", False, "file-per-task")
+    read = run.trials()[1]
+    assert (read["cache"]["state"], read["cache"]["device_bytes"]) == ("unknown", None)
+    assert (run.manifest["seed"], run.manifest["cost"], run.manifest["load_before"]) == (None,) * 3
+
+
+def test_the_original_is_kept_with_its_digest_and_the_line_of_each_trial(tmp_path: Path) -> None:
+    original = IOR / "ext4-fpp-wr-3reps.txt"
+    run = take("ior", tmp_path / "run", original)
+    (told,) = run.manifest["imported"]["files"]
+    assert (run.path / "originals" / told["kept"]).read_bytes() == original.read_bytes()
+    assert told["sha256"] == hashlib.sha256(original.read_bytes()).hexdigest()
+    for line in run.trials():
+        assert lines(original)[line["origin"]["line"] - 1].startswith(line["phase"])
+
+
+@pytest.mark.parametrize("name", ["ext4-csv.txt", "ext4-json.txt", "3.0.1.txt", "script.txt", "ext4-stonewall.txt"])
+def test_every_form_is_read_and_verified(name: str, tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", IOR / name)
+    assert main(["verify", str(run.path)]) == 0
+    assert not codes(run) & {"unit-mismatch", "damaged-file", "bytes-estimated"}
+
+
+def test_json_and_csv_give_the_rates_they_state(tmp_path: Path) -> None:
+    from_json = take("ior", tmp_path / "json", IOR / "ext4-json.txt")
+    assert rates(from_json, "write") == pytest.approx([1753.9814 * MIB, 1855.8226 * MIB], rel=1e-7)
+    from_csv = take("ior", tmp_path / "csv", IOR / "ext4-csv.txt")
+    assert rates(from_csv, "read") == pytest.approx([17093.9890 * MIB, 16532.8400 * MIB], rel=1e-7)
+    assert {line["bytes"] for line in from_csv.trials()} == {128 * MIB}
+
+
+def test_version_3_counts_all_segments_and_keeps_no_removal(tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", IOR / "3.0.1.txt")
+    assert [line["phase"] for line in run.trials()] == ["write", "read", "write", "read"]
+    assert {line["bytes"] for line in run.trials()} == {64 * 2**30}
+    assert run.trials()[0]["setting"]["tasks_per_node"] == 16
+    assert run.manifest["imported"]["tools"][0]["version"] == "3.0.1"
+
+
+def test_a_stonewalled_write_counts_what_was_really_moved(tmp_path: Path) -> None:
+    (line,) = take("ior", tmp_path / "run", IOR / "ext4-stonewall.txt").trials()
+    assert line["bytes"] == 824180736
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(575.27 * MIB, rel=1e-5)
+
+
+def test_a_rate_in_the_wrong_unit_is_named_and_not_taken(tmp_path: Path) -> None:
+    text = (IOR / "3.0.1.txt").read_text()
+    path = tmp_path / "ior.txt"
+    decimal = text.replace("write     2184.53 ", "write     2290.65 ").replace("write     2048.00", "write     2147.48")
+    path.write_text(decimal)
+    run = take("ior", tmp_path / "run", path)
+    (found,) = [one for one in summary(run)["findings"] if one["code"] == "unit-mismatch"]
+    assert "an MB and an MiB is 1.048576" in found["evidence"]
+    assert "line 22" in found["evidence"]
+    assert rates(run, "write") == pytest.approx([64 * 2**30 / 30.0, 64 * 2**30 / 32.0], rel=1e-3)
+
+
+def test_a_file_cut_in_a_row_keeps_the_rows_before_it_and_names_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = lines(IOR / "ext4-fpp-wr-3reps.txt")
+    path = tmp_path / "cut.txt"
+    path.write_text("".join(whole[:39]) + whole[39][:40])
+    run = take("ior", tmp_path / "run", path)
+    assert len(run.trials()) == 3
+    assert f"{path}, line 40: this result is cut off; left out" in capsys.readouterr().err
+    assert run.manifest["state"] == "interrupted"
+    assert "damaged-file" in codes(run)
+
+
+def test_a_summary_of_more_than_three_is_no_trial_and_of_three_it_gives_all_of_them(tmp_path: Path) -> None:
+    whole = lines(IOR / "ext4-fpp-wr-3reps.txt")
+    without_rows = [line for line in whole if not line.startswith(("write  ", "read  ")) or "POSIX" in line]
+    path = tmp_path / "summary.txt"
+    path.write_text("".join(without_rows))
+    run = take("ior", tmp_path / "run", path)
+    assert sorted(rates(run, "write")) == pytest.approx([1790.29 * MIB, 1941.04 * MIB, 1969.99 * MIB], rel=1e-4)
+    assert "from-summary" in codes(run)
+    path.write_text("".join(without_rows).replace("     2   2    3   1 ", "     2   2    5   1 "))
+    assert main(["import", "ior", str(path), "--out", str(tmp_path / "none")]) == 2
+    assert not (tmp_path / "none").exists()
+
+
+def test_equal_trials_of_two_files_are_repetitions(tmp_path: Path) -> None:
+    one = IOR / "ext4-fpp-wr-3reps.txt"
+    run = take("ior", tmp_path / "run", one, one)
+    assert [line["repetition"] for line in run.trials() if line["phase"] == "read"] == list(range(6))
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(256)) * 40, b'{"tests": [', b'{"tests": 7}\n'])
+def test_what_is_no_output_of_ior_is_refused_in_one_line(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert main(["import", "ior", str(path), "--out", str(tmp_path / "run")]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"tonnage: error: nothing to import: {path}, line ")
+
+
+def test_a_directory_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    assert main(["import", "ior", str(IOR / "3.0.1.txt"), "--out", str(tmp_path)]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
