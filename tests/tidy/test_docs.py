@@ -43,7 +43,7 @@ def docstring_complaints(file: str, text: str) -> list[str]:
 
 
 def finding_codes(text: str) -> set[str]:
-    """The codes that a module registers with ``@finding(...)``, or gives to ``Finding(...)`` or ``Note(...)`` directly."""
+    """The codes that a module registers with ``@finding(...)``, or gives to ``Finding(...)`` or ``Note(...)``."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"finding", "Finding", "Note"}:

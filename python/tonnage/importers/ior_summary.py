@@ -75,7 +75,7 @@ def phases_of(rows: Sequence[Row], test: Test) -> tuple[list[Phase], list[str]]:
 
 FROM_SUMMARY = Note(
     "from-summary",
-    "the file has no line of each iteration; the values follow from its maximum, minimum and mean, their order does not",
+    "the file has no line of each iteration; values follow from its maximum, minimum and mean, their order does not",
 )
 
 
