@@ -128,12 +128,12 @@ def test_of_a_capped_array_only_those_wait_that_may_run() -> None:
 def test_a_placement_counts_until_the_scheduler_shows_it_and_no_longer() -> None:
     on_its_way = entry("k1", 60, tasks=4)
     assert first(world(placements=(on_its_way,))).placed == pytest.approx(4 * exp(-1))
-    shown = world(jobs=(job("9", key="k1"),), placements=(replace(on_its_way, job="9"),))
+    shown = world(jobs=(job("9", key="k1"),), placements=(on_its_way._replace(job="9"),))
     assert (first(shown).on_server, first(shown).placed) == (1, 0)
-    assert first(world(placements=(replace(on_its_way, job="9"),))).placed == 0, "it ended: it is listed no more"
-    unlisted = world(jobs=None, placements=(replace(on_its_way, job="9"),))
+    assert first(world(placements=(on_its_way._replace(job="9"),))).placed == 0, "it ended: it is listed no more"
+    unlisted = world(jobs=None, placements=(on_its_way._replace(job="9"),))
     assert first(unlisted).placed == pytest.approx(4 * exp(-1)), "nobody can say that it ended"
-    assert first(world(placements=(replace(on_its_way, refused="no"),))).placed == 0
+    assert first(world(placements=(on_its_way._replace(refused="no"),))).placed == 0
 
 
 def test_a_scheduler_that_keeps_no_key_tells_by_its_number() -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +151,9 @@ def test_a_decision_is_the_same_with_and_without_what_was_kept(tmp_path: Path, s
         whole = read_whole(tmp_path)
         at_s = history.now_s - history.chance.random() * 400
         found = ledger.since(at_s)
-        assert [asdict(entry) for entry in found] == [one for one in whole.values() if one["at_s"] >= at_s]
+        assert [entry._asdict() for entry in found] == [one for one in whole.values() if one["at_s"] >= at_s]
         keys = {job.key or "" for job in history.jobs[::3]}
-        assert [asdict(entry) for entry in ledger.of(keys)] == [one for key, one in whole.items() if key in keys]
+        assert [entry._asdict() for entry in ledger.of(keys)] == [one for key, one in whole.items() if key in keys]
         kept += (tmp_path / KEPT).exists()
         without = Ledger(tmp_path)
         without._entries = Entries()
@@ -236,7 +235,7 @@ def test_what_is_damaged_or_of_another_ledger_is_read_anew(tmp_path: Path, damag
     elif damage == b"another ledger":
         lines = (tmp_path / FILE).read_bytes().replace(b"rcss1", b"rcss2")
         (tmp_path / FILE).write_bytes(lines)
-        before = [Entry(**{**asdict(entry), "intent": {"server": "rcss2"}}) for entry in before]
+        before = [entry._replace(intent={"server": "rcss2"}) for entry in before]
     else:
         kept.write_bytes(damage)
     assert Ledger(tmp_path).since(0.0) == before

@@ -11,6 +11,7 @@ from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.choice import Candidate, weight
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
+from tonnage.placement.lists import ListedJob
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
@@ -27,7 +28,7 @@ class World:
     now_s: float
     hosts: Sequence[ClusterHost] | None = None
     """None: the scheduler did not say."""
-    jobs: Sequence[Job] | None = None
+    jobs: Sequence[Job | ListedJob] | None = None
     """All that wait or run; None: the scheduler did not say."""
     jobs_at_s: float = 0.0
     """When it was asked for them."""
@@ -198,7 +199,7 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
     by_job = {entry.job: entry for entry in world.placements if entry.job}
     by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
-    pending: list[tuple[Job, Entry | None, list[_Load]]] = []
+    pending: list[tuple[Job | ListedJob, Entry | None, list[_Load]]] = []
     for job in world.jobs or ():
         entry = by_key.get(job.key or "") or by_job.get(job.job)
         used = [loads[server.name] for server in uses.of(job, _server(entry))]
@@ -239,17 +240,23 @@ def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> Non
 def promised_tasks(names: Collection[str], world: World) -> float:
     """Tasks that others may run on these servers at once: those that run, and what capped arrays have left to start."""
     known = {entry.key: entry for entry in world.placements}
-    told: dict[str, list[Job]] = {}
+    wanted = frozenset(names)
+    keys: dict[str, str | None] = {}
+    alive: dict[str, int] = {}
+    running: dict[str, int] = {}
     for job in world.jobs or ():
-        if job.server in names:
-            told.setdefault(job.job, []).append(job)
+        if job.server in wanted:
+            keys.setdefault(job.job, job.key)
+            alive[job.job] = alive.get(job.job, 0) + job.count
+            if job.state == "running":
+                running[job.job] = running.get(job.job, 0) + job.count
     found = 0.0
-    for copies in told.values():
-        entry = known.get(copies[0].key or "")
-        alive = sum(job.count for job in copies)
-        if entry is None or entry.intent.get("cap") is None:
-            alive = sum(job.count for job in copies if job.state == "running")
-        found += _io_share(entry) * (alive if entry is None else min(alive, tasks(entry)))
+    for number, key in keys.items():
+        entry = known.get(key or "")
+        capped = entry is not None and entry.intent.get("cap") is not None
+        count = alive[number] if capped else running.get(number, 0)
+        if count:
+            found += _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
     return found
 
 

@@ -7,8 +7,7 @@ before that byte. A ledger that does not have that there any more is read from i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -24,17 +23,16 @@ _MARK_BYTES = 16 << 10
 _REST = b',"request":'
 """Where the long part of an intent begins, the request and how it was decided, which a decision on another job needs
 not. No string can hold these bytes: its quotes are escaped."""
-_OF_THE_LINE = ("kind", "key", "at_s")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What the ledger knows of one key."""
+class Entry(NamedTuple):
+    """What the ledger knows of one key. A tuple: for each decision thousands are made."""
 
     key: str
     at_s: float
     intent: Mapping[str, Any]
-    """What was decided and for what; the request and the decision in full where one key was asked for."""
+    """What was decided and for what, its cap and line as they are now; the request and the decision in full where one
+    key was asked for."""
     job: str | None = None
     line: str | None = None
     """The scheduler's receipt, word for word."""
@@ -49,27 +47,16 @@ class Entry:
         return self.job is None and self.refused is None
 
 
-class _Row(NamedTuple):
-    """An entry in as few values as it takes: for each decision thousands are read."""
-
-    at_s: float
-    intent: int
-    """Its number among the intents that differ: a burst has few."""
-    job: str | None = None
-    line: str | None = None
-    refused: str | None = None
-    answered_s: float | None = None
-    recap: tuple[Any, Any] | None = None
-    """Cap and load line since they were changed."""
+_INTENT = Entry._fields.index("intent")
 
 
 class Entries:
     """By key, in the order of the intents; a key that was refused and tried again is what its last try says."""
 
     def __init__(self) -> None:
-        self._intents: list[dict[str, Any]] = []
-        self._numbers: dict[str, int] = {}
-        self._rows: dict[str, _Row] = {}
+        self._intents: dict[str, dict[str, Any]] = {}
+        """As JSON → the intent: those of a burst differ in few ways, and equal ones are one object."""
+        self._entries: dict[str, Entry] = {}
         self._read_bytes = 0
         self._kept_bytes = 0
         self._mark = _mark(b"")
@@ -78,29 +65,47 @@ class Entries:
         """The next line; what is no whole record, the rest of one whose writer died, is passed over."""
         if (record := _parse(line)) is None:
             return
-        key, row = record["key"], self._rows.get(record["key"])
-        if record["kind"] == "intent":
+        kind, key, at_s = record.pop("kind"), record.pop("key"), record.pop("at_s")
+        known = self._entries.get(key)
+        if kind == "intent":
             # Its place is that of its last try.
-            self._rows.pop(key, None)
-            self._rows[key] = _Row(record["at_s"], self._number(record))
-        elif row is not None and (follows := _FOLLOWS.get(record["kind"])) is not None:
-            self._rows[key] = follows(row, record)
+            self._entries.pop(key, None)
+            self._entries[key] = Entry(key, at_s, self._one(record))
+        elif known is None:
+            return
+        elif kind == "receipt":
+            job, said = str(record.get("job")), str(record.get("line"))
+            self._entries[key] = known._replace(job=job, line=said, refused=None, answered_s=at_s)
+        elif kind == "refused":
+            refused = str(record.get("why"))
+            self._entries[key] = known._replace(job=None, line=None, refused=refused, answered_s=None)
+        elif kind == "recap":
+            cap, line_now = record.get("cap"), record.get("line")
+            intent = self._one({**known.intent, "cap": cap, "tasks": cap, "line": line_now})
+            self._entries[key] = known._replace(intent=intent)
 
     def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
-        """All that were intended after a time; only those whose intent was written with all of these values."""
-        wanted = self._marked(marks or {})
-        rows = self._rows.items() if wanted else ()
-        return [self._entry(key, row) for key, row in rows if row.at_s >= at_s and row.intent in wanted]
+        """All that were intended after a time; only those whose intent has all of these values."""
+        wanted = None if marks is None else self._marked(marks)
+        every = self._entries.values() if wanted is None or wanted else ()
+        return [entry for entry in every if entry.at_s >= at_s and (wanted is None or id(entry.intent) in wanted)]
 
     def of(self, keys: Collection[str]) -> list[Entry]:
         """Those of these keys."""
-        return [self._entry(key, row) for key, row in self._rows.items() if key in keys]
+        return [entry for key, entry in self._entries.items() if key in keys]
 
     def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The newest intent that has all of these values, as it was written."""
+        """The newest intent that has all of these values."""
         wanted = self._marked(marks)
-        rows: Iterable[_Row] = reversed(self._rows.values()) if wanted else ()
-        return next((self._intents[row.intent] for row in rows if row.intent in wanted), None)
+        newest_first = reversed(self._entries.values()) if wanted else ()
+        return next((entry.intent for entry in newest_first if id(entry.intent) in wanted), None)
+
+    def _marked(self, marks: Mapping[str, Any]) -> set[int]:
+        """The identities of those that have all of these values."""
+        return {id(intent) for intent in self._intents.values() if _has(intent, marks)}
+
+    def _one(self, intent: dict[str, Any]) -> dict[str, Any]:
+        return self._intents.setdefault(json.dumps(intent), intent)
 
     def read_on(self, ledger: BinaryIO) -> bool:
         """Adds the lines that were appended since. False where this is another ledger than what was read."""
@@ -122,8 +127,16 @@ class Entries:
         if self._read_bytes - self._kept_bytes < UNKEPT_BYTES:
             return
         self._kept_bytes = self._read_bytes
-        found = {"version": VERSION, "read_bytes": self._read_bytes, "mark": self._mark, "intents": self._intents}
-        told = json.dumps({**found, "rows": self._rows}, separators=(",", ":")).encode()
+        number = {id(intent): place for place, intent in enumerate(self._intents.values())}
+        entries = self._entries.values()
+        found = {
+            "version": VERSION,
+            "read_bytes": self._read_bytes,
+            "mark": self._mark,
+            "intents": [*self._intents.values()],
+            "entries": [(*entry[:_INTENT], number[id(entry.intent)], *entry[_INTENT + 1 :]) for entry in entries],
+        }
+        told = json.dumps(found, separators=(",", ":")).encode()
         keep_file(file, _mark(told).encode() + b"\n" + told)
 
     @classmethod
@@ -137,38 +150,15 @@ class Entries:
         if mark.decode(errors="replace") != _mark(told):
             return entries
         found = json.loads(told)
-        if found["version"] == VERSION:
-            entries._intents = found["intents"]
-            entries._numbers = {_spelled(intent): number for number, intent in enumerate(found["intents"])}
-            entries._rows = {key: _Row._make(row) for key, row in found["rows"].items()}
-            entries._read_bytes = entries._kept_bytes = found["read_bytes"]
-            entries._mark = found["mark"]
+        if found["version"] != VERSION:
+            return entries
+        intents = [entries._one(intent) for intent in found["intents"]]
+        for row in found["entries"]:
+            row[_INTENT] = intents[row[_INTENT]]
+            entries._entries[row[0]] = Entry._make(row)
+        entries._read_bytes = entries._kept_bytes = found["read_bytes"]
+        entries._mark = found["mark"]
         return entries
-
-    def _number(self, record: Mapping[str, Any]) -> int:
-        intent = {name: value for name, value in record.items() if name not in _OF_THE_LINE}
-        number = self._numbers.setdefault(_spelled(intent), len(self._intents))
-        if number == len(self._intents):
-            self._intents.append(intent)
-        return number
-
-    def _marked(self, marks: Mapping[str, Any]) -> set[int]:
-        return {number for number, intent in enumerate(self._intents) if _has(intent, marks)}
-
-    def _entry(self, key: str, row: _Row) -> Entry:
-        intent = self._intents[row.intent]
-        if row.recap is not None:
-            cap, line = row.recap
-            intent = {**intent, "cap": cap, "tasks": cap, "line": line}
-        return Entry(
-            key=key,
-            at_s=row.at_s,
-            intent=intent,
-            job=row.job,
-            line=row.line,
-            refused=row.refused,
-            answered_s=row.answered_s,
-        )
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -180,22 +170,8 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return record if whole and isinstance(record.get("at_s"), (int, float)) else None
 
 
-_FOLLOWS: dict[str, Callable[[_Row, dict[str, Any]], _Row]] = {
-    "receipt": lambda row, record: row._replace(
-        job=str(record.get("job")), line=str(record.get("line")), refused=None, answered_s=record["at_s"]
-    ),
-    "refused": lambda row, record: row._replace(job=None, line=None, refused=str(record.get("why")), answered_s=None),
-    "recap": lambda row, record: row._replace(recap=(record.get("cap"), record.get("line"))),
-}
-"""What each kind of line that comes after an intent makes of it."""
-
-
 def _has(intent: Mapping[str, Any], marks: Mapping[str, Any]) -> bool:
     return all(intent.get(name) == value for name, value in marks.items())
-
-
-def _spelled(intent: Mapping[str, Any]) -> str:
-    return json.dumps(intent)
 
 
 def _mark(data: bytes) -> str:

@@ -17,7 +17,7 @@ from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import Found, all_lines, describe, line_of
-from tonnage.placement.lists import Listed
+from tonnage.placement.lists import Listed, ListedJob
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.placement.where.look import Look, look_here, read_look
@@ -125,7 +125,7 @@ class Later(Generic[_T]):
 
 
 def as_listed(
-    hosts: Listed[ClusterHost] | None, jobs: Listed[Job] | None, *, readings: Mapping[str, Reading], now_s: float
+    hosts: Listed[ClusterHost] | None, jobs: Listed[ListedJob] | None, *, readings: Mapping[str, Reading], now_s: float
 ) -> World:
     """What the scheduler and the servers say."""
     return World(
@@ -155,7 +155,7 @@ def load_lines(site: Site, servers: Sequence[Server], located: Located) -> dict[
     return dict.fromkeys(found, whole)
 
 
-def placements_of(ledger: Ledger, jobs: Sequence[Job] | None, *, since_s: float) -> list[Entry]:
+def placements_of(ledger: Ledger, jobs: Sequence[Job | ListedJob] | None, *, since_s: float) -> list[Entry]:
     """What the ledger has since a time, and of all jobs that wait or run, since when ever."""
     lately = {entry.key: entry for entry in ledger.since(since_s)}
     older = {job.key for job in jobs or () if job.key is not None} - lately.keys()

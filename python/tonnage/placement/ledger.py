@@ -97,12 +97,12 @@ class Ledger:
         return self._said().of(keys) if keys else []
 
     def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
-        """All that were intended after a time, the oldest first; only those whose intent was written with all of these
-        values. As ``of``."""
+        """All that were intended after a time, the oldest first; only those whose intent has all of these values. As
+        ``of``."""
         return self._said().since(at_s, marks)
 
     def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The newest intent that has all of these values, as it was written."""
+        """The newest intent that has all of these values."""
         return self._said().last(marks)
 
     def _said(self) -> Entries:

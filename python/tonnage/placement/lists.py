@@ -10,19 +10,35 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tonnage.cluster.scheduler import ClusterHost, Job, Scheduler
+from tonnage.cluster.scheduler import ClusterHost, Scheduler, State
 from tonnage.errors import RequestError
 from tonnage.places import keep_file, user_state
 
-_T = TypeVar("_T", Job, ClusterHost)
+_T = TypeVar("_T")
 _TOLD_BY = ("SLURM_", "LSF_", "LSB_", "PBS_", "FLUX_")
 """What in the environment says which cluster is asked begins with these."""
+
+
+@dataclass(slots=True)  # one that is frozen takes three times as long to make
+class ListedJob:
+    """What a decision needs of a ``Job``, under the same names: in a burst a thousand are read for each."""
+
+    job: str
+    key: str | None
+    server: str | None
+    state: State
+    queue: str
+    count: int
+    submitted_at_s: float | None
+    started_at_s: float | None
+    hosts: tuple[str, ...]
 
 
 class Listed(Generic[_T]):
@@ -46,40 +62,61 @@ class Lists:
 
     def hosts(self) -> Listed[ClusterHost]:
         """SchedulerError where it must be asked and does not answer."""
-        return self._listed("hosts", ClusterHost, self._scheduler.hosts)
+        return self._listed("hosts", _names(ClusterHost), self._scheduler.hosts, _host)
 
-    def jobs(self) -> Listed[Job]:
+    def jobs(self) -> Listed[ListedJob]:
         """As ``hosts``."""
-        return self._listed("jobs", Job, self._scheduler.jobs)
+        return self._listed("jobs", _names(ListedJob), self._scheduler.jobs, _job)
 
-    def _listed(self, what: str, kind: type[_T], ask: Callable[[], Sequence[_T]]) -> Listed[_T]:
-        names = [field.name for field in fields(kind)]
+    def _listed(
+        self,
+        what: str,
+        names: list[str],
+        ask: Callable[[], Iterable[object]],
+        made: Callable[[Sequence[Any]], _T],
+    ) -> Listed[_T]:
         file = None if self._place is None else self._place / f"{self._scheduler.name}-{what}-{_cluster()}.json"
-        if file is not None and (kept := self._kept(file, kind, names)) is not None:
+        if file is not None and (kept := self._kept(file, names, made)) is not None:
             return kept
         at_s = time.time()
-        rows = ask()
+        rows = [*map(attrgetter(*names), ask())]
         if file is not None:
-            told = {"at_s": at_s, "names": names, "rows": [[getattr(row, name) for name in names] for row in rows]}
+            told = {"at_s": at_s, "names": names, "rows": rows}
             keep_file(file, json.dumps(told, separators=(",", ":")).encode())
-        return Listed(at_s, rows)
+        return Listed(at_s, [made(row) for row in rows])
 
-    def _kept(self, file: Path, kind: type[_T], names: Sequence[str]) -> Listed[_T] | None:
+    def _kept(self, file: Path, names: list[str], made: Callable[[Sequence[Any]], _T]) -> Listed[_T] | None:
         """None where there is none, it is too old, or of another version."""
         try:
             found = json.loads(file.read_bytes())
             if found["names"] != names or not 0 <= time.time() - found["at_s"] < self._age_s:
                 return None
-            return Listed(found["at_s"], [_row(kind, names, row) for row in found["rows"]])
+            return Listed(found["at_s"], [made(row) for row in found["rows"]])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
 
-def _row(kind: type[_T], names: Sequence[str], values: Sequence[Any]) -> _T:
+def _names(kind: type[ClusterHost | ListedJob]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _host(row: Sequence[Any]) -> ClusterHost:
     # JSON knows no tuples.
-    read = (tuple(value) if isinstance(value, list) else value for value in values)
-    given: dict[str, Any] = dict(zip(names, read, strict=True))
-    return kind(**given)
+    name, up, slots, slots_used, reason, queues = row
+    return ClusterHost(
+        name=name,
+        up=up,
+        slots=slots,
+        slots_used=slots_used,
+        reason=reason,
+        queues=None if queues is None else tuple(queues),
+    )
+
+
+def _job(row: Sequence[Any]) -> ListedJob:
+    made = ListedJob(*row)
+    made.hosts = tuple(made.hosts)
+    return made
 
 
 def _cluster() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job
+from tonnage.placement.lists import ListedJob
 from tonnage.placement.site import Server
 
 
@@ -23,7 +24,7 @@ class Uses:
             if server.queue is not None:
                 self._by_queue.setdefault(server.queue, []).append(server)
 
-    def of(self, job: Job, placed_by: str | None = None) -> Sequence[Server]:
+    def of(self, job: Job | ListedJob, placed_by: str | None = None) -> Sequence[Server]:
         """The one that the job was placed by; else those beside whose hosts it runs, or in whose queue it waits.
 
         ``placed_by``: the server that the ledger has for it, where the scheduler keeps none with the job.
