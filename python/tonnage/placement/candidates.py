@@ -199,24 +199,29 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
     by_job = {entry.job: entry for entry in world.placements if entry.job}
     by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
-    pending: list[tuple[Job | ListedJob, Entry | None, list[_Load]]] = []
+    pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
     for job in world.jobs or ():
         entry = by_key.get(job.key or "") or by_job.get(job.job)
-        used = [loads[server.name] for server in uses.of(job, _server(entry))]
-        if used and job.state == "pending":
+        used = uses.of(job, _server(entry))
+        if not used:
+            continue
+        if job.state == "pending":
             pending.append((job, entry, used))
-        elif used and job.state in ("running", "suspended"):
+        elif job.state in ("running", "suspended"):
             running[job.job] = running.get(job.job, 0) + job.count
-            for load in used:
+            for server in used:
+                load = loads[server.name]
                 load.on_server += job.count * _io_share(entry)
                 load.running += job.count
                 load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
     for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
         submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        for load in used:
+        placed = ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+        for server in used:
+            load = loads[server.name]
             load.waiting += ready
-            load.placed += ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+            load.placed += placed
     _add_unseen(loads, world, decay_s)
     return loads
 

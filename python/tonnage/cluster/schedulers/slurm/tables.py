@@ -83,6 +83,9 @@ _STATES: dict[str, State] = {
     "REVOKED": "cancelled",
 }
 _OVER = ("done", "failed", "cancelled")
+_NO_COPIES = ("N/A", "")
+_NOWHERE = ("", "(null)", "None assigned")
+_NUMBERS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TAKES_JOBS = {"idle", "mixed", "allocated", "completing", "planned", "reserved"}
 _RAW_SIGNAL = 0x7F
 
@@ -167,7 +170,7 @@ def _job(
         state=state,
         queue=row["Partition"],
         from_host="" if from_host == "(null)" else from_host,
-        hosts=() if row["NodeList"] in ("(null)", "None assigned") else unfold(row["NodeList"]),
+        hosts=() if row["NodeList"] in _NOWHERE else unfold(row["NodeList"]),
         slots=int(slots) if slots.isdecimal() and int(slots) else 1,
         key=key,
         server=server,
@@ -193,7 +196,7 @@ def _copies(text: str) -> tuple[int | None, int]:
     if numbers.isdecimal():
         return int(numbers), 1
     count = 0
-    for first, last, step in re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", numbers):
+    for first, last, step in () if numbers in _NO_COPIES else _NUMBERS.findall(numbers):
         count += (int(last or first) - int(first)) // int(step or 1) + 1
     return None, max(count, 1)
 
