@@ -10,7 +10,7 @@ from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.room import Room
 from tonnage.campaign.target import parse_target
-from tonnage.cluster import Launcher
+from tonnage.cluster.launcher import Launcher
 
 READ = next(s for s in parse_campaign('target = "/x"\n', "c").settings() if s.op == "read" and s.tasks == 4)
 

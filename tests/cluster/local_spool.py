@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tonnage.cluster import scheduler
 from tonnage.cluster.scheduler import Job, JobRequest
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import Spool

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster import scheduler
 from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local import spool as spool_page
 from tonnage.cluster.schedulers.local.attend import file_name

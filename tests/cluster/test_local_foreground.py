@@ -17,7 +17,7 @@ from .local_spool import ended, lines_of, own_local, request, until
 
 CALL = """
 import os, sys
-from tonnage.cluster import scheduler
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 try:
     key, directory, *argv = sys.argv[1:]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster import scheduler
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started

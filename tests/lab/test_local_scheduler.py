@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from tonnage.cluster import scheduler
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 
 state, work = map(Path, sys.argv[1:])

@@ -8,7 +8,7 @@ from typing import Any
 
 from tonnage.campaign.elsewhere import ask_all
 from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
-from tonnage.cluster import Launcher
+from tonnage.cluster.launcher import Launcher
 
 _DURATION_NS = 200_000_000
 

@@ -10,8 +10,8 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import Plan
 from tonnage.campaign.space import format_bytes
-from tonnage.cluster import Launcher
 from tonnage.cluster.crew import Answer
+from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 
 LIMIT_S = 60.0

@@ -11,8 +11,8 @@ from pathlib import Path
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import CELL_BYTES, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
-from tonnage.cluster import Ensemble, Launcher
 from tonnage.cluster.crew import Crew
+from tonnage.cluster.launcher import Ensemble, Launcher
 
 _FILL_TRANSFER = 1 << 20
 

@@ -17,7 +17,7 @@ from tonnage.campaign.kinds.traces import Harvest, Traces
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.lost import ProcessLost
 from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line, workflow_lines
 
 _TICK_S = 0.1

@@ -12,7 +12,7 @@ from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
 from tonnage.campaign.model import Campaign, Place
 from tonnage.campaign.room import needs_scratch
 from tonnage.campaign.target import Target
-from tonnage.cluster import Launcher
+from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 
 

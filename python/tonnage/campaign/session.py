@@ -28,8 +28,9 @@ from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
-from tonnage.cluster import Launcher, launcher
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.launcher import Launcher
+from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.registry import launcher
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.host import host_facts
 from tonnage.machine.load import load

@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol
 
 from tonnage.cluster.crew import Crew
-from tonnage.errors import MeasurementError
-
-
-class ProcessLost(MeasurementError):
-    """A process of the run ended, or gave no sign of life for too long: there is no going on with those that are left.
-    The text says which, where, how and when."""
-
-    def __init__(self, rank: int, host: str, how: str) -> None:
-        when = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        super().__init__(f"process {rank} on {host} is lost: {how} (seen {when})")
-        self.rank = rank
-        self.host = host
-        self.how = how
+from tonnage.cluster.lost import ProcessLost
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,6 @@ from tonnage.errors import RequestError
 _LAUNCHERS = {"local": "tonnage.cluster.local:Local", "mpi": "tonnage.cluster.mpi.launcher:Mpi"}
 
 
-def launchers() -> tuple[str, ...]:
-    """The names that ``launcher`` knows, besides ``auto``."""
-    return tuple(_LAUNCHERS)
-
-
 def launcher(name: str) -> Launcher:
     """The launcher of that name; ``auto``: of the processes that there are. RequestError if there is none."""
     if name == "auto":

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
-from tonnage.cluster import launcher
+from tonnage.cluster.registry import launcher
 from tonnage.records import Run
 
 

@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 
 def _processes() -> int | None:
     """Where an MPI launcher started several, no more tasks than those are looked at."""
-    from tonnage.cluster import launcher
+    from tonnage.cluster.registry import launcher
 
     count = launcher("auto").processes
     return count if count > 1 else None

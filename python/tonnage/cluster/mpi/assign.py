@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonnage.cluster.launcher import Placing
 from tonnage.errors import RequestError
 
+if TYPE_CHECKING:
+    from tonnage.cluster.launcher import Placing
 
-@dataclass(frozen=True, slots=True)
-class Share:
+
+class Share(NamedTuple):
     """The tasks of one process: ``here`` of them, from number ``first`` on."""
 
     rank: int

@@ -15,6 +15,8 @@ _SPINS = 64
 """Looks between two thoughts of giving up."""
 _CROWDED_S = 50e-6
 """Sleep after each look where processes share processors: the one waited for may need this one's."""
+_RUNG_S = 0.005
+"""The same where the one waited for rings."""
 
 
 def cross(world: World, members: Sequence[int], serial: int, ended: Callable[[], bool]) -> list[int]:
@@ -42,15 +44,16 @@ def _one(world: World, members: Sequence[int], position: int, name: bytes, ended
 def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) -> None:
     moved = time.monotonic()
     until, next_look = moved + BARRIER_S, moved + 0.1
+    rest_s = (_RUNG_S if world.post.near else _CROWDED_S) if world.crowded else 0.0
     spins = 0
     while True:
         found = world.post.look(Tag.BARRIER, sender)
         if found is not None and found[1] == name:
             return
-        if world.crowded:
-            time.sleep(_CROWDED_S)
+        if rest_s:
+            world.post.wait(rest_s)
         spins += 1
-        if spins % _SPINS:
+        if rest_s < _RUNG_S and spins % _SPINS:
             continue
         now = time.monotonic()
         if now < next_look:

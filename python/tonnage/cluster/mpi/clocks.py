@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tonnage.cluster.mpi.post import Tag
 from tonnage.cluster.mpi.world import World
@@ -12,8 +12,7 @@ TRIES = 16
 _LIMIT_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Offset:
+class Offset(NamedTuple):
     """A host's wall clock minus the first host's, and half the shortest round trip, within which that is known."""
 
     offset_ns: int

@@ -7,22 +7,22 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Sequence
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage import _native
 from tonnage.cluster import own_scratch
-from tonnage.cluster.crew import perform
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.assign import Share
 from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.orders import Order, carry_out, pass_on, tell_above
 from tonnage.cluster.mpi.part import Part
-from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.post import Tag
 from tonnage.cluster.mpi.world import World
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _TICK_S = 0.1
 _LOOK_S = 1.0
@@ -49,7 +49,7 @@ class Follower:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
-        rest, next_look = Rest(), 0.0
+        rest, next_look = self._world.post.resting(), 0.0
         while self._code is None:
             if self._serve_one():
                 rest.again()
@@ -163,11 +163,14 @@ class Follower:
         self._world.post.send(part.above, Tag.SHARE, part.letter())
 
     def _do_duty(self, letter: dict[str, Any]) -> None:
+        # Most processes are never asked: one on each host is.
+        from tonnage.cluster.crew import perform
+
         try:
             answer = perform(letter["duty"], letter["arguments"])
             told = {"value": answer.value, "problem": answer.problem}
         except Exception as error:
-            traceback.print_exc()
+            _print_traceback()
             told = {"value": None, "problem": f"{type(error).__name__}: {error}"}
         self._world.post.send(0, Tag.REPLY, json.dumps({"serial": letter["serial"], **told}).encode())
 
@@ -193,7 +196,13 @@ def follow(world: World, silent_s: float) -> int:
     try:
         return Follower(world, silent_s).serve()
     except Exception:
-        traceback.print_exc()
+        _print_traceback()
         own_scratch.leave_all()
         world.abort(1)
         raise
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()

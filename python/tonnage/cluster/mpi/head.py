@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tonnage.cluster.crew import Answer as Said
 from tonnage.cluster.crew import perform
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.orders import Answer, Order, Problem, carry_out, pass_on
-from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.post import Tag
 from tonnage.cluster.mpi.world import World
 from tonnage.errors import RequestError
 
@@ -50,9 +51,8 @@ class Head:
             told = ", ".join(f"{version} on {host}" for version, host in versions.items())
             raise RequestError(f"the hosts have different versions of Tonnage: {told}; hint: install the same on all")
         counts: dict[int, str] = {}
-        hosts = self.world.hosts
-        for host in self.world.first_on_host:
-            counts.setdefault(hosts.count(host), host)
+        for host, count in Counter(self.world.hosts).items():
+            counts.setdefault(count, host)
         if len(counts) > 1:
             told = ", ".join(f"{count} on {host}" for count, host in counts.items())
             raise RequestError(
@@ -118,7 +118,7 @@ class Head:
         for rank in told:
             self.world.post.send(rank, Tag.ABANDON, b"")
         until = time.monotonic() + _GOODBYE_S
-        rest = Rest(0.01)
+        rest = self.world.post.resting(0.01)
         while told and time.monotonic() < until:
             found = self.world.post.look(Tag.REPLY)
             if found is None:
@@ -161,7 +161,7 @@ class Head:
     def _await_replies(
         self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
     ) -> None:
-        rest = Rest()
+        rest = self.world.post.resting()
         while asked:
             found = self.world.post.look(Tag.REPLY)
             if found is not None:

@@ -10,8 +10,9 @@ from typing import Any
 
 from tonnage import _native
 from tonnage.cluster.crew import Answer
-from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing, ProcessLost
+from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing
 from tonnage.cluster.local import Local
+from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import door
 from tonnage.cluster.mpi.assign import Share, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.head import Head

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.post import Tag
 from tonnage.cluster.mpi.tree import children, parent
 from tonnage.cluster.mpi.world import World
 from tonnage.errors import RequestError, TonnageError
@@ -22,8 +21,7 @@ _LEVEL_S = 0.5
 Kind = Literal["os", "value", "memory", "request", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Why a process could not carry out an order."""
 
     rank: int
@@ -49,7 +47,7 @@ class Problem:
 
     def as_list(self) -> list[Any]:
         """As it stands in a letter."""
-        return list(astuple(self))
+        return list(self)
 
     def error(self) -> Exception:
         """To be raised in the first process; it says where."""
@@ -61,16 +59,22 @@ class Problem:
         return (MemoryError if self.kind == "memory" else ValueError)(f"{where}: {self.text}")
 
 
-@dataclass(slots=True)
 class Answer:
     """Of a process and all below it."""
 
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    lost: tuple[int, str] | None = None
-    """A process that did not answer, and how that was seen."""
-    signal: int = 0
-    """One that any of them was sent."""
+    def __init__(
+        self,
+        problems: Sequence[Problem] = (),
+        notes: Sequence[tuple[str, str]] = (),
+        lost: tuple[int, str] | None = None,
+        signal: int = 0,
+    ) -> None:
+        self.problems = list(problems)
+        self.notes = list(notes)
+        self.lost = lost
+        """A process that did not answer, and how that was seen."""
+        self.signal = signal
+        """One that any of them was sent."""
 
     def add(self, other: Answer) -> None:
         """Merges what another one said."""
@@ -93,8 +97,7 @@ def read_answer(letter: bytes) -> tuple[int, Answer]:
     return serial, found
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What is to be done, by whom, and how long it may take."""
 
     serial: int
@@ -147,7 +150,7 @@ def tell_above(world: World, members: Sequence[int], order: Order, answer: Answe
 
 
 def _await(world: World, rank: int, order: Order, until: float) -> Answer:
-    rest = Rest()
+    rest = world.post.resting()
     moved = time.monotonic()
     next_look = moved + _LOOK_S
     while True:

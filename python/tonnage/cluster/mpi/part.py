@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonnage import _native
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import barrier
 from tonnage.cluster.mpi.assign import Share
 from tonnage.cluster.mpi.limits import BEAT_S, SIGNALLED_S
 from tonnage.cluster.mpi.live import Live, together
 from tonnage.cluster.mpi.orders import FEW, Problem
-from tonnage.cluster.mpi.post import Rest, Tag
+from tonnage.cluster.mpi.post import Tag
 from tonnage.cluster.mpi.tree import children, parent
 from tonnage.cluster.mpi.world import World
 
@@ -65,7 +65,7 @@ class Part:
         self._stopped: float | None = None
         self._next_beat = 0.0
         self._next_look = 0.0
-        self._rest = Rest()
+        self._rest = world.post.resting()
         self.on_signal: Callable[[int], None] = lambda _number: None
 
     def prepare(self, target: _native.Target, spec: dict[str, Any]) -> None:
@@ -150,14 +150,14 @@ class Part:
         self._fail(phase.live()["failed"])
         if ended:
             self.ended_ns = time.monotonic_ns()
-            self._rest = Rest()
+            self._rest = self._world.post.resting()
             self._phase = None
             try:
                 self._add(phase.share())
             except (OSError, ValueError, MemoryError) as error:
                 self.problems.append(Problem.of(error, self._world).as_list())
         elif (meeting := phase.meeting()) is not None:
-            self._rest = Rest(_MEETING_REST_S)
+            self._rest = self._world.post.resting(_MEETING_REST_S)
             self._arrived[self._world.rank] = meeting
 
     def _add(self, share: bytes) -> None:
@@ -238,7 +238,7 @@ class Part:
         self._said_arrived = False
         if self._phase is not None and self.ended_ns is None:
             self._phase.meet(value)
-        self._rest = Rest()
+        self._rest = self._world.post.resting()
 
     def _look_below(self, now: float) -> None:
         """Marks as lost who ended, or said nothing for too long."""

@@ -6,12 +6,19 @@ again and rests in between, longer the longer nothing came.
 
 from __future__ import annotations
 
+import math
 import time
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tonnage.cluster.mpi.bell import Bell
 
 _SHORTEST_S = 50e-6
 _LONGEST_S = 0.05
+_SHORTEST_RUNG_S = 0.005
+"""Where all the others ring, looking is only for what they cannot tell."""
+_LONGEST_RUNG_S = 0.2
 _SHARE_OF_WAIT = 8
 """A rest is this part of the time since the last letter: what comes is found soon, what does not come costs little."""
 
@@ -32,6 +39,9 @@ class Tag(IntEnum):
     PING = 11
     SIGNAL = 12
     ABANDON = 13
+    HERE = 14
+    ALL = 15
+    NOTHING = 16
 
 
 class Post:
@@ -41,14 +51,21 @@ class Post:
         """``mpi``: the module ``mpi4py.MPI``."""
         self._mpi = mpi
         self._communicator = communicator
+        self._rank: int = communicator.Get_rank()
         self._status = mpi.Status()
         self._sending: list[tuple[Any, bytes]] = []
+        self.bell: Bell | None = None
+        """Those of the processes here, once all are known."""
+        self.rings_at_barrier = False
+        """Whether those who wait at a barrier rest: others look without a pause, and a ring would only cost time."""
 
     def send(self, to: int, tag: Tag, letter: bytes) -> None:
         """Sends it on its way; it is kept until it has left."""
         self._sending = [kept for kept in self._sending if not kept[0].Test()]
         request = self._communicator.Isend([letter, self._mpi.BYTE], to, tag)
         self._sending.append((request, letter))
+        if self.bell is not None and (tag != Tag.BARRIER or self.rings_at_barrier):
+            self.bell.ring(to)
 
     def look(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
         """The next letter under the tag, of one sender or of anybody: who sent it, and what it says. None: none yet."""
@@ -62,23 +79,49 @@ class Post:
         message.Recv([letter, self._mpi.BYTE])
         return source, bytes(letter)
 
-    def sent(self, limit_s: float) -> bool:
+    def take(self, tag: Tag, sender: int) -> bytes:
+        """The next letter of one sender, waited for without a limit: the caller has one."""
+        rest = self.resting()
+        while (found := self.look(tag, sender)) is None:
+            rest.rest()
+        return found[1]
+
+    def sent(self, limit_s: float = math.inf) -> bool:
         """Waits until all letters have left; whether they have."""
-        rest = Rest()
+        rest = self.resting()
         until = time.monotonic() + limit_s
-        while self._sending:
-            self._sending = [kept for kept in self._sending if not kept[0].Test()]
-            if self._sending and time.monotonic() > until:
+        while self.is_sending():
+            if time.monotonic() > until:
                 return False
-            if self._sending:
-                rest.rest()
+            rest.rest()
         return True
+
+    def is_sending(self) -> bool:
+        """Whether letters are still to leave, which they do only while somebody here looks."""
+        self._sending = [kept for kept in self._sending if not kept[0].Test()]
+        return bool(self._sending)
+
+    @property
+    def near(self) -> bool:
+        """Whether whoever sends something here rings."""
+        return self.bell is not None and self.bell.near
+
+    def resting(self, longest_s: float | None = None) -> Rest:
+        """For somebody who waits for letters, and looks at least every ``longest_s``."""
+        return Rest(self, longest_s)
+
+    def wait(self, limit_s: float) -> None:
+        """Does nothing for so long, or until somebody on this host has sent something."""
+        time.sleep(limit_s) if self.bell is None else self.bell.wait(limit_s)
+        # Open MPI answers a question from what it had before, and only then takes in what has come: so this one first.
+        self._communicator.Iprobe(self._rank, Tag.NOTHING)
 
 
 class Rest:
     """Sleeps between two looks."""
 
-    def __init__(self, longest_s: float = _LONGEST_S) -> None:
+    def __init__(self, post: Post, longest_s: float | None) -> None:
+        self._post = post
         self._longest_s = longest_s
         self._since = time.monotonic()
 
@@ -88,5 +131,7 @@ class Rest:
 
     def rest(self) -> None:
         """Sleeps a while."""
+        rung = self._post.near and not self._post.is_sending()
+        shortest_s, longest_s = (_SHORTEST_RUNG_S, _LONGEST_RUNG_S) if rung else (_SHORTEST_S, _LONGEST_S)
         waited = time.monotonic() - self._since
-        time.sleep(min(max(waited / _SHARE_OF_WAIT, _SHORTEST_S), self._longest_s))
+        self._post.wait(min(max(waited / _SHARE_OF_WAIT, shortest_s), self._longest_s or longest_s))

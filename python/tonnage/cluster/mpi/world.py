@@ -5,39 +5,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import platform
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from tonnage import __version__
-from tonnage.cluster.launcher import ProcessLost
+from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.mpi.bell import Bell
 from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
+from tonnage.cluster.mpi.member import Member, meet
+from tonnage.cluster.mpi.patience import unhurried, within
 from tonnage.cluster.mpi.post import Post
 from tonnage.cluster.mpi.started import Started
 from tonnage.errors import RequestError
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One process. ``place`` tells process spaces apart: within one, a process can be looked at by its number."""
-
-    host: str
-    pid: int
-    place: str
-    tonnage: str
-
-    @classmethod
-    def here(cls) -> Member:
-        """This process."""
-        try:
-            space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - a link to no file
-        except OSError:
-            space = 0
-        boot = _boot_id()
-        return cls(platform.node(), os.getpid(), f"{boot}/{space}", __version__)
 
 
 class World:
@@ -55,18 +34,20 @@ class World:
                 f"{communicator.Get_size()} of them: it is of another make than the launcher; hint: start them with "
                 "the mpiexec of that MPI, or name the launcher's own library with MPI4PY_LIBMPI"
             )
-        mine = communicator.Dup()
-        self.post = Post(mpi, mine)
+        # No communicator of its own, nor another collective call: in those each looks without a pause for the last.
+        self.post = Post(mpi, communicator)
         self.rank: int = communicator.Get_rank()
-        self.me = Member.here()
-        found = communicator.allgather((self.me.host, self.me.pid, self.me.place, self.me.tonnage))
-        self.members: Sequence[Member] = [Member(*one) for one in found]
-        self.size = len(self.members)
+        self.size = started.size
+        self.members: Sequence[Member] = meet(self.post, self.rank, self.size)
+        self.me = self.members[self.rank]
+        with contextlib.suppress(OSError):
+            self.post.bell = Bell(self.members, self.rank)
         self.patience_s = silent_s()
         """Without a sign of life, until a process counts as lost."""
         here = sum(member.host == self.me.host for member in self.members)
         self.crowded = here > len(os.sched_getaffinity(0)) or here > (os.cpu_count() or 1)
         """Whether this host has more processes than processors."""
+        self.post.rings_at_barrier = self.crowded
 
     @property
     def hosts(self) -> list[str]:
@@ -109,8 +90,8 @@ class World:
 
     def leave(self) -> None:
         """Ends MPI together with all others; this process ends alone where they do not come."""
-        with within(LEAVE_S, lambda: os._exit(1)):
-            self.post.sent(LEAVE_S)
+        with within(LEAVE_S, lambda: os._exit(1)), unhurried():
+            self.post.sent()
             self._mpi.Finalize()
 
     def abort(self, code: int) -> None:
@@ -129,8 +110,8 @@ def join(started: Started) -> World:
         mpi4py.rc.threads = False
         mpi4py.rc.finalize = False
         with within(MEET_S, _nobody_came):
-            from mpi4py import MPI
-
+            with unhurried():
+                from mpi4py import MPI
             return World(MPI, started)
     except ImportError:
         raise RequestError(
@@ -162,34 +143,12 @@ def library(mpi: Any) -> str:
     return " ".join(text.split(",")[0].split()[:4])
 
 
-class within:
-    """Calls ``otherwise`` from a thread of its own if the body has not ended after so long."""
-
-    def __init__(self, limit_s: float, otherwise: Callable[[], Any]) -> None:
-        self._timer = threading.Timer(limit_s, otherwise)
-        self._timer.daemon = True
-
-    def __enter__(self) -> None:
-        self._timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-
 def _nobody_came() -> None:
     # From a thread beside one that may never come back: there is nobody to raise an error to.
     text = f"the other processes did not answer within {MEET_S:.0f} s; hint: look at the launcher's own messages"
     sys.stderr.write(f"tonnage: error: {text}\n")
     sys.stderr.flush()
     os._exit(1)
-
-
-def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123 - no pathlib for followers
-            return file.read().strip() + platform.node()
-    except OSError:
-        return platform.node()
 
 
 def _state(pid: int) -> str:

@@ -17,11 +17,6 @@ _SCHEDULERS = {
 """In the order in which ``auto`` looks for one that is installed; the local one always is."""
 
 
-def schedulers() -> tuple[str, ...]:
-    """The names that ``scheduler`` knows, besides ``auto``."""
-    return tuple(_SCHEDULERS)
-
-
 def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     """The scheduler of that name; ``auto``: the first whose tools are installed. RequestError if there is none.
 

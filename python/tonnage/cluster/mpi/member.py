@@ -1,0 +1,57 @@
+"""Who each process is, and how all learn it of all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from tonnage import __version__
+from tonnage.cluster.mpi.post import Post, Tag
+from tonnage.cluster.mpi.tree import children, parent
+
+
+class Member(NamedTuple):
+    """One process. ``place`` tells process spaces apart: within one, a process can be looked at by its number."""
+
+    host: str
+    pid: int
+    place: str
+    tonnage: str
+
+    @classmethod
+    def here(cls) -> Member:
+        """This process."""
+        try:
+            space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - a link to no file
+        except OSError:
+            space = 0
+        host = os.uname().nodename
+        return cls(host, os.getpid(), f"{_boot_id()}{host}/{space}", __version__)
+
+
+def meet(post: Post, rank: int, size: int) -> list[Member]:
+    """All processes, by rank: up the tree goes who is below, down it who they all are. Waits for the last of them."""
+    known: list[list[object]] = [list(Member.here())]
+    below = children(rank, size)
+    for child in reversed(below):
+        # Smallest subtree first, so that they stand by rank.
+        known += json.loads(post.take(Tag.HERE, child))
+    above = parent(rank)
+    letter = json.dumps(known).encode()
+    if above is not None:
+        post.send(above, Tag.HERE, letter)
+        letter = post.take(Tag.ALL, above)
+    for child in below:
+        post.send(child, Tag.ALL, letter)
+    # A long letter leaves only while its sender looks after it, and what follows may take a while.
+    post.sent()
+    return [Member(*one) for one in json.loads(letter)]
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123 - no pathlib for followers
+            return file.read().strip()
+    except OSError:
+        return ""
