@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ native = pytest.importorskip("tonnage._native", reason="the engine is not built:
 SEEDS = int(os.environ.get("TONNAGE_KILL_SEEDS", "100"))
 ALONE = os.environ.get("TONNAGE_KILL_SEED")
 PER_TEST = 10
+AT_ONCE = 3
 IN_FLIGHT_BYTES = 3 * MIB
 """What a mover writes besides the data: journal, manifest, log."""
 
@@ -188,13 +190,18 @@ SHARES = (
 
 @pytest.mark.parametrize("seeds", SHARES, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_no_kill_loses_a_file_or_leaves_a_temporary(seeds: list[int]) -> None:
-    for seed in seeds:
-        with memory_directory() as work:
-            try:
-                Trial(seed, work).run()
-            except BaseException:
-                print(f"TONNAGE_KILL_SEED={seed} repeats it")
-                raise
+    # Each waits for processes and for moments most of its time, and knows nothing of the others.
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(one_trial, seeds))
+
+
+def one_trial(seed: int) -> None:
+    with memory_directory() as work:
+        try:
+            Trial(seed, work).run()
+        except BaseException:
+            print(f"TONNAGE_KILL_SEED={seed} repeats it")
+            raise
 
 
 def test_what_was_copied_of_a_large_file_before_a_kill_is_not_copied_again() -> None:
