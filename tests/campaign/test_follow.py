@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -16,11 +17,15 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import Job, Scheduler
 
+LONG_S = 20.0
 LINES = "".join(json.dumps({"trial": number}) + "\n" for number in range(3))
 
 
 class Ended:
     """A scheduler whose only job is over."""
+
+    def __init__(self, name: str = "slurm") -> None:
+        self.name = name
 
     def jobs(self, *, user: str, ended: bool) -> list[Job]:  # noqa: ARG002
         return [Job(job="7", state="done")]
@@ -63,3 +68,15 @@ def test_records_that_never_show_are_not_waited_for_without_end(
     with Interrupts() as interrupts:
         ending = Follower(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).follow(0, "7", "mm")
     assert ending.code == 0
+
+
+def test_a_job_of_this_host_that_ended_without_a_word_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "LAG_S", LONG_S)
+    Snapshots(tmp_path, 0)
+    began_s = time.monotonic()
+    with Interrupts() as interrupts:
+        ending = Follower(tmp_path, cast("Scheduler", Ended("local")), Heard(), interrupts).follow(0, "7", "mm")
+    assert ending.progress is not None and ending.code is None
+    assert time.monotonic() - began_s < LONG_S

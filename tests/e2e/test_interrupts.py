@@ -20,7 +20,7 @@ seed = 9
 [workload]
 tasks = [1, 2]
 block_size = "4MiB"
-time_limit = "300ms"
+time_limit = "150ms"
 wrap = true
 [repeat]
 count = 3
@@ -36,7 +36,7 @@ def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
     number = moment.choice((signal.SIGINT, signal.SIGTERM))
     process = shell.start("run", shell.write("c.toml", SLOW.format(target=shell.data)), "--no-report")
     # The moment is what is tried out here: from before the run directory exists to the middle of a trial.
-    time.sleep(moment.uniform(0.05, 3.0))
+    time.sleep(moment.uniform(0.05, 1.8))
     said = interrupt(process, number)
     assert said.code == 130 or (said.code == -number and not shell.runs), said.err
     assert shell.left_behind == []
@@ -87,7 +87,7 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, int
 
 
 def test_a_run_is_resumed_where_it_was_begun_wherever_the_user_is(shell: Shell, interrupt: Callable[..., Said]) -> None:
-    text = SLOW.replace('"300ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
+    text = SLOW.replace('"150ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
     process = shell.start("run", shell.write("c.toml", text), "--no-report")
     wait_until(lambda: any(run.glob("series/0000-*") for run in shell.runs), "the first trial runs")
     assert interrupt(process, signal.SIGINT).code == 130

@@ -117,13 +117,14 @@ class Follower:
         return progress
 
     def _last_words(self, number: int) -> Progress | None:
-        began_s = time.monotonic()
+        # The local scheduler's jobs wrote on this host, and it tells of their end when their processes are gone.
+        began_s, lag_s = time.monotonic(), 0.0 if self._scheduler.name == "local" else LAG_S
         while True:
             progress = self.look(number)
             ended = progress is not None and progress.ended is not None
             if progress is not None and ended and self._told_bytes >= progress.recorded_bytes:
                 return progress
-            if time.monotonic() - began_s > (RECORDS_LAG_S if ended else LAG_S):
+            if time.monotonic() - began_s > (RECORDS_LAG_S if ended else lag_s):
                 return progress
             time.sleep(_LOOK_S)
 
