@@ -150,6 +150,11 @@ def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[st
     """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.
     ``kind``: ``failed`` or ``queued``. May be called while the mover runs."""
 
+def pool_free_bytes(pool: str) -> int | None:
+    """Bytes that the cluster of a pool has left on all of its disks; None where nobody counts them. ``pool`` is a
+    PoolSpec as JSON; ValueError where it cannot be reached or has no such pool.
+    """
+
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
     ceiling.

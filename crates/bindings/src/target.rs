@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tonnage_engine::monotonic_ns;
 use tonnage_records::PhaseFiles;
 use tonnage_simulator::{ModelSpec, Simulator};
-use tonnage_storage::{Storage, TargetSpec};
+use tonnage_storage::{PoolSpec, Storage, TargetSpec};
 use tonnage_workload::PhaseSpec;
 
 use crate::errors;
@@ -39,7 +39,7 @@ pub enum Backend {
 impl Target {
     #[new]
     #[pyo3(signature = (spec, *, series_directory = None))]
-    fn new(spec: &str, series_directory: Option<PathBuf>) -> PyResult<Self> {
+    fn new(py: Python<'_>, spec: &str, series_directory: Option<PathBuf>) -> PyResult<Self> {
         let mut value: serde_json::Value = serde_json::from_str(spec).map_err(|error| errors::json("target", &error))?;
         let simulated = value.get("kind").is_some_and(|kind| kind == "sim");
         let (backend, asked) = if simulated {
@@ -49,7 +49,8 @@ impl Target {
             (Backend::Simulated(Arc::new(Mutex::new(simulator))), Asked::Simulated(spec.to_owned()))
         } else {
             let target: TargetSpec = serde_json::from_value(value).map_err(|error| errors::json("target", &error))?;
-            let storage = tonnage_storage::open(&target).map_err(|error| errors::storage(&error))?;
+            // A server may take its time to answer.
+            let storage = py.detach(|| tonnage_storage::open(&target)).map_err(|error| errors::storage(&error))?;
             (Backend::Real(storage), Asked::Real(Box::new(target)))
         };
         Ok(Self { backend, run_directory: series_directory, asked })
@@ -135,6 +136,12 @@ pub fn lock(simulator: &Mutex<Simulator>) -> std::sync::MutexGuard<'_, Simulator
 pub fn memory_copy_bytes_per_s(py: Python<'_>, transfer_size: usize, tasks: usize, duration_ns: u64) -> PyResult<u64> {
     let duration = Duration::from_nanos(duration_ns);
     py.detach(|| tonnage_engine::memory_copy_bytes_per_s(transfer_size, tasks, duration)).map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
+pub fn pool_free_bytes(py: Python<'_>, pool: &str) -> PyResult<Option<u64>> {
+    let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
+    py.detach(|| tonnage_storage::pool_free_bytes(&pool)).map_err(|error| errors::storage(&error))
 }
 
 #[pyfunction]

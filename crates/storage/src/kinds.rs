@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, StorageError};
 use crate::{Delays, Pieces, Storage, StorageKind, TargetSpec};
-use crate::{memory::Memory, mmap::Mapped, null::Null, posix::Posix, uring::Uring};
+use crate::{memory::Memory, mmap::Mapped, null::Null, posix::Posix, rados::Rados, uring::Uring};
 
 /// Opens the storage that `spec` names. Kinds with files need a directory that [`Scratch`](crate::Scratch) marked.
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
@@ -15,6 +15,7 @@ pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
         StorageKind::Uring => Arc::new(Uring::new(spec)?),
         StorageKind::Mmap => Arc::new(Mapped::new(spec)?),
         StorageKind::Memory => Arc::new(Memory::default()),
+        StorageKind::Rados => Arc::new(Rados::new(spec)?),
     };
     Ok(match spec.cut {
         None => storage,
@@ -28,6 +29,7 @@ fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
         (!spec.advice.is_empty(), "advice", StorageKind::Mmap),
         (spec.range_locks, "range_locks", StorageKind::Posix),
         (spec.delays != Delays::default(), "delays", StorageKind::Null),
+        (spec.rados.is_some(), "a pool", StorageKind::Rados),
     ] {
         if given && spec.kind != kind {
             let text = format!("{name} is for kind {kind:?}, not {:?}; leave it out", spec.kind).to_lowercase();

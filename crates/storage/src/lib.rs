@@ -28,6 +28,7 @@ mod nursery;
 mod pieces;
 mod place;
 mod posix;
+mod rados;
 mod range_locks;
 mod residency;
 mod scratch;
@@ -45,6 +46,7 @@ pub use faulty::{Fault, Faulty};
 pub use kinds::open;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use pieces::{Cut, Pieces};
+pub use rados::{PoolSpec, pool_free_bytes};
 pub use scratch::{Leftover, Scratch};
 pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
 pub use throttled::Throttled;
@@ -84,8 +86,8 @@ pub struct Residency {
     /// well where the file system's `SEEK_HOLE` says so (ext4, XFS, Btrfs, tmpfs do); a file system that does not know
     /// holes calls everything data.
     pub hole_bytes: Option<u64>,
-    /// A program serves some of them (FUSE): what it fetches, from a device or a server, the kernel counts for nobody who
-    /// reads here.
+    /// A program serves some of them (FUSE), or the network does: what comes from a device or a server, the kernel counts
+    /// for nobody who reads here.
     pub uncounted: bool,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::pieces::Cut;
+use crate::rados::PoolSpec;
 
 /// The kinds of storage in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub enum StorageKind {
     Null,
     /// Copies to and from memory.
     Memory,
+    /// Objects of a Ceph pool.
+    Rados,
 }
 
 /// Whether operations go past the page cache.
@@ -141,6 +144,9 @@ pub struct TargetSpec {
     /// Kind `null` only.
     #[serde(default)]
     pub delays: Delays,
+    /// Kind `rados` only: which pool.
+    #[serde(default)]
+    pub rados: Option<PoolSpec>,
 }
 
 impl TargetSpec {
@@ -180,6 +186,7 @@ impl TargetSpec {
             advice,
             range_locks,
             delays,
+            rados: None,
         }
     }
 }

@@ -179,7 +179,7 @@ fn the_cache_fills_by_reading_and_empties_by_dropping(kind: &Kind) {
 }
 
 macro_rules! conformance {
-    ($name:ident: $kind:ident, $direct:ident, $ground:ident, $wrap:expr) => {
+    ($name:ident: $kind:ident, $direct:ident, $ground:ident, $wrap:expr $(, #[$need:meta])?) => {
         mod $name {
             use super::*;
 
@@ -191,16 +191,18 @@ macro_rules! conformance {
             };
 
             #[test]
+            $(#[$need])?
             fn bytes_written_in_order_come_back() {
                 bytes_come_back(&KIND, Access::Sequential);
             }
 
             #[test]
+            $(#[$need])?
             fn bytes_written_out_of_order_come_back() {
                 bytes_come_back(&KIND, Access::Random);
             }
 
-            conformance!(@each a_short_file_is_told a_missing_file_is_not_found clear_removes_the_data_and_nothing_else
+            conformance!(@each [$(#[$need])?] a_short_file_is_told a_missing_file_is_not_found clear_removes_the_data_and_nothing_else
                 a_planted_link_is_not_followed facts_tell_whether_the_cache_was_passed direct_or_an_error
                 the_cache_fills_by_reading_and_empties_by_dropping);
         }
@@ -208,9 +210,18 @@ macro_rules! conformance {
     ($name:ident: $kind:ident, $direct:ident, $wrap:expr) => {
         conformance!($name: $kind, $direct, One, $wrap);
     };
-    (@each $($test:ident)+) => {
+    (@each [] $($test:ident)+) => {
         $(
             #[test]
+            fn $test() {
+                super::$test(&KIND);
+            }
+        )+
+    };
+    (@each [#[$need:meta]] $($test:ident)+) => {
+        $(
+            #[test]
+            #[$need]
             fn $test() {
                 super::$test(&KIND);
             }
@@ -230,6 +241,7 @@ conformance!(mmap: Mmap, Auto, |inner| inner);
 conformance!(mmap_two: Mmap, Auto, Two, |inner| inner);
 conformance!(mmap_named: Mmap, Auto, Named, |inner| inner);
 conformance!(memory: Memory, No, |inner| inner);
+conformance!(rados: Rados, No, Pool, |inner| inner, #[ignore = "needs a Ceph; tests/lab/test_rados.py runs it with one"]);
 conformance!(faulty_posix: Posix, No, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(faulty_uring: Uring, Auto, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(throttled_posix: Posix, Auto, |inner| Arc::new(Throttled::new(inner, Some(100_000_000_000), None)));

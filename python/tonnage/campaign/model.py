@@ -236,6 +236,23 @@ class Campaign(Section):
         return self
 
     @model_validator(mode="after")
+    def _depth_needs_a_queue(self) -> Campaign:
+        if isinstance(self.target, str) and self.target.startswith("rados:"):
+            return self  # it has one of its own, whatever storage says
+        for workload in self.workloads:
+            if (
+                isinstance(workload, Stream)
+                and max(workload.queue_depth) > 1
+                and {"posix", "mmap"} & {*workload.storage}
+            ):
+                refuse(
+                    "workload.queue_depth",
+                    "storage posix and mmap do one operation at a time",
+                    'set storage = "uring" or queue_depth = 1',
+                )
+        return self
+
+    @model_validator(mode="after")
     def _workloads_have_names(self) -> Campaign:
         names = [workload.name for workload in self.workloads]
         if len(names) > 1 and (len(set(names)) < len(names) or not all(names)):

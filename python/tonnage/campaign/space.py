@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
@@ -23,7 +25,13 @@ _SEARCH_SPACE_SHARE = 10
 
 def free_bytes(target: Target) -> int | None:
     """Bytes an ordinary user may still write, spread evenly over the target's directories; None where there is no
-    bound or no such directory. Directories on one file system share what it has."""
+    bound or no such directory. Directories on one file system share what it has. RequestError where a pool cannot be
+    reached."""
+    if target.pool is not None:
+        try:
+            return _native.pool_free_bytes(json.dumps({**target.pool, "namespace": "-"}))
+        except (OSError, ValueError) as error:
+            raise RequestError(str(error)) from None
     if target.scheme == "memory":
         return memory("MemAvailable")
     each = [free // len(shared) for shared, free in _file_systems(target) if free is not None]

@@ -1,4 +1,5 @@
-"""Which storage is meant: directories, ``null:`` (or ``null:transfer=1ms``), ``memory:``, ``sim:knee=8,noise=20%``."""
+"""Which storage is meant: directories, ``null:`` (or ``null:transfer=1ms``), ``memory:``, ``sim:knee=8,noise=20%``,
+``rados://pool``."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class Target:
 
     uri: str
     scheme: str
-    """``path``, ``null``, ``memory`` or ``sim``."""
+    """``path``, ``null``, ``memory``, ``sim`` or ``rados``."""
     paths: tuple[Path, ...] = ()
     """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
     asked for, and is then in it so many times: each has a scratch directory of its own there."""
@@ -43,6 +44,8 @@ class Target:
     """Leave them where the last phase that read them found damage."""
     delays: dict[str, int] | None = None
     """How long each call waits; only for ``null``."""
+    pool: dict[str, Any] | None = None
+    """A PoolSpec (``crates/storage/src/rados/pool.rs``) without its namespace; only for ``rados``."""
 
     @property
     def path(self) -> Path | None:
@@ -73,6 +76,8 @@ class Target:
         ``device`` is used, or the first ``devices`` (None: all)."""
         if self.models:
             return {"kind": "sim", "seed": seed, **self.models[(device or 0) if len(self.models) > 1 else 0]}
+        if self.pool is not None:
+            return {"kind": "rados", "rados": {**self.pool, "namespace": f"tonnage-{run_id}"}}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
             kind = {"kind": storage if self.scheme == "path" else self.scheme}
             return {**kind, "delays": self.delays} if self.delays else kind
@@ -148,6 +153,8 @@ def _parse_one(uri: str) -> Target:
         return Target(uri, scheme)
     if colon and scheme == "sim":
         return Target(uri, "sim", models=(parse_model(rest),))
+    if colon and scheme == "rados":
+        return Target(uri, scheme, pool=_parse_pool(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
     return Target(uri, "path", (Path.cwd() / uri,))
@@ -156,6 +163,14 @@ def _parse_one(uri: str) -> Target:
 def parse_model(text: str) -> dict[str, Any]:
     """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec."""
     return _parse_keys("sim", text, MODEL_KEYS)
+
+
+def _parse_pool(text: str) -> dict[str, Any]:
+    """``//pool?object=4MiB&conf=/etc/ceph/ceph.conf&user=client.admin`` as a PoolSpec without its namespace."""
+    name, _, query = text.removeprefix("//").partition("?")
+    if not text.startswith("//") or not name or "/" in name:
+        raise RequestError("rados: names a pool; hint: write rados://POOL, or rados://POOL?object=4MiB")
+    return {"pool": name, "object_bytes": 4 << 20, **_parse_keys("rados", query.replace("&", ","), POOL_KEYS)}
 
 
 def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str], Any]]]) -> dict[str, Any]:
@@ -256,6 +271,14 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "seed": ("seed", _count),
 }
 """Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""
+
+POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "object": ("object_bytes", units.parse_size),
+    "conf": ("conf", str),
+    "user": ("user", str),
+}
+"""Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is
+read."""
 
 DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "create": ("create_ns", units.parse_time),

@@ -2,11 +2,12 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    Buffer, Completion, DirectMode, Lane, OpenRequest, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open,
+    Buffer, Completion, DirectMode, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
 
@@ -26,6 +27,8 @@ pub enum Ground {
     Two,
     /// Under a name of the user.
     Named,
+    /// In the pool that `TONNAGE_TEST_POOL` names, of the cluster that `CEPH_CONF` leads to.
+    Pool,
 }
 
 /// A kind of storage as the suite sees it.
@@ -43,7 +46,7 @@ impl Kind {
     }
 
     pub fn has_files(&self) -> bool {
-        self.storage != StorageKind::Memory
+        !matches!(self.storage, StorageKind::Memory | StorageKind::Rados)
     }
 }
 
@@ -66,7 +69,7 @@ impl Rig {
         let runs: &[&str] = match kind.ground {
             Ground::One => &["test"],
             Ground::Two => &["first", "second"],
-            Ground::Named => &[],
+            Ground::Named | Ground::Pool => &[],
         };
         let scratches: Vec<_> = runs.iter().map(|run| Scratch::create(home.path(), run).unwrap()).collect();
         let mut spec = TargetSpec { direct: kind.direct, ..TargetSpec::new(kind.storage) };
@@ -81,6 +84,10 @@ impl Rig {
                 spec.names = vec![home.path().join("testFile.00000000"), home.path().join("testFile.00000001")];
                 spec.names[0].clone()
             }
+            Ground::Pool => {
+                spec.rados = Some(pool());
+                home.path().join("data.00000000")
+            }
         };
         let storage = (kind.wrap)(open(&spec)?);
         Ok(Self { home, scratches, storage, file })
@@ -90,6 +97,19 @@ impl Rig {
     pub fn fill(&self, size: usize, count: u64) {
         let geometry = geometry(size, count, Access::Sequential);
         write_all(&*self.storage, &geometry, 1);
+    }
+}
+
+/// A namespace of its own. Objects are of a size that no transfer divides.
+pub fn pool() -> PoolSpec {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    PoolSpec {
+        pool: std::env::var("TONNAGE_TEST_POOL").expect("TONNAGE_TEST_POOL names a pool"),
+        namespace: format!("test-{}-{number}", std::process::id()),
+        object_bytes: 100_000,
+        conf: None,
+        user: "client.admin".to_owned(),
     }
 }
 

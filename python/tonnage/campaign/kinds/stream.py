@@ -148,12 +148,6 @@ class Stream(WorkloadSection):
                 "verify needs payload unique: constant data cannot tell one place from another",
                 'set payload = "unique"',
             )
-        if max(self.queue_depth) > 1 and set(self.storage) & {"posix", "mmap"}:
-            refuse(
-                "queue_depth",
-                "storage posix and mmap do one operation at a time",
-                'set storage = "uring" or queue_depth = 1',
-            )
         if "mmap" in self.storage and "yes" in self.direct:
             refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
         return self

@@ -1,0 +1,301 @@
+//! Objects of a Ceph pool, through librados: no file system, no page cache, no mount.
+//!
+//! File *f* is kept as objects of equal size, `data.f.0`, `data.f.1` and on, in a namespace that the run has for itself.
+//! An object in it named `TONNAGE-SCRATCH` says whose it is; nothing but objects spelled like these is ever removed.
+
+mod library;
+mod pool;
+mod queue;
+
+use std::ffi::CStr;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use tonnage_workload::{CachePolicy, Op};
+
+pub use pool::PoolSpec;
+
+use crate::error::{Result, StorageError};
+use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
+use pool::Pool;
+use queue::RadosQueue;
+
+const MARKER: &CStr = c"TONNAGE-SCRATCH";
+/// A marker is shorter.
+const MARKER_BYTES: usize = 4096;
+
+/// Bytes that the cluster of a pool has left on all of its disks: copies of an object count each. `None` where
+/// nobody counts them. Nothing is made.
+pub fn pool_free_bytes(spec: &PoolSpec) -> Result<Option<u64>> {
+    let pool = Pool::open(spec)?;
+    pool.free_bytes().map_err(|error| pool.failed("ask for the space of", "", error))
+}
+
+/// The objects of a run in one pool.
+#[derive(Debug)]
+pub(crate) struct Rados {
+    pool: Arc<Pool>,
+    process: Process,
+}
+
+/// An object's name, spelled without an allocation.
+pub(super) struct Name([u8; 32]);
+
+impl Name {
+    fn new(file: u32, object: u64) -> Self {
+        let mut bytes = [0; 32];
+        // 5 + 10 + 1 + at most 15 digits: an object of one byte each in the largest file that an offset can name is far off.
+        let _ = write!(&mut bytes[..31], "data.{file:08}.{object:08x}");
+        Self(bytes)
+    }
+
+    fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+}
+
+/// Whether `name` is exactly how an object of a file is spelled.
+fn is_data(name: &CStr) -> bool {
+    let numbers = || {
+        let (file, object) = name.to_str().ok()?.strip_prefix("data.")?.split_once('.')?;
+        Some((file.parse().ok()?, u64::from_str_radix(object, 16).ok()?))
+    };
+    numbers().is_some_and(|(file, object)| Name::new(file, object).as_c_str() == name)
+}
+
+/// A part of an operation that lies in one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    object: u64,
+    /// In the object.
+    offset: u64,
+    /// In the operation's bytes.
+    start: usize,
+    length: usize,
+}
+
+/// The parts of `length` bytes from `offset`.
+pub(super) fn parts(object_bytes: u64, offset: u64, length: usize) -> impl Iterator<Item = Part> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let at = offset + start as u64;
+        let inside = at % object_bytes;
+        let part = Part {
+            object: at / object_bytes,
+            offset: inside,
+            start,
+            length: (length - start).min((object_bytes - inside) as usize),
+        };
+        start += part.length;
+        (part.length > 0).then_some(part)
+    })
+}
+
+impl Rados {
+    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
+        let Some(pool) = &spec.rados else {
+            return Err(StorageError::Unsupported("a storage of kind rados needs a pool".to_owned()));
+        };
+        if pool.object_bytes == 0 || pool.namespace.is_empty() {
+            return Err(StorageError::Unsupported("objects have at least one byte, and a namespace a name".to_owned()));
+        }
+        let found = Self { pool: Arc::new(Pool::open(pool)?), process: spec.process };
+        found.mark()?;
+        Ok(found)
+    }
+
+    /// Makes the marker, or sees that it is this run's.
+    fn mark(&self) -> Result<()> {
+        let ours = format!("tonnage {}\n", self.pool.spec.namespace);
+        if self.process != Process::Other {
+            match self.pool.make(MARKER, ours.as_bytes()) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.pool.failed("make", "TONNAGE-SCRATCH", error)),
+            }
+        }
+        let mut bytes = [0; MARKER_BYTES];
+        let count = self.pool.read(MARKER, 0, &mut bytes).map_err(|error| self.pool.failed("read", "TONNAGE-SCRATCH", error))?;
+        if &bytes[..count] == ours.as_bytes() {
+            return Ok(());
+        }
+        let why = "its marker is another's".to_owned();
+        Err(StorageError::NotOurs { path: self.pool.path("TONNAGE-SCRATCH"), why })
+    }
+
+    fn size(&self, file: u32, object: u64) -> Result<Option<u64>> {
+        let name = Name::new(file, object);
+        self.pool.size(name.as_c_str()).map_err(|error| self.failed("measure", file, error))
+    }
+
+    fn failed(&self, action: &'static str, file: u32, error: io::Error) -> StorageError {
+        self.pool.failed(action, &format!("data.{file:08}"), error)
+    }
+}
+
+impl Storage for Rados {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let pool = Arc::clone(&self.pool);
+        if request.queue_depth > 1 {
+            return Ok(Lane::Queued(Box::new(RadosQueue::new(pool, *request))));
+        }
+        Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request })))
+    }
+
+    fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
+        let text = "a pool has no directories; use the stream workload, or a file system";
+        Err(StorageError::Unsupported(text.to_owned()))
+    }
+
+    /// The objects before the last one are whole: a file is written to its end before anybody asks.
+    fn length(&self, file: u32) -> Result<u64> {
+        if self.size(file, 0)?.is_none() {
+            return Err(self.failed("find", file, Errno::NOENT.into()));
+        }
+        let (mut there, mut step) = (0, 1);
+        while self.size(file, there + step)?.is_some() {
+            there += step;
+            step *= 2;
+        }
+        while step > 1 {
+            step /= 2;
+            if self.size(file, there + step)?.is_some() {
+                there += step;
+            }
+        }
+        Ok(there * self.pool.spec.object_bytes + self.size(file, there)?.unwrap_or(0))
+    }
+
+    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
+        Ok(())
+    }
+
+    /// This host has no cache of objects; what an OSD has in memory, it does not tell.
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+        Ok(Residency { uncounted: true, ..Residency::default() })
+    }
+
+    fn clear(&self) -> Result<()> {
+        if self.process == Process::Other {
+            return Ok(());
+        }
+        let mut names = self.pool.list().map_err(|error| self.pool.failed("list", "", error))?;
+        names.retain(|name| is_data(name));
+        self.pool.remove_all(&names).map_err(|error| self.pool.failed("remove objects of", "", error))
+    }
+
+    fn finish(&self) -> Result<Vec<Note>> {
+        self.clear()?;
+        if self.process != Process::Other {
+            self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", "TONNAGE-SCRATCH", error))?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { direct: true, ..Facts::default() }
+    }
+}
+
+/// What a task's file needs before its first operation: enough bytes for a read.
+fn open(pool: &Pool, request: &OpenRequest) -> Result<()> {
+    if request.op == Op::Write {
+        return Ok(());
+    }
+    let (file, needed) = (request.file, request.file_bytes);
+    let object_bytes = pool.spec.object_bytes;
+    let last = needed.saturating_sub(1) / object_bytes;
+    let failed = |error| pool.failed("open", &format!("data.{file:08}"), error);
+    let size = |object| pool.size(Name::new(file, object).as_c_str()).map_err(failed);
+    match size(last)? {
+        Some(bytes) if last * object_bytes + bytes >= needed => Ok(()),
+        found => {
+            if size(0)?.is_none() {
+                return Err(failed(Errno::NOENT.into()));
+            }
+            // As far as it is whole.
+            let mut actual = found.map_or(0, |bytes| last * object_bytes + bytes);
+            let mut object = 0;
+            while found.is_none() {
+                let Some(bytes) = size(object)? else { break };
+                actual = object * object_bytes + bytes;
+                object += 1;
+            }
+            Err(StorageError::TooShort { file, needed, actual })
+        }
+    }
+}
+
+/// One task's file, one operation at a time.
+struct RadosFile {
+    pool: Arc<Pool>,
+    request: OpenRequest,
+}
+
+impl File for RadosFile {
+    fn open(&mut self) -> Result<()> {
+        open(&self.pool, &self.request)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut moved = 0;
+        for part in parts(self.pool.spec.object_bytes, offset, buffer.len()) {
+            let name = Name::new(self.request.file, part.object);
+            let bytes = &mut buffer[part.start..part.start + part.length];
+            let count = match self.pool.read(name.as_c_str(), part.offset, bytes) {
+                // Behind the end of the file, as of any other.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && part.object > 0 => 0,
+                other => other?,
+            };
+            moved += count;
+            if count < part.length {
+                break;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        for part in parts(self.pool.spec.object_bytes, offset, buffer.len()) {
+            let name = Name::new(self.request.file, part.object);
+            self.pool.write(name.as_c_str(), part.offset, &buffer[part.start..part.start + part.length])?;
+        }
+        Ok(buffer.len())
+    }
+
+    /// A write has come back when it was on the disks of all replicas.
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_spelling_of_an_object_is_ours() {
+        for (file, object) in [(0, 0), (7, 0xab), (u32::MAX, 1 << 40), (99_999_999, u64::from(u32::MAX))] {
+            assert!(is_data(Name::new(file, object).as_c_str()));
+        }
+        for name in
+            [c"data.00000000", c"data.00000000.0", c"data.00000000.0000000G", c"data.+0000001.00000000", c"TONNAGE-SCRATCH"]
+        {
+            assert!(!is_data(name), "{name:?}");
+        }
+        assert!(!is_data(c"data.00000000.000000AB"), "one spelling only");
+    }
+
+    #[test]
+    fn an_operation_is_parted_where_objects_meet() {
+        let found: Vec<_> = parts(10, 18, 15).map(|part| (part.object, part.offset, part.start, part.length)).collect();
+        assert_eq!(found, [(1, 8, 0, 2), (2, 0, 2, 10), (3, 0, 12, 3)]);
+        assert_eq!(parts(10, 20, 10).count(), 1);
+        assert_eq!(parts(10, 5, 0).count(), 0);
+    }
+}

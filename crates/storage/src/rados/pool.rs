@@ -1,0 +1,252 @@
+//! A connection to a pool, and objects in one namespace of it.
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::ptr::{null, null_mut};
+
+use serde::{Deserialize, Serialize};
+
+use super::library::{Cluster, Completion, Context, List, Rados, Space, rados};
+use crate::error::{Result, StorageError};
+
+/// A monitor that does not answer within this time is an error; by default librados waits for five minutes.
+const CONNECT_S: &str = "10";
+/// An operation that no OSD has answered for so long has failed; by default librados waits forever.
+const OPERATION_S: &str = "60";
+/// Objects that are removed at once.
+const REMOVED_AT_ONCE: usize = 64;
+const EXCLUSIVE: libc::c_int = 1;
+
+/// Which objects are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolSpec {
+    /// Name of the pool, which is there.
+    pub pool: String,
+    /// The run's own namespace in it.
+    pub namespace: String,
+    /// Bytes of an object; a file has as many as it needs.
+    pub object_bytes: u64,
+    /// Ceph's configuration file; `None`: where Ceph looks for it.
+    #[serde(default)]
+    pub conf: Option<PathBuf>,
+    /// Ceph's name for who asks, such as `client.admin`.
+    #[serde(default = "admin")]
+    pub user: String,
+}
+
+fn admin() -> String {
+    "client.admin".to_owned()
+}
+
+/// An open pool.
+pub(super) struct Pool {
+    pub(super) library: &'static Rados,
+    cluster: Cluster,
+    pub(super) context: Context,
+    pub(super) spec: PoolSpec,
+}
+
+// SAFETY: librados' handles may be used by several threads at once; the context is changed only before it is shared.
+unsafe impl Send for Pool {}
+unsafe impl Sync for Pool {}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pool").field(&self.spec).finish()
+    }
+}
+
+/// The result of a call, which is an error where it is negative.
+pub(super) fn done(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result) }
+}
+
+fn text(value: &str) -> Result<CString> {
+    CString::new(value).map_err(|_| StorageError::Unsupported(format!("{value:?} holds a null character")))
+}
+
+impl Pool {
+    /// Connects.
+    ///
+    /// # Errors
+    /// One line that says whether it was the library, the configuration, the cluster or the pool.
+    pub(super) fn open(spec: &PoolSpec) -> Result<Self> {
+        let library = rados()?;
+        let refused = |what: String, why: &io::Error| StorageError::Unsupported(format!("{what}: {why}"));
+        let (user, pool, namespace) = (text(&spec.user)?, text(&spec.pool)?, text(&spec.namespace)?);
+        let conf = spec.conf.as_ref().map(|path| text(&path.to_string_lossy())).transpose()?;
+        let mut found = Self { library, cluster: null_mut(), context: null_mut(), spec: spec.clone() };
+        // SAFETY: of each call by its declaration; `found` ends what was begun, whatever fails.
+        unsafe {
+            done((library.create2)(&raw mut found.cluster, c"ceph".as_ptr(), user.as_ptr(), 0))
+                .map_err(|why| refused(format!("cannot be {} of a Ceph cluster", spec.user), &why))?;
+            let path = conf.as_ref().map_or(null(), |path| path.as_ptr());
+            done((library.conf_read_file)(found.cluster, path)).map_err(|why| {
+                let name = spec.conf.as_ref().map_or("Ceph's configuration".to_owned(), |path| path.display().to_string());
+                refused(format!("cannot read {name}"), &why)
+            })?;
+            (library.conf_parse_env)(found.cluster, null());
+            for (option, limit) in [
+                (c"client_mount_timeout", CONNECT_S),
+                (c"rados_mon_op_timeout", CONNECT_S),
+                (c"rados_osd_op_timeout", OPERATION_S),
+            ] {
+                (library.conf_set)(found.cluster, option.as_ptr(), text(limit)?.as_ptr());
+            }
+            done((library.connect)(found.cluster)).map_err(|why| {
+                let hint = match why.raw_os_error() {
+                    Some(libc::ETIMEDOUT) => format!("no monitor answered within {CONNECT_S} s"),
+                    Some(libc::ENOENT) => format!("no keyring of {} was found", spec.user),
+                    Some(libc::EACCES | libc::EPERM) => format!("{} is not let in", spec.user),
+                    _ => why.to_string(),
+                };
+                StorageError::Unsupported(format!("cannot connect to Ceph: {hint}; try `ceph -s` as {}", spec.user))
+            })?;
+            done((library.ioctx_create)(found.cluster, pool.as_ptr(), &raw mut found.context)).map_err(|why| {
+                match why.raw_os_error() {
+                    Some(libc::ENOENT) => {
+                        StorageError::Unsupported(format!("Ceph has no pool {}; see `ceph osd pool ls`", spec.pool))
+                    }
+                    _ => refused(format!("cannot open the pool {}", spec.pool), &why),
+                }
+            })?;
+            (library.ioctx_set_namespace)(found.context, namespace.as_ptr());
+        }
+        Ok(found)
+    }
+
+    /// Where an object is, for messages.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("rados://{}/{}/{name}", self.spec.pool, self.spec.namespace))
+    }
+
+    /// An error about an object.
+    pub(super) fn failed(&self, action: &'static str, name: &str, source: io::Error) -> StorageError {
+        StorageError::Path { action, path: self.path(name), source }
+    }
+
+    /// Makes an object that is not there; `AlreadyExists` where it is.
+    pub(super) fn make(&self, name: &CStr, contents: &[u8]) -> io::Result<()> {
+        // SAFETY: the operation is released; the bytes outlive it.
+        unsafe {
+            let operation = (self.library.create_write_op)();
+            (self.library.write_op_create)(operation, EXCLUSIVE, null());
+            (self.library.write_op_write_full)(operation, contents.as_ptr().cast(), contents.len());
+            let result = (self.library.write_op_operate)(operation, self.context, name.as_ptr(), null_mut(), 0);
+            (self.library.release_write_op)(operation);
+            done(result).map(drop)
+        }
+    }
+
+    /// Bytes that the cluster has left; `None` where nobody counts them (a cluster without a manager).
+    pub(super) fn free_bytes(&self) -> io::Result<Option<u64>> {
+        let mut found = Space::default();
+        // SAFETY: one struct to write to.
+        done(unsafe { (self.library.cluster_stat)(self.cluster, &raw mut found) })?;
+        Ok((found.kib > 0).then_some(found.kib_available * 1024))
+    }
+
+    /// Bytes read at an offset; 0 behind the end.
+    pub(super) fn read(&self, name: &CStr, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the buffer is as long as is said.
+        let result =
+            unsafe { (self.library.read)(self.context, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len(), offset) };
+        done(result).map(|count| count as usize)
+    }
+
+    /// Writes all of it; it is on all replicas then.
+    pub(super) fn write(&self, name: &CStr, offset: u64, buffer: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer is as long as is said.
+        done(unsafe { (self.library.write)(self.context, name.as_ptr(), buffer.as_ptr().cast(), buffer.len(), offset) }).map(drop)
+    }
+
+    /// Bytes of an object; `None` where there is none.
+    pub(super) fn size(&self, name: &CStr) -> io::Result<Option<u64>> {
+        let (mut bytes, mut time) = (0, 0);
+        // SAFETY: two places to write to.
+        match done(unsafe { (self.library.stat)(self.context, name.as_ptr(), &raw mut bytes, &raw mut time) }) {
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes an object; one that is not there any more is no error.
+    pub(super) fn remove(&self, name: &CStr) -> io::Result<()> {
+        // SAFETY: a name.
+        match done(unsafe { (self.library.remove)(self.context, name.as_ptr()) }) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names of all objects in the namespace.
+    pub(super) fn list(&self) -> io::Result<Vec<CString>> {
+        let mut list: List = null_mut();
+        let mut found = Vec::new();
+        // SAFETY: the list is closed; an entry is valid until the next call.
+        unsafe {
+            done((self.library.nobjects_list_open)(self.context, &raw mut list))?;
+            let end = loop {
+                let mut entry: *const c_char = null();
+                match done((self.library.nobjects_list_next)(list, &raw mut entry, null_mut(), null_mut())) {
+                    Ok(_) => found.push(CStr::from_ptr(entry).to_owned()),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            (self.library.nobjects_list_close)(list);
+            end.map(|()| found)
+        }
+    }
+
+    /// Removes objects, several at once; the first error, after all were tried.
+    pub(super) fn remove_all(&self, names: &[CString]) -> io::Result<()> {
+        let mut first = Ok(());
+        for some in names.chunks(REMOVED_AT_ONCE) {
+            let mut begun: Vec<Completion> = Vec::with_capacity(some.len());
+            // SAFETY: each completion is waited for and released; the names outlive it.
+            unsafe {
+                for name in some {
+                    let mut completion: Completion = null_mut();
+                    done((self.library.aio_create_completion2)(null_mut(), None, &raw mut completion))?;
+                    match done((self.library.aio_remove)(self.context, name.as_ptr(), completion)) {
+                        Ok(_) => begun.push(completion),
+                        Err(error) => {
+                            (self.library.aio_release)(completion);
+                            first = first.and(Err(error));
+                        }
+                    }
+                }
+                for completion in begun {
+                    (self.library.aio_wait_for_complete)(completion);
+                    let result = done((self.library.aio_get_return_value)(completion));
+                    (self.library.aio_release)(completion);
+                    if let Err(error) = result
+                        && error.kind() != io::ErrorKind::NotFound
+                    {
+                        first = first.and(Err(error));
+                    }
+                }
+            }
+        }
+        first
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: nothing is in flight: every lane waits for its own and holds the pool.
+        unsafe {
+            if !self.context.is_null() {
+                (self.library.ioctx_destroy)(self.context);
+            }
+            if !self.cluster.is_null() {
+                (self.library.shutdown)(self.cluster);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+"""A real Ceph on the loopback interface: a monitor and OSDs, in memory or on sparse files, for as long as a test.
+
+``python lab/ceph.py`` starts one and says how to reach it, until Ctrl-C. The kernel ends the daemons where their
+starter is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from throttled import Impossible, terminated_as_exit
+
+TOOLS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "setpriv")
+PATIENCE_S = 40.0
+
+# The interval: the monitor waits 1 s before each change otherwise. A snapshot's objects are trimmed at once.
+_CONF = """[global]
+fsid = {fsid}
+mon host = [v2:127.0.0.1:{port}]
+mon initial members = a
+public addr = 127.0.0.1
+auth cluster required = none
+auth service required = none
+auth client required = none
+run dir = {directory}
+log file =
+admin socket =
+pid file =
+log to stderr = true
+err to stderr = true
+paxos propose interval = 0.05
+mon data = {directory}/mon
+mon data avail warn = 1
+mon data avail crit = 0
+mon allow pool size one = true
+mon allow pool delete = true
+mon warn on pool no redundancy = false
+osd data = {directory}/osd.$id
+osd objectstore = {store}
+bluestore block size = {bytes}
+memstore device bytes = {bytes}
+bluestore fsck on mount = false
+osd memory target = 939524096
+osd crush chooseleaf type = 0
+osd snap trim sleep hdd = 0
+osd snap trim sleep = 0.0001
+osd delete sleep hdd = 0
+osd pool default size = {copies}
+osd pool default min size = 1
+osd pool default pg num = {groups}
+osd pool default pg autoscale mode = off
+"""
+
+
+@dataclass
+class Ceph:
+    """A cluster that runs."""
+
+    directory: Path
+    conf: Path
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """By name: ``mon.a``, ``osd.0`` …"""
+
+    def ask(self, *words: str) -> str:
+        """What ``ceph`` prints."""
+        argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", *words]
+        return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def pool(self, name: str) -> str:
+        """Makes a pool for objects."""
+        self.ask("osd", "pool", "create", name)
+        self.ask("osd", "pool", "application", "enable", name, "rados")
+        return name
+
+    def start_osd(self, number: int) -> None:
+        """Until it takes operations, from what it had before if it was stopped."""
+        daemon = self.start(f"osd.{number}", "ceph-osd", f"--id={number}")
+
+        def up() -> bool:
+            if daemon.poll() is not None:
+                raise Impossible(f"ceph-osd ended: {self.said(f'osd.{number}')}")
+            found = json.loads(self.ask("osd", "dump", "--format=json"))["osds"]
+            return any(one["osd"] == number and one["up"] for one in found)
+
+        _wait_for(up, f"osd.{number} is up")
+
+    def start(self, name: str, *argv: str) -> subprocess.Popen[bytes]:
+        """A daemon in the foreground, which the kernel ends with this process."""
+        words = ["setpriv", "--pdeathsig", "KILL", "--", *argv, "--foreground", f"--conf={self.conf}"]
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.daemons[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self.daemons[name]
+
+    def stop(self, name: str) -> None:
+        """At once, as a host that fails."""
+        self.daemons[name].kill()
+        self.daemons.pop(name).wait()
+
+    def said(self, name: str) -> str:
+        """The end of its log."""
+        return (self.directory / f"{name}.log").read_text(errors="replace")[-400:].strip()
+
+
+@contextlib.contextmanager
+def ceph(
+    directory: Path, *, osds: int = 3, store: str = "memstore", size: int = 1 << 30, copies: int = 1, groups: int = 32
+) -> Iterator[Ceph]:
+    """A cluster below an empty directory; ``size``: bytes of each OSD. Impossible where Ceph cannot run."""
+    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+        raise Impossible(f"{missing[0]} is not installed")
+    conf, port, fsid = directory / "ceph.conf", _free_port(), str(uuid.uuid4())
+    known = {"fsid": fsid, "port": port, "directory": directory, "store": store, "bytes": size}
+    conf.write_text(_CONF.format(**known, copies=copies, groups=groups))
+    found = Ceph(directory, conf)
+    try:
+        _monitor(found, fsid, port)
+        for number in range(osds):
+            _make_osd(found, number)
+        for number in range(osds):
+            found.start_osd(number)
+        yield found
+    finally:
+        for daemon in found.daemons.values():
+            daemon.kill()
+        for daemon in found.daemons.values():
+            daemon.wait()
+
+
+def _monitor(found: Ceph, fsid: str, port: int) -> None:
+    (found.directory / "mon").mkdir()
+    monitors = found.directory / "monmap"
+    _run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v2:127.0.0.1:{port}]", str(monitors))
+    _run("ceph-mon", "--mkfs", "--id=a", f"--conf={found.conf}", f"--monmap={monitors}")
+    daemon = found.start("mon.a", "ceph-mon", "--id=a")
+
+    def answers() -> bool:
+        if daemon.poll() is not None:
+            raise Impossible(f"ceph-mon ended: {found.said('mon.a')}")
+        with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            return bool(found.ask("mon", "stat"))
+        return False
+
+    _wait_for(answers, "the monitor answers")
+
+
+def _make_osd(found: Ceph, number: int) -> None:
+    (found.directory / f"osd.{number}").mkdir()
+    # A store in memory takes no number from outside: it draws one, and is made known by it.
+    _run("ceph-osd", f"--id={number}", f"--conf={found.conf}", "--mkfs")
+    found.ask("osd", "new", (found.directory / f"osd.{number}" / "fsid").read_text().strip(), str(number))
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    if done.returncode:
+        raise Impossible(f"{argv[0]}: {done.stderr.strip()[-300:]}")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def _wait_for(condition: Callable[[], bool], what: str) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end_s:
+            raise Impossible(f"after {PATIENCE_S:g} s it is not so that {what}")
+        time.sleep(0.05)
+
+
+def main() -> int:
+    """Until Ctrl-C."""
+    with terminated_as_exit(), tempfile.TemporaryDirectory(prefix="tonnage-ceph-") as directory:
+        store = sys.argv[1] if len(sys.argv) > 1 else "memstore"
+        with ceph(Path(directory), store=store) as found:
+            pool = found.pool("bench")
+            print(f"rados://{pool}?conf={found.conf}", flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(3600)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

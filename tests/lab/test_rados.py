@@ -1,0 +1,109 @@
+"""The ``rados`` storage on a real Ceph: the suite of all storages, campaigns, and what a user may get wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import ceph as lab
+import pytest
+from throttled import Impossible
+from tonnage.records import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
+    try:
+        with lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
+            found.pool("bench")
+            yield found
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+def objects(cluster: lab.Ceph) -> list[str]:
+    """All that are in the pool, with their namespaces."""
+    argv = ["rados", "--conf", str(cluster.conf), "--pool", "bench", "ls", "--all"]
+    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout.split("\n")[:-1]
+
+
+def tonnage(*words: str | Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tonnage.cli", *map(str, words)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def campaign(directory: Path, target: str) -> Path:
+    file = directory / "campaign.toml"
+    file.write_text(f'target = "{target}"\n[repeat]\ncount = 1\n[workload]\nop = "write"\nblock_size = "1MiB"\n')
+    return file
+
+
+@pytest.mark.timeout(600)
+def test_it_passes_the_suite_of_all_storages(cluster: lab.Ceph) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("no cargo here to run the suite with")
+    given = {**os.environ, "CEPH_CONF": str(cluster.conf), "TONNAGE_TEST_POOL": "bench"}
+    argv = ["cargo", "test", "--quiet", "--package=tonnage-storage", "--test=conformance", "--", "--ignored", "rados"]
+    done = subprocess.run(argv, cwd=ROOT, env=given, capture_output=True, text=True, timeout=580, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 passed" in done.stdout
+
+
+def test_a_campaign_writes_reads_back_what_it_wrote_and_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
+    before = objects(cluster)
+    file = tmp_path / "campaign.toml"
+    file.write_text(
+        f'target = "rados://bench?object=256KiB&conf={cluster.conf}"\n[repeat]\ncount = 2\n'
+        '[workload]\nop = ["write", "read"]\ntasks = [1, 3]\nqueue_depth = [1, 8]\n'
+        'transfer_size = "64KiB"\nblock_size = "2MiB"\nverify = true\n'
+    )
+    tonnage("run", file, "--out", tmp_path / "run", "--no-report")
+    run = Run.open(tmp_path / "run")
+    measured = [line for line in run.trials() if line["purpose"] == "measure"]
+    assert len(measured) == 16 and all(line["status"] == "ok" for line in measured)
+    assert {line["bytes"] for line in measured} == {2 << 20, 6 << 20}
+    assert run.manifest["target"]["kind"] == "rados"
+    # What an OSD has in memory it does not tell, and this host counts no read of a device.
+    assert {line["cache"]["state"] for line in measured if line["phase"] == "read"} == {"unknown"}
+    assert objects(cluster) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("rados://nosuch?conf={conf}", "Ceph has no pool nosuch"),
+        ("rados://bench?conf=/no/such/ceph.conf", "cannot read /no/such/ceph.conf"),
+        ("rados://bench?conf={silent}", "no monitor answered within 10 s"),
+        ("rados:bench", "write rados://POOL"),
+        ("rados://bench?objekt=1MiB", "did you mean 'object'"),
+    ],
+)
+def test_what_cannot_be_reached_is_one_line_and_exit_2(
+    cluster: lab.Ceph, tmp_path: Path, target: str, said: str
+) -> None:
+    silent = tmp_path / "silent.conf"
+    silent.write_text("[global]\nmon host = [v2:127.0.0.1:1]\nauth client required = none\n")
+    file = campaign(tmp_path, target.format(conf=cluster.conf, silent=silent))
+    done = tonnage("run", file, "--out", tmp_path / "run", expect=2)
+    assert said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_objects_of_others_stay(cluster: lab.Ceph, tmp_path: Path) -> None:
+    argv = ["rados", "--conf", str(cluster.conf), "--pool", "bench", "put", "data.00000000.00000000", str(cluster.conf)]
+    subprocess.run(argv, check=True, timeout=LIMIT_S)
+    file = campaign(tmp_path, f"rados://bench?conf={cluster.conf}")
+    done = tonnage("run", file, "--json", "--no-report", "--out", tmp_path / "run")
+    assert json.loads(done.stdout)
+    assert any("data.00000000.00000000" in name for name in objects(cluster))
