@@ -76,12 +76,13 @@ def copies_of(run: Run, lines: Sequence[Line]) -> Copies | None:
     found = [copy for copy in run.copies() if copy["record"] in records]
     host = run.manifest.get("host") or {}
     processors = host.get("cpus_allowed") or host.get("cpu_count")
-    cpu_ns = sum(copy["cpu_user_ns"] + copy["cpu_system_ns"] for copy in found)
+    user_ns, system_ns = _all(found, "cpu_user_ns"), _all(found, "cpu_system_ns")
+    cpu_ns = None if user_ns is None or system_ns is None else user_ns + system_ns
     elapsed_ns = sum(line["elapsed_ns"] for line in lines)
     return Copies(
         copies=len(found),
         cpu_ns=cpu_ns,
-        cpu_share=cpu_ns / (processors * elapsed_ns) if processors else None,
+        cpu_share=cpu_ns / (processors * elapsed_ns) if processors and cpu_ns is not None else None,
         device_read_bytes=_all(found, "device_read_bytes"),
         device_write_bytes=_all(found, "device_write_bytes"),
     )

@@ -43,8 +43,8 @@ class Copies:
     """The copies of a ``command`` point, over all repetitions."""
 
     copies: int
-    cpu_ns: int
-    """Processor time of all of them, user and system."""
+    cpu_ns: int | None
+    """Processor time of all of them, user and system; None where it is not known of one."""
     cpu_share: float | None
     """… as a share of all processors of the host over the elapsed time."""
     device_read_bytes: int | None

@@ -176,7 +176,7 @@ IMPORT = Command(
     "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
     "line. docs/import.md says what each kind reads, and what its figures mean.",
     (
-        Option(("kind",), "whose files they are", "KIND", choices=KINDS),
+        Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS)),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
         OUT,
         JSON,
@@ -185,6 +185,8 @@ IMPORT = Command(
     (
         ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
         ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
+        ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
+        ("tonnage import fio-log randread_bw.1.log --out run-log", "and its log, with throughput over time"),
     ),
 )
 

@@ -46,7 +46,7 @@ def import_files(
     """
     read = reader(kind)
     contents = [(name, _content(name)) for name in files]
-    founds = [read(data) for _, data in contents]
+    founds = [read(data, name) for name, data in contents]
     problems = [
         f"{name}, {problem}" if problem.startswith("line ") else f"{name}: {problem}"
         for name, found in zip(files, founds, strict=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tonnage.importers.figures import Rounded
+from tonnage.importers.figures import LARGEST, Rounded
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""
+MOST_TASKS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,12 @@ class Note:
 
     code: str
     message: str
+
+
+FROM_SUMMARY = Note(
+    "from-summary",
+    "the file has no line of each iteration; values follow from its maximum, minimum and mean, their order does not",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,7 @@ class Phase:
     """``start_ns``, ``end_ns``, ``bytes`` of all tasks, from the phase's start."""
     network: dict[str, Any] | None = None
     workflow: tuple[dict[str, Any], ...] = ()
+    """Tasks of a workflow, instants from the phase's start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +116,22 @@ def latency(
     return {"count": count, "min_ns": minimum, "mean_ns": mean, **known, "max_ns": maximum}
 
 
-def joined(founds: Iterable[Found]) -> Found:
-    """Several parts of one file, whose first names tool and version."""
-    parts = list(founds)
-    first = parts[0] if parts else Found()
-    return Found(
-        phases=tuple(phase for part in parts for phase in part.phases),
-        problems=few([problem for part in parts for problem in part.problems]),
-        tool=first.tool,
-        version=first.version,
-        command=first.command,
-        began=first.began,
-        host=first.host,
-        path=first.path,
-        file_system=first.file_system,
+def bounded(found: Found) -> Found:
+    """Without the phases whose figures no record could hold: a damaged digit is enough for one."""
+    wild = [phase for phase in found.phases if not _fits(phase)]
+    if not wild:
+        return found
+    told = [f"line {phase.line}: the figures of this {phase.phase} are out of all bounds; left out" for phase in wild]
+    kept = tuple(phase for phase in found.phases if phase not in wild)
+    return replace(found, phases=kept, problems=few([*found.problems, *told]))
+
+
+def _fits(phase: Phase) -> bool:
+    counts = [phase.bytes, phase.operations, *(phase.latency or {}).values()]
+    counts += [value for row in phase.series for value in row]
+    counts += [value for value in phase.setting.values() if isinstance(value, int)]
+    return (
+        0 < phase.elapsed_ns < LARGEST
+        and 0 < phase.setting["tasks"] < MOST_TASKS
+        and all(value is None or 0 <= value < LARGEST for value in counts)
     )

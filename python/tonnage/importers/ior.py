@@ -16,7 +16,7 @@ from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.trace import content
 
 
-def read(data: bytes) -> Found:
+def read(data: bytes, _: str) -> Found:
     """What an output says; whatever it holds, it is read or told of by its line."""
     lines, torn = content(data)
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
-from tonnage.importers.found import Note, Phase
+from tonnage.importers.found import FROM_SUMMARY, Phase
 from tonnage.importers.ior_test import Test
 
 
@@ -71,12 +71,6 @@ def phases_of(rows: Sequence[Row], test: Test) -> tuple[list[Phase], list[str]]:
                 )
             )
     return phases, problems
-
-
-FROM_SUMMARY = Note(
-    "from-summary",
-    "the file has no line of each iteration; values follow from its maximum, minimum and mean, their order does not",
-)
 
 
 def unusable(said: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tonnage.importers.trace import MOST_BYTES, Trace, TracedTask, Unreadable, content, number, size, whole
+from tonnage.importers.trace import LARGEST, MOST_BYTES, Trace, TracedTask, Unreadable, content, number, size, whole
 
 NONE = "-"
 _STATUS = {"COMPLETED": "ok", "CACHED": "cached", "FAILED": "failed", "ABORTED": "aborted"}
@@ -82,7 +82,8 @@ def _task(row: Mapping[str, str], line: int, problems: list[str]) -> TracedTask:
 
     process = row.get("process") or row.get("name", "").partition(" (")[0] or f"task {row.get('task_id', line)}"
     run_ns, share = value("realtime", _duration), value("%cpu", _share)
-    cpu = None if share is None or run_ns is None else whole(share * run_ns)
+    used = None if share is None or run_ns is None else share * run_ns
+    cpu = None if used is None or used >= LARGEST else int(used)  # each may be in bounds, and the two not
     submit, start, complete = (value(name, _instant) for name in ("submit", "start", "complete"))
     # The usual columns have neither start nor complete: a task then began as late as it can have.
     lasted = value("duration", _duration)

@@ -1,17 +1,27 @@
-"""The kinds of file that ``tonnage import`` reads. A new one is a file with ``read(data) -> Found`` and a line here."""
+"""The kinds of file that ``tonnage import`` reads. A new one is a module with ``read(data, name)`` and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
 
-from tonnage.importers.found import Found
+from tonnage.importers.found import Found, bounded
 
-KINDS = ("ior",)
-"""Each is the module here that reads it."""
+KINDS = {
+    "ior": "ior",
+    "mdtest": "mdtest",
+    "fio": "fio",
+    "fio-log": "fio_log",
+    "elbencho": "elbencho",
+    "iperf3": "iperf3_run",
+    "sob": "sob",
+    "rados": "rados",
+    "nextflow": "nextflow_run",
+}
+"""Kind → the module here that reads it."""
 
 
-def reader(kind: str) -> Callable[[bytes], Found]:
-    """What reads a file of this kind. It never raises, whatever the bytes are."""
-    found: Callable[[bytes], Found] = import_module(f"tonnage.importers.{kind}").read
-    return found
+def reader(kind: str) -> Callable[[bytes, str], Found]:
+    """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are."""
+    read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
+    return lambda data, name: bounded(read(data, name))

@@ -12,6 +12,9 @@ from tonnage.importers.found import Phase, Said
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.lines import untimed_task
 
+INSTANTS = ("submit_ns", "start_ns", "end_ns", "complete_ns")
+"""Of a workflow's task."""
+
 
 def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
     """Appends each (number of its file, phase) as a trial; how many there were.
@@ -64,8 +67,9 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
     if phase.series:
         writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
     hosts: list[Any] = [task.host for task in phase.tasks] or [None]
-    workflow = workflow_lines(line, phase.workflow)
-    writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), (), workflow)
+    workflow = workflow_lines(line, [_later(task, now_ns) for task in phase.workflow])
+    copies = [_copy(line)] if phase.workflow else []
+    writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), copies, workflow)
 
 
 def _tasks(phase: Phase, now_ns: int) -> list[dict[str, Any]]:
@@ -79,6 +83,21 @@ def _tasks(phase: Phase, now_ns: int) -> list[dict[str, Any]]:
         ]
     whole = untimed_task(0, now_ns, now_ns + phase.elapsed_ns, moved=phase.bytes, operations=phase.operations)
     return [{**whole, "tasks": phase.setting["tasks"], "together": phase.setting["tasks"] > 1}]
+
+
+def _later(task: dict[str, Any], now_ns: int) -> dict[str, Any]:
+    """A workflow's task on the run's clock."""
+    return {**task, **{key: task[key] + now_ns for key in INSTANTS if task[key] is not None}}
+
+
+def _copy(line: dict[str, Any]) -> dict[str, Any]:
+    """The one copy of the command that a workflow's trace is of; how it ended, and what it used itself, is not said."""
+    unknown = (
+        "exit_code", "signal", "error", "cpu_user_ns", "cpu_system_ns", "run_delay_ns", "max_resident_bytes",
+        "read_calls", "write_calls", "read_call_bytes", "write_call_bytes", "device_read_bytes", "device_write_bytes",
+    )  # fmt: skip
+    spans = {"start_ns": line["first_start_ns"], "end_ns": line["last_done_ns"]}
+    return {"trial": line["trial"], "record": line["record"], "copy": 0, "task": 0, **spans, **dict.fromkeys(unknown)}
 
 
 def _moved(network: dict[str, Any] | None, now_ns: int) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ _TRIAL_KEYS = {
 _TASK_KEYS = {"record": str, **dict.fromkeys(("task", "start_ns", "end_ns", "bytes", "operations", "errors"), int)}
 _COPY_KEYS = {
     "record": str,
-    **dict.fromkeys(("copy", "task", "start_ns", "end_ns", "cpu_user_ns", "cpu_system_ns"), int),
+    **dict.fromkeys(("copy", "task", "start_ns", "end_ns"), int),
 }
 _WORKFLOW_KEYS = {"record": str, "copy": int, "task": int, "name": str, "process": str, "status": str}
 _SETTING_KEYS: dict[str, type] = {"tasks": int}

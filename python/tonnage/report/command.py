@@ -64,7 +64,8 @@ def _row(point: Point) -> tuple[str, ...]:
 def _timeline(record: str, copies: list[Row]) -> Figure:
     """Bars from start to end, a row a task; copies that failed stand out."""
     begin = min(copy["start_ns"] for copy in copies)
-    failed = [copy for copy in copies if copy.get("exit_code") != 0]
+    # Of an imported workflow the end is not known.
+    failed = [copy for copy in copies if copy.get("error") or copy.get("signal") is not None or copy.get("exit_code")]
     traces = [
         _bars(name, colour, found, begin)
         for name, colour, found in (
@@ -123,7 +124,7 @@ def _copies_table(copies: list[Row], begin: int) -> Table:
             str(copy["task"]),
             units.duration(copy["start_ns"] - begin),
             units.duration(copy["end_ns"] - copy["start_ns"]),
-            units.duration(copy["cpu_user_ns"] + copy["cpu_system_ns"]),
+            units.duration(_cpu_ns(copy)),
             result_of(copy),
             units.volume(copy.get("max_resident_bytes")),
             units.volume(copy.get("device_read_bytes")),
@@ -134,10 +135,15 @@ def _copies_table(copies: list[Row], begin: int) -> Table:
     return Table(columns, rows)
 
 
+def _cpu_ns(copy: Row) -> int | None:
+    times = (copy.get("cpu_user_ns"), copy.get("cpu_system_ns"))
+    return None if None in times else sum(time for time in times if time is not None)
+
+
 def result_of(copy: Row) -> str:
     """How a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
     if copy.get("error"):
         return words(copy["error"])
     if copy.get("signal") is not None:
         return f"signal {copy['signal']}"
-    return f"exit {copy.get('exit_code')}"
+    return "unknown" if copy.get("exit_code") is None else f"exit {copy['exit_code']}"

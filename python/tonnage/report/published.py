@@ -329,7 +329,8 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
                 rate = units.operations(copies / float(row["real_s"]))
                 rows.append((job, row["placement"], row["concurrency"], f"{row['real_s']} s", used, rate))
         for point in _of(analysis, workload):
-            used = units.duration(point.copies.cpu_ns / point.repetitions) if point.copies else NOTHING
+            spent = point.copies.cpu_ns if point.copies else None
+            used = NOTHING if spent is None else units.duration(spent / point.repetitions)
             rate = units.operations(point.median)
             rows.append((workload, "this run", str(point.tasks), _seconds(point.elapsed_ns), used, rate))
         # One command that runs them all: the scheduler has their account, and the cap was its own.

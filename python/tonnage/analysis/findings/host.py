@@ -23,7 +23,9 @@ _ADVICE = {
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
-    "bytes-estimated": "Import IOR's text or JSON instead: these say how many segments there were.",
+    "bytes-estimated": "Import the text or the JSON instead, where the tool wrote one: these say it.",
+    "side-by-side": "Compare each with the same mix only.",
+    "cut-short": "Look for the rest of the output, or take it as the beginning of a longer measurement.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
 

@@ -9,6 +9,8 @@ from typing import Any
 from tonnage.analysis.findings.registry import Evidence, Line, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.text import count, some
+from tonnage.records import headline
+from tonnage.units import rate_text
 
 _FACTORS = {
     "1.024": (Fraction(1024, 1000), "a kB and a KiB"),
@@ -35,17 +37,19 @@ def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
         line, ratio = lines[0]
         said, where = line["origin"]["said"], line["origin"]
         own = said["count"] * 10**9 / ((said["elapsed_low_ns"] + said["elapsed_high_ns"]) / 2)
+        counted = headline(line)[1] == "1/s"
         told = f"{float(max(ratio, 1 / ratio)):.4g} times"
         cause = _FACTORS[name][1] if name in _FACTORS else None
         yield Finding(
             "unit-mismatch",
             some([each["record"] for each, _ in lines]),
-            f"line {where['line']} of {_name(evidence, where['file'])} states {said['text']}, and its bytes and time "
-            f"give {own:.0f} B/s, {told} {'less' if ratio > 1 else 'more'}"
+            f"line {where['line']} of {_name(evidence, where['file'])} states {said['text']}, and its "
+            f"{'operations' if counted else 'bytes'} and time give {f'{own:.0f}/s' if counted else rate_text(own)}, "
+            f"{told} {'less' if ratio > 1 else 'more'}"
             + (f": the ratio of {cause} is {name}" if cause else ", which no unit explains")
             + f"; in {count(len(lines), 'trial')}",
-            "The figures here are bytes over time. Find out which of the file's columns has the wrong unit, or was "
-            "changed after it was measured, before anything is compared with it.",
+            "The figures here are counts over time, not the stated rate. Find out which of the file's columns has the "
+            "wrong unit, or was changed after it was measured, before anything is compared with it.",
         )
 
 

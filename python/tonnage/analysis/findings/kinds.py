@@ -81,7 +81,11 @@ def _allowed_ns(point: Point) -> int:
 
 @finding("copy-failed")
 def copy_failed(evidence: Evidence) -> Iterator[Finding]:
-    failed = [copy for copy in evidence.run.copies() if copy.get("exit_code") != 0]
+    failed = [
+        copy
+        for copy in evidence.run.copies()
+        if copy.get("exit_code") or copy.get("signal") is not None or copy.get("error")
+    ]
     if not failed:
         return
     ends = [

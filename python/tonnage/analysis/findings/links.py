@@ -85,7 +85,8 @@ def iperf3_versions(evidence: Evidence) -> Iterator[Finding]:
     for line in evidence.trials:
         for flow in (line.get("network") or {}).get("flows", ()):
             for end in ("sender", "receiver"):
-                found.setdefault(flow[f"{end}_version"], set()).add(flow[end])
+                if flow[f"{end}_version"]:  # of an imported report one end's is not known
+                    found.setdefault(flow[f"{end}_version"], set()).add(flow[end])
     if len(found) > 1:
         told = "; ".join(f"{version} on {some(sorted(hosts), 3)}" for version, hosts in sorted(found.items()))
         yield Finding(

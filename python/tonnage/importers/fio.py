@@ -1,0 +1,202 @@
+"""fio's JSON (``--output-format=json`` or ``json+``), of versions 2 and 3.
+
+Units change with the version. ``bw`` is KiB/s in both; ``io_bytes`` is KiB in version 2 and bytes in 3; latencies
+without ``_ns`` in their name are microseconds, those with it nanoseconds. Of a server with clients the entry
+``All clients`` is the sum of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from tonnage.importers import broken_json
+from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
+from tonnage.importers.fio_latency import latency_of
+from tonnage.importers.found import Found, Note, Phase, Said, Task, few
+
+_WAYS = ("read", "write")
+_SUM_OF_ALL = "All clients"
+
+
+def read(data: bytes, _: str) -> Found:
+    """What an output says; whatever it holds, it is read or told of by its line."""
+    text = data.decode("utf-8", "replace")
+    document = broken_json.read(text)
+    said = document.value
+    if not isinstance(said, dict) or "fio version" not in said:
+        line = document.line or 1
+        return Found(problems=(f"line {line}: this is no JSON of fio; hint: fio --output-format=json writes it",))
+    problems = []
+    if document.line:
+        problems.append(f"line {document.line}: the JSON breaks off or is damaged here; what stands before it is kept")
+    clients = _dicts(said.get("client_stats"))
+    jobs = _dicts(said.get("jobs")) or [job for job in clients if job.get("jobname") != _SUM_OF_ALL]
+    shared = said.get("global options")
+    version = str(said["fio version"]).removeprefix("fio-")
+    # What was cut off may have been jobs of the last name: all of it is not known.
+    groups = _together(jobs)[: -1 if document.line else None]
+    phases: list[Phase] = []
+    for together in groups:
+        job = _Job(
+            tables=together,
+            shared=shared if isinstance(shared, dict) else {},
+            line=_line_of(text, str(together[0].get("jobname"))),
+            unit=KIB if version.partition(".")[0] in ("1", "2") else 1,
+        )
+        phases += _phases(job, problems)
+    if not phases:
+        problems.append(f"line {document.line or 1}: no whole job of it read or wrote anything")
+    return Found(phases=tuple(_beside(phases)), problems=few(problems), tool="fio", version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """All entries of one name and group."""
+
+    tables: Sequence[Mapping[str, Any]]
+    shared: Mapping[str, Any]
+    """Options of all jobs."""
+    line: int
+    unit: int
+    """Bytes of one of ``io_bytes``."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        own = self.tables[0].get("job options")
+        return {**self.shared, **(own if isinstance(own, dict) else {})}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _together(jobs: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Jobs of one name and group ran at the same time: they are the tasks of one trial."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for job in jobs:
+        found.setdefault((str(job.get("groupid")), str(job.get("jobname"))), []).append(job)
+    return list(found.values())
+
+
+def _line_of(text: str, name: str) -> int:
+    at = text.find(f'"{name}"')
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one job did in one direction."""
+
+    bytes: int
+    operations: int
+    elapsed_ns: int
+    rate: Rounded
+    seconds: Rounded
+    text: str
+    table: Mapping[str, Any]
+
+
+def _phases(job: _Job, problems: list[str]) -> list[Phase]:
+    """A trial for each direction in which the jobs did anything."""
+    found = []
+    for op in _WAYS:
+        tables = [entry[op] for entry in job.tables if isinstance(entry.get(op), dict)]
+        busy = [table for table in tables if str(table.get("io_bytes", "0")) != "0"]
+        shares = [share for share in (_share(table, job.unit) for table in busy) if share is not None]
+        if len(shares) < len(busy):
+            problems.append(f"line {job.line}: {op} of job {job.tables[0].get('jobname')} is not whole; left out")
+        elif shares:
+            found.append(_phase(op, job, shares))
+    return found
+
+
+def _share(table: Mapping[str, Any], unit: int) -> _Share | None:
+    """None where the figures are not whole."""
+    said, runtime, operations = (
+        whole(table.get("io_bytes")),
+        rounded(table.get("runtime")),
+        whole(table.get("total_ios")),
+    )
+    rate, precise = rounded(table.get("bw")), rounded(table.get("bw_bytes"))
+    if not said or runtime is None or rate is None or operations is None:
+        return None
+    moved, rate = said * unit, rate.times(KIB)
+    seconds = Rounded(runtime.low / 1000, runtime.high / 1000)
+    lasted = elapsed_ns(moved, seconds, precise or rate)
+    if lasted is None:
+        return None
+    return _Share(moved, operations, lasted, rate, seconds, f"{table.get('bw')} KiB/s", table)
+
+
+def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
+    first, options = shares[0], job.options
+    # With group reporting one entry is the sum of all jobs of the group.
+    tasks = len(shares) if len(shares) > 1 else whole(options.get("numjobs")) or 1
+    lasted = max(share.elapsed_ns for share in shares)
+    errors = [whole(entry.get("error")) or 0 for entry in job.tables]
+    said = Said(line=job.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds)
+    return Phase(
+        phase=op,
+        setting=_setting(op, tasks, options, job.tables[0], first),
+        elapsed_ns=lasted,
+        bytes=sum(share.bytes for share in shares),
+        operations=sum(share.operations for share in shares),
+        line=job.line,
+        started=_started(job.tables),
+        tasks=tuple(Task(end_ns=share.elapsed_ns, bytes=share.bytes, operations=share.operations) for share in shares)
+        if tasks == len(shares)
+        else (),
+        latency=latency_of([share.table for share in shares]),
+        said=said,
+        durability="fsync-each" if str(options.get("fsync")) == "1" else None,
+        direct={"1": True, "0": False}.get(str(options.get("direct"))),
+        reason=f"fio ended it with error {max(errors)}" if any(errors) else None,
+    )
+
+
+def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, Any], share: _Share) -> dict[str, Any]:
+    """Factors named as those of a ``stream``; of version 2.2 and before, which keeps no options, the job's name."""
+    size = letters(str(options.get("bs", "")).split(",")[0])
+    if size is None and share.operations and share.bytes % share.operations == 0:
+        size = share.bytes // share.operations
+    pattern = str(options["rw"]) if "rw" in options else None
+    return {
+        "kind": "stream",
+        "op": op,
+        "tasks": tasks,
+        "transfer_size": size,
+        "block_size": letters(options.get("size", "")),
+        "access": None if pattern is None else "random" if "rand" in pattern else "sequential",
+        "pattern": pattern,
+        "direct": options.get("direct"),
+        "queue_depth": whole(options.get("iodepth", "")),
+        "storage": options.get("ioengine"),
+        "rate": options.get("rate"),
+        "rwmixread": options.get("rwmixread"),
+        "path": options.get("directory") or options.get("filename"),
+        "job": None if options else job.get("jobname"),
+        "client": job.get("hostname"),
+    }
+
+
+def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
+    """From 3.37 on each job says when it began, in milliseconds since 1970."""
+    instants = [whole(job.get("job_start")) for job in jobs]
+    known = [instant for instant in instants if instant and instant < 2**41]
+    if not known or len(known) < len(instants):
+        return None
+    return datetime.fromtimestamp(min(known) / 1000, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _beside(phases: list[Phase]) -> list[Phase]:
+    """Marks the reads and writes of one mix: each has the rate that the other left it."""
+    from dataclasses import replace
+
+    mixes = {phase.line for phase in phases if str(phase.setting["pattern"]) in ("rw", "readwrite", "randrw")}
+    note = Note(
+        "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"
+    )
+    return [replace(phase, notes=(*phase.notes, note)) if phase.line in mixes else phase for phase in phases]

@@ -1,0 +1,170 @@
+"""iperf3's JSON as a trial of a ``network``: what one end, or its peer's account at its end, says of each way.
+
+iperf3 counts bytes; its rates are bits in a second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from tonnage.importers import broken_json, iperf3
+from tonnage.importers.figures import LARGEST, rounded, whole
+from tonnage.importers.found import Found, Phase, Said, Task
+from tonnage.records.lines import rate
+
+_SECOND_NS = 10**9
+
+
+def read(data: bytes, _: str) -> Found:
+    """What a report says; whatever it holds, it is read or told of by its line."""
+    text = data.decode("utf-8", "replace")
+    document = broken_json.read(text)
+    said = document.value if isinstance(document.value, dict) else {}
+    line = document.line or 1
+    try:
+        report = iperf3.read(json.dumps(said))
+    except iperf3.NoReport as error:
+        hint = "; hint: iperf3 --json writes it" if not said else ""
+        return Found(problems=(f"line {line}: {error}{hint}",))
+    if report.error:
+        return Found(problems=(f"line {line}: iperf3 ended with an error: {report.error}",))
+    if not report.ways:
+        return Found(problems=(f"line {line}: the report says nothing of bytes that were sent and received",))
+    hosts = _hosts(said)
+    phase = _phase(said, report, hosts, text)
+    if isinstance(phase, str):
+        return Found(problems=(f"line {line}: {phase}",))
+    return Found(phases=(phase,), tool="iperf3", version=report.version, host=hosts[0])
+
+
+def _hosts(said: Mapping[str, Any]) -> tuple[str, str]:
+    """The client and the server, as far as they have names: addresses otherwise."""
+    start = said["start"]
+    connected = start.get("connected")
+    first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
+    here, there = str(first.get("local_host") or "here"), str(first.get("remote_host") or "there")
+    return (there, here) if "accepted_connection" in start else (here, there)
+
+
+def _phase(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str], text: str) -> Phase | str:
+    ways = sorted(report.ways.items(), reverse=True)  # forward first
+    flows, tasks, series = [], [], []
+    window = min(way.intervals[-1].end_ns for _, way in ways)
+    for number, (name, way) in enumerate(ways):
+        sender, receiver = hosts if name == iperf3.FORWARD else hosts[::-1]
+        moved = _received(said, name, way)
+        if not 0 < window < LARGEST or not 0 <= moved < LARGEST or not 0 < way.elapsed_ns < LARGEST:
+            return "its figures are out of all bounds"
+        alone = len(ways) == 1
+        # Of one way the receiver's own account is at hand; of two only intervals cover the time of both.
+        inside = moved if alone else sum(each.bytes for each in way.intervals if each.end_ns <= window)
+        window = way.elapsed_ns if alone else window
+        flows.append(_flow(number, sender, receiver, way, moved, inside, report))
+        tasks.append(Task(end_ns=window, bytes=inside, operations=0, host=sender))
+        series += [(each.start_ns, each.end_ns, each.bytes) for each in way.intervals if each.end_ns > each.start_ns]
+    network = {
+        "window_start_ns": 0,
+        "window_end_ns": window,
+        "sum_of_own_bytes_per_s": sum(flow["bandwidth_bytes_per_s"] or 0 for flow in flows),
+        "flows": flows,
+    }
+    return Phase(
+        phase="network",
+        setting=_setting(said, report, hosts),
+        elapsed_ns=window,
+        bytes=sum(task.bytes for task in tasks),
+        operations=0,
+        line=1,
+        started=_started(said),
+        tasks=tuple(tasks),
+        series=tuple(series),
+        network=network,
+        said=_said(said, text),
+    )
+
+
+def _received(said: Mapping[str, Any], name: str, way: iperf3.Way) -> int:
+    """What arrived; the sender has it from its peer at the end, and only what it sent where that never came."""
+    reverse = "sum_received_bidir_reverse"
+    told = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
+    arrived = whole(told.get("bytes")) if isinstance(told, dict) else None
+    return arrived if arrived else way.bytes
+
+
+def _flow(
+    number: int, sender: str, receiver: str, way: iperf3.Way, moved: int, inside: int, report: iperf3.Report
+) -> dict[str, Any]:
+    """An entry of ``network.flows`` (``docs/record-format.md``)."""
+    trip = way.round_trip
+    return {
+        "task": number,
+        "sender": sender,
+        "receiver": receiver,
+        "start_ns": 0,
+        "start_uncertainty_ns": None,
+        "elapsed_ns": way.elapsed_ns,
+        "sent_bytes": way.bytes,
+        "received_bytes": moved,
+        "bandwidth_bytes_per_s": rate(moved, way.elapsed_ns),
+        "window_bytes": inside,
+        "retransmits": way.retransmits,
+        "rtt_min_ns": trip and trip.min_ns,
+        "rtt_mean_ns": trip and trip.mean_ns,
+        "rtt_max_ns": trip and trip.max_ns,
+        "sender_cpu_share": report.cpu_share if way.sender else None,
+        "receiver_cpu_share": None if way.sender else report.cpu_share,
+        "sender_version": report.version if way.sender else None,
+        "receiver_version": None if way.sender else report.version,
+        "congestion": report.congestion,
+    }
+
+
+def _setting(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str]) -> dict[str, Any]:
+    asked = said["start"].get("test_start")
+    asked = asked if isinstance(asked, dict) else {}
+    duration, omit = whole(asked.get("duration")), whole(asked.get("omit"))
+    names = set(report.ways)
+    direction = "both" if len(names) == 2 else "send" if iperf3.FORWARD in names else "receive"
+    return {
+        "kind": "network",
+        "tasks": len(names),
+        "pairs": [f"{hosts[0]}:{hosts[1]}"],
+        "streams": report.streams,
+        "direction": direction,
+        "duration_ns": duration * _SECOND_NS if duration and duration < 10**9 else None,
+        "omit_ns": omit * _SECOND_NS if omit is not None and omit < 10**9 else None,
+        "protocol": asked.get("protocol"),
+        "carries": None,
+    }
+
+
+def _started(said: Mapping[str, Any]) -> str | None:
+    stamp = said["start"].get("timestamp")
+    seconds = whole(stamp.get("timesecs")) if isinstance(stamp, dict) else None
+    if not seconds or seconds > 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def _said(said: Mapping[str, Any], text: str) -> Said | None:
+    """The rate of the end's first sum, which is in bits."""
+    for key in ("sum_received", "sum_sent"):
+        told = said["end"].get(key)
+        if not isinstance(told, dict):
+            continue
+        bits, count, seconds = (
+            rounded(told.get("bits_per_second")),
+            whole(told.get("bytes")),
+            rounded(told.get("seconds")),
+        )
+        if bits and count and seconds and bits.high > 0:
+            at = text.find(str(told["bits_per_second"]))
+            line = text.count("\n", 0, at) + 1 if at >= 0 else 1
+            rate_bytes = type(bits)(bits.low / 8, bits.high / 8)
+            return Said(
+                line=line, text=f"{told['bits_per_second']} bit/s", rate=rate_bytes, count=count, seconds=seconds
+            )
+    return None

@@ -1,0 +1,60 @@
+"""Nextflow's trace as a trial of a ``command``: one run of a workflow, from its first submission to its last end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from tonnage.importers.found import Found, Phase
+from tonnage.importers.nextflow import parse
+from tonnage.importers.run import INSTANTS
+from tonnage.importers.trace import LARGEST, TracedTask
+
+_LATEST_NS = 2**33 * 10**9
+
+
+def read(data: bytes, _: str) -> Found:
+    """What a trace says; whatever it holds, it is read or told of by its line."""
+    trace, _directories = parse(data)
+    tasks = [task for task in trace.tasks if task.status != "cached"]
+    begun = [time for task in tasks for time in (task.submit_ns, task.start_ns) if time is not None]
+    ended = [time for task in tasks for time in (task.end_ns, task.complete_ns) if time is not None]
+    if not begun or not ended or max(ended) <= min(begun) or max(ended) >= _LATEST_NS:
+        return Found(problems=(*trace.problems, "line 1: the trace has no task with a beginning and an end"))
+    first = min(begun)
+    failed = sum(task.status in ("failed", "aborted") for task in tasks)
+    phase = Phase(
+        phase="command",
+        setting={"kind": "command", "tasks": 1, "trace": "nextflow", "processes": _processes(trace.tasks)},
+        elapsed_ns=max(ended) - first,
+        bytes=min(sum((task.read_call_bytes or 0) + (task.write_call_bytes or 0) for task in tasks), LARGEST - 1),
+        operations=1,
+        line=1,
+        started=datetime.fromtimestamp(first / 1e9, timezone.utc).isoformat(timespec="milliseconds"),
+        facts={"failed_tasks": failed, "cached_tasks": len(trace.tasks) - len(tasks)},
+        workflow=tuple(
+            {"copy": 0, "engine": "nextflow", "task": number, **_from(task, first)}
+            for number, task in enumerate(trace.tasks)
+        ),
+    )
+    return Found(phases=(phase,), problems=trace.problems, tool="Nextflow")
+
+
+def _processes(tasks: tuple[TracedTask, ...]) -> list[str]:
+    """What makes two traces runs of one workflow: how many tasks each process has."""
+    counts: dict[str, int] = {}
+    for task in tasks:
+        counts[task.process] = counts.get(task.process, 0) + 1
+    return [f"{name} {count}" for name, count in sorted(counts.items())]
+
+
+def _from(task: TracedTask, first_ns: int) -> dict[str, Any]:
+    """Instants from the workflow's first."""
+    found = asdict(task)
+    for key in INSTANTS:
+        if found[key] is not None:
+            found[key] -= first_ns
+    if found["after"] is not None:
+        found["after"] = list(found["after"])
+    return found

@@ -1,0 +1,214 @@
+"""``tonnage import`` of each tool but IOR: what its figures mean, from recorded outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+
+from .imported import RECORDED, codes, lines, rates, summary, take
+
+MIB = 2**20
+WHOLE = (
+    ("mdtest", "mdtest/i3-files-3901.txt"),
+    ("mdtest", "mdtest/2rank.txt"),
+    ("fio", "fio/rw-2jobs.json"),
+    ("fio", "fio/write-grouped.json"),
+    ("fio", "fio/plus.json"),
+    ("fio", "fio/2.2.10.json"),
+    ("fio-log", "fio/w_bw.1.log"),
+    ("fio-log", "fio/each_lat.1.log"),
+    ("elbencho", "elbencho/elbencho.csv"),
+    ("elbencho", "elbencho/elbencho.json"),
+    ("iperf3", "iperf3/send.client.json"),
+    ("iperf3", "iperf3/both.server.json"),
+    ("sob", "sob/lines.txt"),
+    ("rados", "rados/write-seq.txt"),
+    ("rados", "rados/old-read.txt"),
+    ("nextflow", "nextflow-raw.txt"),
+)
+
+
+@pytest.mark.parametrize(("kind", "name"), WHOLE)
+def test_a_whole_file_has_no_doubt_and_a_report_and_can_be_verified(kind: str, name: str, tmp_path: Path) -> None:
+    run = take(kind, tmp_path / "run", RECORDED / name)
+    assert not codes(run) & {"unit-mismatch", "damaged-file", "bytes-estimated", "copy-failed", "trial-failed"}
+    assert main(["verify", str(run.path)]) == 0
+    assert main(["report", str(run.path)]) == 0
+    assert (run.path / "report.html").stat().st_size > 0
+    assert run.manifest["state"] == "complete"
+
+
+def test_of_three_iterations_of_mdtest_each_follows_from_the_summary(tmp_path: Path) -> None:
+    run = take("mdtest", tmp_path / "run", RECORDED / "mdtest/i3-files-3901.txt")
+    made = [line["operations"] * 1e9 / line["elapsed_ns"] for line in run.trials() if line["phase"] == "create"]
+    assert max(made) == pytest.approx(11044.821, rel=1e-6)
+    assert min(made) == pytest.approx(9663.783, rel=1e-6)
+    assert sum(made) / 3 == pytest.approx(10538.474, rel=1e-6)
+    assert {line["bytes"] for line in run.trials() if line["phase"] == "create"} == {1000 * 3901}
+    assert {line["operations"] for line in run.trials()} == {1000}
+    assert "from-summary" in codes(run)
+
+
+def test_rank_0_alone_and_a_mean_of_rates_are_no_trials_of_mdtest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = RECORDED / "mdtest/i4-verbose.txt"
+    assert main(["import", "mdtest", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "a mean of rates is no trial" in capsys.readouterr().err
+    # Before 4.0 the same lines were of all tasks.
+    older = tmp_path / "3.3.txt"
+    text = re.sub(r"([0-9.]+) ops/sec", lambda match: f"{2 * float(match[1]):.3f} ops/sec", path.read_text())
+    older.write_text(text.replace("mdtest-4.1.0+dev", "mdtest-3.3.0"))
+    run = take("mdtest", tmp_path / "older", older)
+    made = [line["operations"] * 1e9 / line["elapsed_ns"] for line in run.trials() if line["phase"] == "create"]
+    assert made == pytest.approx([2 * 14806.213, 2 * 5518.240, 2 * 9628.355, 2 * 23494.869], rel=1e-6)
+    assert "unit-mismatch" not in codes(run)
+
+
+def test_iterations_that_contradict_their_deviation_are_not_derived(tmp_path: Path) -> None:
+    text = (RECORDED / "mdtest/i3-files-3901.txt").read_text().replace("760.641", "960.641")
+    path = tmp_path / "md.txt"
+    path.write_text(text)
+    run = take("mdtest", tmp_path / "run", path)
+    assert {line["phase"] for line in run.trials()} == {"stat", "read", "remove"}
+
+
+def test_bytes_and_latencies_of_fio_2_are_kib_and_microseconds(tmp_path: Path) -> None:
+    (line,) = take("fio", tmp_path / "run", RECORDED / "fio/2.2.10.json").trials()
+    assert (line["bytes"], line["setting"]["transfer_size"], line["operations"]) == (7116 * 1024, 4096, 1779)
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(275 * 1024, rel=0.01)
+    assert (line["latency"]["p99_ns"], line["latency"]["max_ns"]) == (90_624_000, 381_378_000)
+
+
+def test_bytes_and_latencies_of_fio_3_are_bytes_and_nanoseconds(tmp_path: Path) -> None:
+    said = json.loads((RECORDED / "fio/plus.json").read_text())["jobs"][0]["read"]
+    (line,) = take("fio", tmp_path / "run", RECORDED / "fio/plus.json").trials()
+    assert line["bytes"] == said["io_bytes"] == 8 * MIB
+    assert line["latency"]["max_ns"] in (said["clat_ns"]["max"], said["lat_ns"]["max"])
+    assert line["latency"]["p99_ns"] == said["clat_ns"]["percentile"]["99.000000"]
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bw_bytes"], rel=1e-3)
+
+
+def test_jobs_of_one_name_are_tasks_of_one_trial_as_group_reporting_has_them(tmp_path: Path) -> None:
+    apart = take("fio", tmp_path / "apart", RECORDED / "fio/rw-2jobs.json")
+    assert [(line["phase"], line["setting"]["tasks"]) for line in apart.trials()] == [("read", 2), ("write", 2)]
+    assert [task["bytes"] for task in apart.tasks() if task["phase"] == "read"] == [4063232, 3866624]
+    assert "side-by-side" in codes(apart)
+    (together,) = take("fio", tmp_path / "together", RECORDED / "fio/write-grouped.json").trials()
+    assert (together["setting"]["tasks"], together["bytes"], together["first_done_ns"]) == (2, 16 * MIB, None)
+
+
+def test_the_sum_of_all_clients_of_fio_is_not_counted_again(tmp_path: Path) -> None:
+    said = json.loads((RECORDED / "fio/plus.json").read_text())
+    (job,) = said.pop("jobs")
+    said["client_stats"] = [{**job, "hostname": "a"}, {**job, "jobname": "All clients"}]
+    path = tmp_path / "clients.json"
+    path.write_text(json.dumps(said))
+    assert rates(take("fio", tmp_path / "run", path), "read") == rates(
+        take("fio", tmp_path / "one", RECORDED / "fio/plus.json"), "read"
+    )
+
+
+def test_a_bandwidth_log_of_fio_is_kib_over_the_time_between_its_lines(tmp_path: Path) -> None:
+    run = take("fio-log", tmp_path / "run", RECORDED / "fio/w_bw.1.log")
+    (line,) = run.trials()
+    entries = [[int(cell) for cell in row.split(",")] for row in lines(RECORDED / "fio/w_bw.1.log")]
+    times = [0, *(entry[0] for entry in entries)]
+    moved = sum(entry[1] * 1024 * (entry[0] - before) // 1000 for entry, before in zip(entries, times, strict=False))
+    assert line["bytes"] == pytest.approx(moved, abs=len(entries))
+    series = run.series(line["record"])
+    assert series is not None
+    assert sum(series["bytes"]) == line["bytes"]
+
+
+def test_a_log_of_mean_latencies_says_nothing_of_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = RECORDED / "fio/w_lat.1.log"
+    assert main(["import", "fio-log", str(log), "--out", str(tmp_path / "run")]) == 2
+    assert "import the bw log" in capsys.readouterr().err
+
+
+def test_elbencho_counts_until_the_last_thread_is_done(tmp_path: Path) -> None:
+    run = take("elbencho", tmp_path / "run", RECORDED / "elbencho/elbencho.json")
+    assert rates(run, "write") == pytest.approx([6434215148], rel=1e-6)
+    assert {line["bytes"] for line in run.trials()} == {64 * MIB}
+    from_csv = take("elbencho", tmp_path / "csv", RECORDED / "elbencho/elbencho.csv")
+    assert rates(from_csv, "write") == pytest.approx([6136 * MIB], rel=1e-3)
+    assert from_csv.trials()[0]["latency"]["max_ns"] == 713_000
+    assert from_csv.trials()[0]["started"] == "2026-11-20T15:11:00.389+00:00"
+
+
+def test_iperf3_counts_what_arrived_in_bytes(tmp_path: Path) -> None:
+    said = json.loads((RECORDED / "iperf3/send.client.json").read_text())["end"]["sum_received"]
+    (line,) = take("iperf3", tmp_path / "run", RECORDED / "iperf3/send.client.json").trials()
+    assert line["bytes"] == said["bytes"]
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-3)
+
+
+def test_bits_that_were_written_as_bytes_are_named(tmp_path: Path) -> None:
+    said = json.loads((RECORDED / "iperf3/send.client.json").read_text())
+    for sums in ("sum_sent", "sum_received"):
+        said["end"][sums]["bits_per_second"] /= 8
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(said))
+    run = take("iperf3", tmp_path / "run", path)
+    (found,) = [one for one in summary(run)["findings"] if one["code"] == "unit-mismatch"]
+    assert "a byte and a bit is 8" in found["evidence"]
+
+
+def test_the_mb_of_rados_bench_and_of_sob_are_mib(tmp_path: Path) -> None:
+    run = take("rados", tmp_path / "run", RECORDED / "rados/write-seq.txt")
+    assert rates(run, "write") == pytest.approx([111.81 * MIB], rel=1e-4)
+    assert rates(run, "read") == pytest.approx([618.516 * MIB], rel=1e-4)
+    write = run.trials()[0]
+    assert (write["bytes"], write["setting"]["queue_depth"]) == (146 * 4194304, 16)
+    assert write["latency"] == {
+        "count": 146, "min_ns": 85518200, "mean_ns": 571748000, "p50_ns": None, "p90_ns": None, "p99_ns": None,
+        "p999_ns": None, "max_ns": 2102020000,
+    }  # fmt: skip
+    sob = take("sob", tmp_path / "sob", RECORDED / "sob/lines.txt")
+    assert rates(sob, "write") == pytest.approx([48.302 * MIB, 186.182 * MIB], rel=1e-4)
+    assert [line["repetition"] for line in sob.trials()] == [0, 0, 1]
+
+
+def test_a_bench_that_was_cut_off_is_kept_until_its_last_second(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_text("".join(lines(RECORDED / "rados/write-seq.txt")[:8]))
+    run = take("rados", tmp_path / "run", path)
+    (line,) = run.trials()
+    assert (line["bytes"], line["elapsed_ns"]) == (111 * 4194304, 3 * 10**9)
+    assert {"cut-short", "damaged-file"} <= codes(run)
+    assert "until second 3" in capsys.readouterr().err
+
+
+def test_a_json_that_was_cut_off_keeps_the_jobs_before_the_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (RECORDED / "fio/rw-2jobs.json").read_text()
+    second = text.rindex('"jobname"')
+    # The second job under a name of its own: its options are read, and its writes are lost.
+    cut = (text[:second] + text[second:].replace('"a"', '"b"', 1))[: second + 1500]
+    path = tmp_path / "cut.json"
+    path.write_text(cut)
+    run = take("fio", tmp_path / "run", path)
+    assert [(line["phase"], line["bytes"]) for line in run.trials()] == [("read", 4063232), ("write", 4325376)]
+    assert f"line {cut.count(chr(10)) + 1}: the JSON breaks off" in capsys.readouterr().err
+    assert run.manifest["state"] == "interrupted"
+    # Of one name it cannot be told how many jobs there were.
+    path.write_text(text[: second + 1500])
+    assert main(["import", "fio", str(path), "--out", str(tmp_path / "none")]) == 2
+
+
+def test_a_workflow_tells_where_its_time_went(tmp_path: Path) -> None:
+    run = take("nextflow", tmp_path / "run", RECORDED / "nextflow-raw.txt")
+    (line,) = run.trials()
+    assert len(run.workflow()) == 17
+    first = min(task["submit_ns"] for task in run.workflow())
+    assert (first, max(task["complete_ns"] for task in run.workflow())) == (0, line["elapsed_ns"])
+    (copy,) = run.copies()
+    assert (copy["exit_code"], copy["cpu_user_ns"]) == (None, None)
