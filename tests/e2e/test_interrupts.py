@@ -36,7 +36,7 @@ def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
     number = moment.choice((signal.SIGINT, signal.SIGTERM))
     process = shell.start("run", shell.write("c.toml", SLOW.format(target=shell.data)), "--no-report")
     # The moment is what is tried out here: from before the run directory exists to the middle of a trial.
-    time.sleep(moment.uniform(0.05, 1.8))
+    time.sleep(moment.uniform(0.2, 1.8))
     said = interrupt(process, number)
     assert said.code == 130 or (said.code == -number and not shell.runs), said.err
     assert shell.left_behind == []
