@@ -56,6 +56,9 @@ packages:  # As root on Debian, what is missing; as anyone else, nothing: tests 
 		apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$missing; \
 	else echo "not installed, tests that need them will be skipped:" $$missing; fi
 
+# A whole run builds once: nothing is kept for the next build, and a backtrace needs no more than lines.
+test: export CARGO_INCREMENTAL := 0
+test: export CARGO_PROFILE_DEV_DEBUG := line-tables-only
 test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
 
 test-fast: lint rust  ## Without end-to-end, lab and the long calibration
