@@ -1,11 +1,13 @@
 """What many processes cost: their start, and the barrier and collection of each trial, beside IOR under one mpiexec.
 
 ``python bench/many.py [--quick] [--ior PATH]``; writes ``many.md`` and ``many.json`` below ``bench/results``.
+``python bench/many.py --page RESULTS`` puts the table of such a ``many.json`` into ``docs/scale.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import datetime
 import json
 import math
@@ -25,6 +27,8 @@ from run import host_facts, machine_name
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "python"
+PAGE = HERE.parent / "docs" / "scale.md"
+BEGIN, END = "<!-- measured: made by python bench/many.py --page -->\n", "<!-- end of measured -->\n"
 TRIALS = 9
 EXTENDED = (4_608, 100_000)
 CAMPAIGN = f"""
@@ -53,6 +57,9 @@ def arguments() -> argparse.Namespace:
         "--quick", action="store_true", help="2, 4 and 8 ranks once: to see that it works, not to quote"
     )
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
+    parser.add_argument(
+        "--page", type=Path, metavar="RESULTS", help="measure nothing; put a many.json into docs/scale.md"
+    )
     parser.add_argument("--out", type=Path, help="where the results go (default: bench/results/<date>-<machine>)")
     given = parser.parse_args()
     if given.quick:
@@ -169,8 +176,41 @@ def markdown(rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def on_page(record: dict[str, Any], measured: str) -> str:
+    """What ``docs/scale.md`` shows of a record: both programs under one launcher, with the date of its directory."""
+    facts = record["host"]
+    head = ["processes", "until the first phase", "whole run, 9 trials", "IOR, whole run of 9"]
+    head += ["barrier", "collection", "around a trial", "IOR, a repetition"]
+    lines = [
+        f"{measured}, {facts['cpu_model']}, {facts['cpu_count']} processors, {record['mpi']}. Medians.",
+        "IOR is on its DUMMY backend: a repetition is its barriers and reductions around calls that do nothing.",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{'--:|' * len(head)}",
+    ]
+    for one in record["rows"]:
+        theirs_all = f"{one['ior_all_s']:.1f} s" if "ior_all_s" in one else "–"
+        theirs_trial = f"{one['ior_trial_ns'] / 1e6:.2f} ms" if "ior_all_s" in one else "–"
+        ms = [f"{one[key] / 1e6:.1f} ms" for key in ("barrier_ns", "gather_ns", "trial_ns")]
+        cells = [str(one["ranks"]), f"{one['start_s']:.1f} s", f"{one['all_s']:.1f} s", theirs_all, *ms, theirs_trial]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def put_on_page(results: Path) -> None:
+    """Replaces the table in ``docs/scale.md``."""
+    measured = "-".join(results.resolve().parent.name.split("-")[:3])
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + BEGIN + on_page(json.loads(results.read_text()), measured) + END + rest.partition(END)[2])
+
+
 def main() -> None:
     given = arguments()
+    if given.page:
+        put_on_page(given.page)
+        return
+    # As installed: hundreds of processes that each compile the package first would measure the compiler.
+    compileall.compile_dir(str(PACKAGE), quiet=1)
     os.environ.update(environment())
     mpiexec = shutil.which(given.mpiexec)
     if mpiexec is None:

@@ -7,9 +7,10 @@ from subprocess import run
 
 import pytest
 from tonnage.cluster.launcher import ANYWHERE, Placing
-from tonnage.cluster.mpi.assign import Share, assign, clipped, hosts_of
+from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_of, of_runs
 from tonnage.cluster.mpi.limits import SILENT_S, silent_s
 from tonnage.cluster.mpi.live import together
+from tonnage.cluster.mpi.member import Member, crowded
 from tonnage.cluster.mpi.orders import Answer, Order, Problem, read_answer
 from tonnage.cluster.mpi.started import Started, started
 from tonnage.cluster.mpi.tree import children, parent
@@ -58,6 +59,24 @@ def test_a_part_of_a_phase_is_done_where_the_whole_would_be() -> None:
     whole = assign(HOSTS, 8, Placing(tasks_per_node=4))
     assert clipped(whole, 3, 2) == [Share(1, 3, 1), Share(2, 4, 1)]
     assert clipped(whole, 0, 8) == whole
+
+
+def test_shares_are_told_in_few_numbers_and_read_back_as_they_were() -> None:
+    assert as_runs(assign(["a"] * 256, 256, ANYWHERE)) == [[0, 0, 1, 256]]
+    for placing in (ANYWHERE, Placing(("b", "a")), Placing(tasks_per_node=5), Placing(("b",), tasks_per_node=3)):
+        for tasks in (1, 2, 3):
+            shares = assign(HOSTS, tasks, placing) if tasks < 3 or placing.hosts != ("b",) else []
+            assert of_runs(as_runs(shares)) == shares
+    assert as_runs(assign(HOSTS, 8, Placing(tasks_per_node=5))) == [[0, 0, 3, 1], [1, 3, 2, 2], [3, 7, 1, 1]]
+
+
+def test_a_host_is_crowded_where_its_processes_share_processors() -> None:
+    def of(host: str, *processors: int) -> Member:
+        return Member(host, 1, host, "1", sum(1 << number for number in processors))
+
+    # Each bound to a processor of its own, as launchers do, and all free to use any.
+    assert crowded([of("a", 0), of("a", 1), of("b", 0, 1), of("b", 0, 1)]) == set()
+    assert crowded([of("a", 0), of("a", 0), of("b", 0, 1), of("b", 0, 1)]) == {"a"}
 
 
 @pytest.mark.parametrize(

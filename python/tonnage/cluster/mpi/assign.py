@@ -81,6 +81,25 @@ def clipped(shares: Sequence[Share], first: int, here: int) -> list[Share]:
     return found
 
 
+def as_runs(shares: Sequence[Share]) -> list[list[int]]:
+    """The same in few numbers, for a letter: ``[rank, first, here, count]`` stands for so many processes in a row that
+    do equally many tasks each."""
+    runs: list[list[int]] = []
+    for share in shares:
+        if runs:
+            rank, first, here, count = runs[-1]
+            if share == (rank + count, first + count * here, here):
+                runs[-1][3] += 1
+                continue
+        runs.append([*share, 1])
+    return runs
+
+
+def of_runs(runs: Sequence[Sequence[int]]) -> list[Share]:
+    """What ``as_runs`` was given."""
+    return [Share(rank + n, first + n * here, here) for rank, first, here, count in runs for n in range(count)]
+
+
 def hosts_of(hosts: Sequence[str], shares: Sequence[Share]) -> list[str]:
     """The host of each task of these shares, by its number from their first."""
     return [hosts[share.rank] for share in shares for _ in range(share.here)]

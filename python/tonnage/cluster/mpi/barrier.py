@@ -1,4 +1,7 @@
-"""The start line across processes: a dissemination barrier of those that take part, busy only here."""
+"""The start line across processes: a barrier of those that take part, busy only here.
+
+Where each process has a processor the barrier is a dissemination barrier: all get away at about the same time. Where
+processes share processors what counts is how many letters there are, and by a tree there are fewest."""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tonnage.cluster.mpi.limits import BARRIER_S
 from tonnage.cluster.mpi.post import Tag
+from tonnage.cluster.mpi.tree import children, parent
 from tonnage.cluster.mpi.world import World
 
 REHEARSALS = 3
@@ -24,15 +28,29 @@ def cross(world: World, members: Sequence[int], serial: int, ended: Callable[[],
     the first took here. ``ended``: says whether it is to be given up. ProcessLost names who did not come."""
     took: list[int] = []
     position = members.index(world.rank)
+    one = _by_tree if world.crowded_somewhere else _by_rounds
     for number in range(REHEARSALS + 1):
         began = time.monotonic_ns()
-        _one(world, members, position, b"%d %d" % (serial, number), ended)
+        one(world, members, position, b"%d %d" % (serial, number), ended)
         if number:
             took.append(time.monotonic_ns() - began)
     return took
 
 
-def _one(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
+def _by_tree(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
+    """Up goes that all below have come, down that all have: two letters a process."""
+    below = [members[child] for child in children(position, len(members))]
+    for rank in reversed(below):
+        _await(world, rank, name, ended)
+    above = parent(position)
+    if above is not None:
+        world.post.send(members[above], Tag.BARRIER, name)
+        _await(world, members[above], name, ended)
+    for rank in below:
+        world.post.send(rank, Tag.BARRIER, name)
+
+
+def _by_rounds(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
     """After round k each process has heard, by way of others, of the 2^(k+1) before it."""
     count, step = len(members), 1
     while step < count:

@@ -14,7 +14,7 @@ from tonnage import _native
 from tonnage.cluster import own_scratch
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
-from tonnage.cluster.mpi.assign import Share
+from tonnage.cluster.mpi.assign import of_runs
 from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.orders import Order, carry_out, pass_on, tell_above
 from tonnage.cluster.mpi.part import Part
@@ -100,7 +100,7 @@ class Follower:
         self._part = None
         members: Sequence[int] = range(world.size)
         if order.verb == "prepare":
-            shares = [Share(*share) for share in order.arguments["shares"]]
+            shares = of_runs(order.arguments["shares"])
             self._part = Part(world, order.serial, shares, self._silent_s)
             members = self._part.members
         act = getattr(self, f"_do_{order.verb}")

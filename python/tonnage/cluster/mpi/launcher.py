@@ -14,7 +14,7 @@ from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing
 from tonnage.cluster.local import Local
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import door
-from tonnage.cluster.mpi.assign import Share, assign, clipped, hosts_in_order, hosts_of
+from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.head import Head
 from tonnage.cluster.mpi.limits import ORDER_S
 from tonnage.cluster.mpi.orders import Order
@@ -127,8 +127,7 @@ class MpiEnsemble:
         serial = head.next_serial()
         part = Part(head.world, serial, shares, head.silent_s)
         part.on_signal = head.signalled
-        told = [[share.rank, share.first, share.here] for share in shares]
-        order = Order(serial, "prepare", {"number": self._number, "spec": phase, "shares": told}, ORDER_S)
+        order = Order(serial, "prepare", {"number": self._number, "spec": phase, "shares": as_runs(shares)}, ORDER_S)
         head.order_to(part.members, order, lambda: part.prepare(self._target, phase))
         return MpiStep(head, self, part, shares, phase["record"])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import __version__
@@ -18,6 +20,8 @@ class Member(NamedTuple):
     pid: int
     place: str
     tonnage: str
+    processors: int
+    """Those it may run on: bit n stands for number n."""
 
     @classmethod
     def here(cls) -> Member:
@@ -27,7 +31,13 @@ class Member(NamedTuple):
         except OSError:
             space = 0
         host = os.uname().nodename
-        return cls(host, os.getpid(), f"{_boot_id()}{host}/{space}", __version__)
+        return cls(
+            host,
+            os.getpid(),
+            f"{_boot_id()}{host}/{space}",
+            __version__,
+            sum(1 << number for number in os.sched_getaffinity(0)),
+        )
 
 
 def meet(post: Post, rank: int, size: int) -> list[Member]:
@@ -47,6 +57,14 @@ def meet(post: Post, rank: int, size: int) -> list[Member]:
     # A long letter leaves only while its sender looks after it, and what follows may take a while.
     post.sent()
     return [Member(*one) for one in json.loads(letter)]
+
+
+def crowded(members: Sequence[Member]) -> set[str]:
+    """The hosts that have more processes than those may use processors."""
+    processes, processors = Counter(member.host for member in members), Counter[str]()
+    for member in members:
+        processors[member.host] |= member.processors
+    return {host for host, count in processes.items() if count > processors[host].bit_count()}
 
 
 def _boot_id() -> str:

@@ -12,11 +12,13 @@ from typing import Any
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi.bell import Bell
 from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
-from tonnage.cluster.mpi.member import Member, meet
+from tonnage.cluster.mpi.member import Member, crowded, meet
 from tonnage.cluster.mpi.patience import unhurried, within
 from tonnage.cluster.mpi.post import Post
 from tonnage.cluster.mpi.started import Started
 from tonnage.errors import RequestError
+
+_LEAVING_NICE = 15
 
 
 class World:
@@ -44,9 +46,11 @@ class World:
             self.post.bell = Bell(self.members, self.rank)
         self.patience_s = silent_s()
         """Without a sign of life, until a process counts as lost."""
-        here = sum(member.host == self.me.host for member in self.members)
-        self.crowded = here > len(os.sched_getaffinity(0)) or here > (os.cpu_count() or 1)
+        crowds = crowded(self.members)
+        self.crowded = self.me.host in crowds
         """Whether this host has more processes than processors."""
+        self.crowded_somewhere = bool(crowds)
+        """Whether any host has: all processes know the same."""
         self.post.rings_at_barrier = self.crowded
 
     @property
@@ -92,6 +96,9 @@ class World:
         """Ends MPI together with all others; this process ends alone where they do not come."""
         with within(LEAVE_S, lambda: os._exit(1)), unhurried():
             self.post.sent()
+            if self.crowded:
+                # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it goes first.
+                os.nice(_LEAVING_NICE)
             self._mpi.Finalize()
 
     def abort(self, code: int) -> None:
