@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -212,3 +213,20 @@ def test_a_workflow_tells_where_its_time_went(tmp_path: Path) -> None:
     assert (first, max(task["complete_ns"] for task in run.workflow())) == (0, line["elapsed_ns"])
     (copy,) = run.copies()
     assert (copy["exit_code"], copy["cpu_user_ns"]) == (None, None)
+
+
+def test_a_name_that_is_no_text_or_very_long_is_kept_under_one_that_is(tmp_path: Path) -> None:
+    original = (RECORDED / "sob/lines.txt").read_bytes()
+    odd = tmp_path / os.fsdecode(b"b\xffad")
+    long = tmp_path / ("x" * 250)
+    for path in (odd, long):
+        path.write_bytes(original)
+    run = take("sob", tmp_path / "run", odd, long)
+    assert [path.read_bytes() for path in (run.path / "originals").iterdir()] == [original] * 2
+    assert {line["origin"]["file"] for line in run.trials()} == {0, 1}
+
+
+def test_a_single_result_asks_for_more_files(tmp_path: Path) -> None:
+    run = take("fio", tmp_path / "run", RECORDED / "fio/plus.json")
+    (found,) = [one for one in summary(run)["findings"] if one["code"] == "single-repetition"]
+    assert "import more outputs" in found["advice"]

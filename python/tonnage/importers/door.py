@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -18,6 +19,9 @@ from tonnage.records import RunWriter
 
 _UNKNOWN = ("target", "host", "hosts", "load_before", "load_after", "ceilings", "cost", "seed", "campaign")
 """Of the manifest: what no file of another tool says, or only in part."""
+
+_LONGEST = 60
+"""Characters of a file's name that its copy bears, and so no more bytes than any file system takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +52,16 @@ def import_files(
     contents = [(name, _content(name)) for name in files]
     founds = [read(data, name) for name, data in contents]
     problems = [
-        f"{name}, {problem}" if problem.startswith("line ") else f"{name}: {problem}"
+        f"{_printable(name)}, {problem}"
         for name, found in zip(files, founds, strict=True)
         for problem in found.problems
     ]
     if not any(found.phases for found in founds):
-        why = problems[0] if problems else f"{files[0]}, line 1: it has no result"
+        why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
         raise RequestError(f"nothing to import: {why}; hint: `tonnage import --help` tells what each kind reads")
     _refuse_taken(out)
-    made = {"tonnage_version": version, "run_id": run_id, "directory": directory, "command_line": list(command_line)}
+    words = [_printable(word) for word in command_line]
+    made = {"tonnage_version": version, "run_id": run_id, "directory": _printable(directory), "command_line": words}
     manifest = {**made, **_manifest(kind, founds, problems)}
     try:
         writer = RunWriter.create(out, manifest)
@@ -87,10 +92,15 @@ def _refuse_taken(out: Path) -> None:
         raise RequestError(f"{out} is there already and is not empty; hint: give another --out")
 
 
+def _printable(name: str) -> str:
+    """A name of a file may be no UTF-8, and JSON must be."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> dict[str, Any]:
-    kept = f"{number:04d}-{Path(name).name}"
+    kept = f"{number:04d}-{_printable(Path(name).name)[-_LONGEST:]}"
     writer.keep_original(kept, data)
-    return {"name": name, "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    return {"name": _printable(name), "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> dict[str, Any]:
@@ -110,7 +120,7 @@ def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> di
         "campaign": None,
         "campaign_text": None,
         "seed": None,
-        "target": {"name": path, "kind": "imported", "file_system": one([found.file_system for found in founds])},
+        "target": {"name": path, "kind": "imported", "file_system": None},
         "host": {"hostname": host} if host else None,
         "load_before": None,
         "load_after": None,

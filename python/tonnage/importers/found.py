@@ -99,7 +99,6 @@ class Found:
     """When, in the file's own words."""
     host: str | None = None
     path: str | None = None
-    file_system: str | None = None
 
 
 def few(problems: Sequence[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ _ITEMS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,18}) (?:files|directories|fil
 _SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \([^)]*\))?:? \(of ([0-9]{1,6}) iterations\)")
 _ROW = re.compile(r"\s+(\w+ \w+)\s*:?\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s+(\S+)\s*\Z")
 _ITERATION = re.compile(r"V-1:.*?\b((?:File|Directory) \w+)\s*:\s+([0-9.]+) sec,\s+([0-9.]+) ops/sec")
-_FACT = re.compile(r"(Path|FS)\s*:\s+(.*?)\s*\Z")
+_PATH = re.compile(r"Path\s*:\s+(.*?)\s*\Z")
 
 
 @dataclass(slots=True)
@@ -37,7 +37,6 @@ class _Reader:
     command: str = ""
     began: str | None = None
     path: str | None = None
-    file_system: str | None = None
     tasks: int = 0
     items: int = 0
     iterations: int = 0
@@ -70,7 +69,6 @@ def read(data: bytes, _: str) -> Found:
         command=reader.command or None,
         began=reader.began,
         path=reader.path,
-        file_system=None,
     )
 
 
@@ -83,8 +81,8 @@ def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
         reader.command = line.partition(":")[2].strip()
     elif line.startswith("-- started at"):
         reader.began = line.strip("- ").removeprefix("started at ")
-    elif found := _FACT.match(line):
-        reader.path = found[2] if found[1] == "Path" else reader.path
+    elif found := _PATH.match(line):
+        reader.path = found[1]
     elif found := _ITEMS.match(line):
         reader.items = int(found[2])
     elif "stonewall hit" in line:

@@ -84,5 +84,10 @@ def single_repetition(evidence: Evidence) -> Iterator[Finding]:
                 "single-repetition",
                 subject(op, group),
                 f"measured once only, so without an interval: {some(single)} tasks",
-                "One run can be off by any amount: give a larger --budget, or repeats in the campaign file.",
+                "One run can be off by any amount: "
+                + (
+                    "import more outputs of the same command together."
+                    if evidence.run.manifest.get("imported")
+                    else "give a larger --budget, or repeats in the campaign file."
+                ),
             )
