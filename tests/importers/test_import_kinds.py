@@ -142,6 +142,15 @@ def test_elbencho_counts_until_the_last_thread_is_done(tmp_path: Path) -> None:
     assert from_csv.trials()[0]["started"] == "2026-11-20T15:11:00.389+00:00"
 
 
+def test_the_first_thread_of_elbencho_to_be_done_is_no_measure(tmp_path: Path) -> None:
+    text = (RECORDED / "elbencho/elbencho.csv").read_text()
+    path = tmp_path / "early.csv"
+    path.write_text(text.replace("WRITE,10,10,,,6137,6136,6137,6136,", "WRITE,5,10,,,12000,6136,12000,6136,"))
+    run = take("elbencho", tmp_path / "run", path)
+    assert run.trials()[0]["elapsed_ns"] == pytest.approx(10_430_000, rel=1e-3)
+    assert "unit-mismatch" not in codes(run)
+
+
 def test_iperf3_counts_what_arrived_in_bytes(tmp_path: Path) -> None:
     said = json.loads((RECORDED / "iperf3/send.client.json").read_text())["end"]["sum_received"]
     (line,) = take("iperf3", tmp_path / "run", RECORDED / "iperf3/send.client.json").trials()
