@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 import multiprocessing
 import os
@@ -102,6 +103,15 @@ def test_the_intent_is_durable_before_the_scheduler_is_asked(desk: Desk, monkeyp
     assert interrupted.value.exit_code == 130
     found = Ledger().entry("k1")
     assert found is not None and found.open, "nobody knows: a retry has to ask"
+
+
+def test_cycles_are_searched_for_again_after_a_submission(desk: Desk) -> None:
+    found: list[bool] = []
+    go(wish(), tell=lambda _plan: found.append(gc.isenabled()))
+    desk.refusal = "no"
+    with pytest.raises(SchedulerError):
+        go(wish(key="k2"))
+    assert (found, gc.isenabled()) == ([False], True)
 
 
 def test_a_second_submission_with_the_same_key_is_the_first(desk: Desk) -> None:

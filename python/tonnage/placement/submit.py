@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
     directory, site, found = _begin(wish)
     timeout_s = site.policy.scheduler_timeout / 1e9
     ledger = Ledger()
-    with ledger.held(wish.key, timeout_s=4 * timeout_s):
+    with ledger.held(wish.key, timeout_s=4 * timeout_s), _uncollected():
         if key_given and (receipt := _earlier(wish, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(wish, directory, site, ledger, found)
@@ -84,6 +85,19 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
             ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
         followed = follow_line(ledger, found, plan)
     return Outcome(plan=plan, receipt=receipt, followed=followed)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles: a decision makes thousands of objects and none, and a search through all that
+    this process has imported takes longer than the decision."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def stay(wish: Wish, job: str) -> int:
