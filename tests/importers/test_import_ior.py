@@ -56,6 +56,10 @@ def test_every_form_is_read_and_verified(name: str, tmp_path: Path) -> None:
 def test_json_and_csv_give_the_rates_they_state(tmp_path: Path) -> None:
     from_json = take("ior", tmp_path / "json", IOR / "ext4-json.txt")
     assert rates(from_json, "write") == pytest.approx([1753.9814 * MIB, 1855.8226 * MIB], rel=1e-7)
+    whole = lines(IOR / "ext4-json.txt")
+    assert all(
+        line["origin"]["said"]["text"].split()[0] in whole[line["origin"]["line"] - 1] for line in from_json.trials()
+    )
     from_csv = take("ior", tmp_path / "csv", IOR / "ext4-csv.txt")
     assert rates(from_csv, "read") == pytest.approx([17093.9890 * MIB, 16532.8400 * MIB], rel=1e-7)
     assert {line["bytes"] for line in from_csv.trials()} == {128 * MIB}

@@ -36,6 +36,8 @@ def _json(lines: list[str]) -> Found:
         problems.append(f"line {document.line}: the JSON breaks off or is damaged here; what stands before it is kept")
     tests = said.get("tests")
     phases = []
+    # JSON keeps no lines; results stand in it in their order.
+    places = (number for number, text in enumerate(kept, 1) if '"bwMiB"' in text)
     for table in tests if isinstance(tests, list) else ():
         if not isinstance(table, dict):
             continue
@@ -45,7 +47,7 @@ def _json(lines: list[str]) -> Found:
             cells = {_COLUMNS[key]: str(value) for key, value in _pairs(row) if key in _COLUMNS}
             if cells.get("access") not in ("write", "read"):
                 continue
-            line = _line_of(kept, cells.get("bw", ""), cells.get("total", ""))
+            line = next(places, 1)
             phase = phase_of(test, cells, "MiB/s", line)
             if isinstance(phase, str):
                 problems.append(f"line {line}: result {place} {phase}; left out")
@@ -99,11 +101,3 @@ def _path(tests: Any) -> str | None:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _line_of(lines: list[str], rate: str, total: str) -> int:
-    """Where a result stands: JSON keeps no lines, but its figures do. 1 where it cannot be told."""
-    for number, line in enumerate(lines, 1):
-        if '"bwMiB"' in line and rate and rate in line:
-            return number
-    return next((number for number, line in enumerate(lines, 1) if total and total in line), 1)
