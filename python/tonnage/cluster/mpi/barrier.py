@@ -38,15 +38,18 @@ def cross(world: World, members: Sequence[int], serial: int, ended: Callable[[],
 
 
 def _by_tree(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
-    """Up goes that all below have come, down that all have: two letters a process."""
+    """Up the tree goes that all below have come, and the first tells each that all have: two letters a process. Whoever
+    was told works at once, on a processor that those below it would have to wait for: so it is not they who pass it on.
+    """
     below = [members[child] for child in children(position, len(members))]
     for rank in reversed(below):
         _await(world, rank, name, ended)
     above = parent(position)
     if above is not None:
         world.post.send(members[above], Tag.BARRIER, name)
-        _await(world, members[above], name, ended)
-    for rank in below:
+        _await(world, members[0], name, ended)
+        return
+    for rank in members[1:]:
         world.post.send(rank, Tag.BARRIER, name)
 
 
