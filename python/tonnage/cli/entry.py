@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from tonnage.cli.option import Command, spelled_out
 from tonnage.cli.options import COMMANDS
@@ -21,6 +22,9 @@ def run_command(argv: Sequence[str]) -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A parent that ignores it would make the ends of copies and hooks unknowable.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A name that is no UTF-8 can be told all the same; in JSON its escapes mean what they say.
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parse(argv)
     arguments.command_line = ["tonnage", *argv]
     try:

@@ -19,6 +19,8 @@ COPIES, OUTPUT = "copies.jsonl", "output"
 ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
+_ODD_BYTES = "backslashreplace"
+"""A name may be no UTF-8. What Python has for such a byte then stands in the file as JSON escapes it, and reads back."""
 
 
 class RunWriter:
@@ -111,11 +113,12 @@ class RunWriter:
 
     def _write_manifest(self) -> None:
         text = json.dumps(self.manifest, indent=2, ensure_ascii=False, allow_nan=False)
-        replace_file(self.path / MANIFEST, text.encode() + b"\n")
+        replace_file(self.path / MANIFEST, text.encode(errors=_ODD_BYTES) + b"\n")
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
-    return json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode(errors=_ODD_BYTES) + b"\n"
 
 
 def append_line(path: Path, line: Mapping[str, Any]) -> None:

@@ -40,6 +40,8 @@ MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
 _FILE = "report.html"
+_ODD_BYTES = "backslashreplace"
+"""A name may be no UTF-8: the page shows its escapes."""
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
@@ -167,7 +169,7 @@ def _embedded(exhibits: list[Exhibit]) -> str:
 
 def _policy(scripts: list[str]) -> str:
     """A Content Security Policy: no network at all, and no script but the two of this page, named by their hashes."""
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=_ODD_BYTES)).digest()).decode()}'" for s in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
@@ -212,7 +214,7 @@ def _replace(path: Path, text: str) -> None:
         raise RequestError(f"{why}; give another --out") from error
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors=_ODD_BYTES) as file:
             os.fchmod(handle, 0o644)
             file.write(text)
         temporary.replace(path)
