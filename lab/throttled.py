@@ -146,9 +146,15 @@ def detach(device: str) -> None:
 @contextlib.contextmanager
 def terminated_as_exit() -> Iterator[None]:
     """Makes SIGTERM raise SystemExit where nobody handles it; left alone off the main thread."""
+
+    def leave(number: int, _: object) -> None:
+        # Once: another one must not interrupt what takes mounts and devices down.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+
     try:
         ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        previous = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number)) if ours else None
+        previous = signal.signal(signal.SIGTERM, leave) if ours else None
     except ValueError:
         ours, previous = False, None
     try:
