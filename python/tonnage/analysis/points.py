@@ -90,7 +90,7 @@ class Groups:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         seen: dict[tuple[str, str, str, int], set[str]] = defaultdict(set)
-        self._workloads = set()
+        self._workloads: set[str] = set()
         for line in lines:
             workload = _workload(line["setting"])
             self._workloads.add(workload)
@@ -101,12 +101,23 @@ class Groups:
         for (workload, key, _, _), values in seen.items():
             if len(values) > 1:
                 self._factors[workload].add(key)
+        self._several = len(self._workloads) > 1
+
+    def together_with(self, other: Groups) -> Groups:
+        """What tells the points of two runs apart: what either varied, and not the name of the only workload."""
+        found = Groups(())
+        found._workloads = self._workloads | other._workloads
+        found._several = self._several or other._several
+        for workload in found._workloads:
+            same = {workload} if found._several else found._workloads
+            found._factors[workload] = {key for one in (self, other) for name in same for key in one._factors[name]}
+        return found
 
     def of(self, setting: Line) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)
         factors = [f"{name} {_text(setting.get(name))}" for name in sorted(self._factors[workload])]
-        return ", ".join([*([workload] if len(self._workloads) > 1 else []), *factors])
+        return ", ".join([*([workload] if self._several else []), *factors])
 
 
 def _text(value: object) -> str:

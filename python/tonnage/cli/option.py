@@ -83,6 +83,12 @@ def time(text: str) -> int:
     return parse_time(text)
 
 
+def share(text: str) -> float:
+    from tonnage.units import parse_share
+
+    return parse_share(text)
+
+
 def count(text: str) -> int:
     from tonnage.errors import RequestError
 

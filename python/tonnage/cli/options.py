@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.cli.option import Command, Option, count, factor, size, time
+from tonnage.cli.option import Command, Option, count, factor, share, size, time
 from tonnage.cli.options_placement import PLACEMENT
 from tonnage.cli.options_stage import STAGE
 from tonnage.importers.registry import KINDS
@@ -190,6 +190,28 @@ IMPORT = Command(
     ),
 )
 
+COMPARE = Command(
+    "compare",
+    "tell whether a run is faster or slower than another",
+    "Sets each run against the first, BASE: equal settings are paired, and each gets the ratio of its throughputs with "
+    "an interval and one of three verdicts: faster, slower, no change shown. All verdicts on a run hold together at "
+    "95 %. What else differs between the runs (factors, kernel, mount options, versions) is listed.",
+    (
+        Option(("runs",), "run directories, the base first", "RUN", repeats=True, completes="directory"),
+        Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=share),
+        Option(
+            ("--fail-if",),
+            "exit with 1 where a setting has this verdict",
+            choices=("slower", "faster", "changed"),
+        ),
+        JSON,
+    ),
+    (
+        ("tonnage compare before after", "did the upgrade help?"),
+        ("tonnage compare --fail-if slower --threshold 5% base run", "for a pipeline: exit code 1 where it got slower"),
+    ),
+)
+
 VERIFY = Command(
     "verify",
     "recompute every figure of a run from its raw records",
@@ -290,6 +312,7 @@ COMMANDS = (
     RUN_COMMAND,
     REPORT,
     IMPORT,
+    COMPARE,
     VERIFY,
     SCHEMA,
     COMPLETIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.summary import summary
@@ -14,6 +14,9 @@ from tonnage.cli.entry import complain
 from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool) -> int:
@@ -66,13 +69,18 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
     if as_json:
         print_json(result)
         return analysis
-    from rich.console import Console
-
     from tonnage.report import print_summary
 
-    colours: Literal["auto"] | None = None if is_plain(sys.stdout) else "auto"
-    print_summary(analysis, Console(highlight=False, color_system=colours), report)
+    print_summary(analysis, console(), report)
     return analysis
+
+
+def console() -> Console:
+    """Of stdout, as it takes it."""
+    from rich.console import Console
+
+    colours: Literal["auto"] | None = None if is_plain(sys.stdout) else "auto"
+    return Console(highlight=False, color_system=colours)
 
 
 def _report(path: Path) -> Path | None:

@@ -20,7 +20,7 @@ ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
 _ODD_BYTES = "backslashreplace"
-"""A name may be no UTF-8. What Python has for such a byte then stands in the file as JSON escapes it, and reads back."""
+"""A name may be no UTF-8: what Python has for such a byte stands in the file as JSON escapes it, and reads back."""
 
 
 class RunWriter:

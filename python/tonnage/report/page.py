@@ -169,7 +169,9 @@ def _embedded(exhibits: list[Exhibit]) -> str:
 
 def _policy(scripts: list[str]) -> str:
     """A Content Security Policy: no network at all, and no script but the two of this page, named by their hashes."""
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=_ODD_BYTES)).digest()).decode()}'" for s in scripts)
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=_ODD_BYTES)).digest()).decode()}'" for s in scripts
+    )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"

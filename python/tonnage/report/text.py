@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.report import (
+    between,
     command,
     compared,
     figure,
@@ -30,6 +31,8 @@ from tonnage.report import (
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tonnage.analysis.between import Between
 
 
 _WIDEST = 1000
@@ -81,6 +84,20 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         console.print()
         # Never wrapped: a path in two pieces cannot be copied.
         console.print(Text(f"Report: {report_path}"), soft_wrap=True)
+
+
+def print_between(found: Between, console: Console) -> None:
+    """A run against another: cells, what else differs, the verdict."""
+    console.print(Text(f"base   {found.base}\nother  {found.other}"), soft_wrap=True)
+    for title, content in (("", between.table(found)), ("What else is different", between.differences(found))):
+        if content.rows:
+            console.print()
+            _print_table(console, _plain(title, content))
+    for told in between.unpaired(found):
+        console.print()
+        console.print(Text(told), soft_wrap=True)
+    console.print()
+    console.print(Text(between.sentence(found), style="bold"), soft_wrap=True)
 
 
 def _print_table(console: Console, table: Table) -> None:

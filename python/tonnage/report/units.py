@@ -19,6 +19,11 @@ _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
+def ratio(value: float) -> str:
+    """``0.98``, ``1.14``, ``12``."""
+    return f"{value:.2f}" if value < 10 else significant(value, 2)
+
+
 def significant(value: float, digits: int = 3) -> str:
     """``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
     if value == 0 or not isfinite(value):

@@ -1,0 +1,181 @@
+"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the runs is listed.
+
+A cell is an operation at one number of tasks with the factors that either run varied. What is constant in each run
+and differs between them (the storage, say) is what is asked about: it is listed, and does not keep cells apart.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.analysis import analyse
+from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED, ratio, repetitions_to_decide
+from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.results import Point
+from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise
+from tonnage.records import Run
+
+THRESHOLD = 0.02
+"""A change below this is none that anybody acts on, however sure it is."""
+_OF_ONE_RUN = frozenset(
+    {
+        *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text", "originals"),
+        *("summary", "search", "load_before", "load_after", "ceilings", "cost", "costs"),
+        *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget"),
+        *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
+        "target.notes",
+    }
+)
+"""Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
+_SAME_CELL = frozenset({"op", "tasks", "workload", "kind", "time_limit_ns", "shift"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that is not the same in both runs; None: it is not there."""
+
+    key: str
+    base: Any
+    other: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of both runs."""
+
+    op: str
+    tasks: int
+    group: str
+    """The factors that were varied, as one printable key."""
+    metric: str
+    base: float
+    """Median rate in the metric."""
+    other: float
+    base_repetitions: int
+    repetitions: int
+    ratio: float
+    """Of the rates: above 1 the other run is faster."""
+    low: float
+    high: float
+    confidence: float
+    """Of the verdicts of all cells together; 0: too few repetitions for an interval."""
+    verdict: str
+    """``faster``, ``slower`` or ``no change shown``."""
+    repetitions_to_decide: int | None
+    """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Another run against the base."""
+
+    base: str
+    other: str
+    cells: tuple[Cell, ...]
+    only_base: tuple[str, ...]
+    """Cells that the other run has not."""
+    only_other: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    def count(self, verdict: str) -> int:
+        """How many cells have this verdict."""
+        return sum(cell.verdict == verdict for cell in self.cells)
+
+
+def compare_runs(base: Run, other: Run, threshold: float = THRESHOLD) -> Between:
+    """Each cell of ``other`` against the same one of ``base``. ``threshold``: the least change of a rate, as a share,
+    that is called one. RecordError where a run cannot be read."""
+    groups = Groups(measured(base.trials())).together_with(Groups(measured(other.trials())))
+    sides = [_cells(run, groups) for run in (base, other)]
+    names = [key for key in sides[0] if key in sides[1] and sides[0][key].metric == sides[1][key].metric]
+    pairs = [(sides[0][key], sides[1][key]) for key in names]
+    noise = pooled_noise([_times(point) for pair in pairs for point in pair])
+    confidence = 1 - (1 - CONFIDENCE) / max(len(pairs), 1)
+    return Between(
+        base=str(base.path),
+        other=str(other.path),
+        cells=tuple(_cell(key[1], pair, confidence, noise, threshold) for key, pair in zip(names, pairs, strict=True)),
+        only_base=tuple(_told(key) for key in sides[0] if key not in names),
+        only_other=tuple(_told(key) for key in sides[1] if key not in names),
+        differences=(*_of_settings(pairs), *_of_manifests(base.manifest, other.manifest)),
+    )
+
+
+_Key = tuple[str, str, int]
+
+
+def _cells(run: Run, groups: Groups) -> dict[_Key, Point]:
+    return {(point.op, groups.of(point.setting), point.tasks): point for point in analyse(run).points}
+
+
+def _told(key: _Key) -> str:
+    op, group, tasks = key
+    return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
+
+
+def _times(point: Point) -> list[float]:
+    """Of one byte or operation in each repetition: what disturbs a phase makes it longer."""
+    return [1 / value for value in point.values]
+
+
+def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise, threshold: float) -> Cell:
+    base, other = pair
+    seen = ratio(_times(other), _times(base), confidence, noise)
+    small = abs(1 / seen.ratio - 1) < threshold
+    verdict = UNCHANGED if small else {FASTER: FASTER, SLOWER: SLOWER}.get(seen.verdict, UNCHANGED)
+    undecided = seen.verdict == UNCHANGED and not small
+    return Cell(
+        op=base.op,
+        tasks=base.tasks,
+        group=group,
+        metric=base.metric,
+        base=statistics.median(base.values),
+        other=statistics.median(other.values),
+        base_repetitions=base.repetitions,
+        repetitions=other.repetitions,
+        ratio=1 / seen.ratio,
+        low=1 / seen.high,
+        high=1 / seen.low,
+        confidence=CONFIDENCE if seen.confidence else 0.0,
+        verdict=verdict,
+        repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
+    )
+
+
+def _of_settings(pairs: Sequence[tuple[Point, Point]]) -> Iterator[Difference]:
+    """Factors that are one value in each run, and not the same one."""
+    seen: dict[str, tuple[list[Any], list[Any]]] = {}
+    for base, other in pairs:
+        for key in {**base.setting, **other.setting}:
+            if key not in _SAME_CELL and base.setting.get(key) != other.setting.get(key):
+                for side, point in zip(seen.setdefault(key, ([], [])), (base, other), strict=True):
+                    value = point.setting.get(key)
+                    if value not in side:
+                        side.append(value)
+    for key, (bases, others) in seen.items():
+        yield Difference(f"workload.{key}", _one(bases), _one(others))
+
+
+def _one(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _of_manifests(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+    flat = [dict(_flat(manifest)) for manifest in (base, other)]
+    for key in {**flat[0], **flat[1]}:
+        if flat[0].get(key) != flat[1].get(key):
+            yield Difference(key, flat[0].get(key), flat[1].get(key))
+
+
+def _flat(manifest: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in manifest.items():
+        key = f"{above}{name}"
+        if key in _OF_ONE_RUN:
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value

@@ -1,0 +1,39 @@
+"""``tonnage compare``: runs against a first one."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+
+from tonnage.cli.outcome import console, print_json
+from tonnage.cli.rundir import open_run
+from tonnage.errors import MeasurementError, RequestError
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code: 1 where ``--fail-if`` holds."""
+    from tonnage.analysis.between import THRESHOLD, compare_runs
+
+    if len(arguments.runs) < 2:
+        raise RequestError("there is one run, and two are compared; hint: tonnage compare BASE OTHER")
+    base, *others = (open_run(path) for path in arguments.runs)
+    threshold = THRESHOLD if arguments.threshold is None else arguments.threshold
+    found = [compare_runs(base, other, threshold) for other in others]
+    if arguments.json:
+        print_json({"comparisons": [asdict(between) for between in found]})
+    else:
+        from tonnage.report.text import print_between
+
+        for between in found:
+            print_between(between, console())
+    if not all(between.cells for between in found):
+        raise MeasurementError("runs without an equal setting cannot be compared; hint: see what differs above")
+    failed = sum(between.count(verdict) for between in found for verdict in _failing(arguments.fail_if))
+    if failed:
+        one = f"{failed} setting is" if failed == 1 else f"{failed} settings are"
+        raise MeasurementError(f"{one} {arguments.fail_if}, as --fail-if asked")
+    return 0
+
+
+def _failing(asked: str | None) -> tuple[str, ...]:
+    return () if asked is None else ("faster", "slower") if asked == "changed" else (asked,)

@@ -1,0 +1,79 @@
+"""Runs against runs: what got faster or slower, what else is different, and how sure that is."""
+
+from __future__ import annotations
+
+from tonnage.analysis.between import Between, Cell
+from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
+from tonnage.report import units
+from tonnage.report.figure import Figure, Table
+from tonnage.report.forest import Row, forest
+
+
+def sentence(between: Between) -> str:
+    """``4 equal settings: 3 faster, 0 slower, 1 with no change shown; all verdicts together hold at 95 %.``"""
+    cells = between.cells
+    if not cells:
+        return "The runs have no setting in common: there is nothing to compare."
+    of = f"{len(cells)} equal setting{'s' if len(cells) != 1 else ''}"
+    told = (
+        f"{between.count(FASTER)} faster, {between.count(SLOWER)} slower, {between.count(UNCHANGED)} with {UNCHANGED}"
+    )
+    sure = {cell.confidence for cell in cells if cell.confidence}
+    rest = f"; all verdicts together hold at {units.share(max(sure))}" if sure else "; single runs decide nothing"
+    return f"{of}: {told}{rest}."
+
+
+def table(between: Between) -> Table:
+    """A row for each cell."""
+    columns = ("what", "base", "n", "other", "its n", "ratio", "interval", "verdict", "to decide")
+    rows = tuple(
+        (
+            named(cell),
+            units.speed(cell.base, cell.metric),
+            str(cell.base_repetitions),
+            units.speed(cell.other, cell.metric),
+            str(cell.repetitions),
+            units.ratio(cell.ratio),
+            f"{units.ratio(cell.low)} – {units.ratio(cell.high)}" if cell.confidence else units.NOT_MEASURED,
+            cell.verdict,
+            f"{cell.repetitions_to_decide} each" if cell.repetitions_to_decide else "",
+        )
+        for cell in between.cells
+    )
+    return Table(columns, rows)
+
+
+def named(cell: Cell) -> str:
+    """``write, direct no, 4 tasks``."""
+    return ", ".join(filter(None, (cell.op, cell.group, f"{cell.tasks} task{'s' if cell.tasks != 1 else ''}")))
+
+
+def differences(between: Between) -> Table:
+    """What is not the same in both runs."""
+    rows = tuple((one.key, _value(one.base), _value(one.other)) for one in between.differences)
+    return Table(("what", "in the base", "in the other"), rows)
+
+
+def unpaired(between: Between) -> list[str]:
+    """Sentences on what only one run has."""
+    found = []
+    for where, names in ((between.base, between.only_base), (between.other, between.only_other)):
+        if names:
+            found.append(f"Only in {where}: {'; '.join(names)}.")
+    return found
+
+
+def _value(value: object) -> str:
+    return units.NOT_MEASURED if value is None else str(value)
+
+
+def figure(between: Between) -> Figure:
+    """Each cell's ratio with its interval beside a line at 1."""
+    return forest(
+        [Row(named(cell), cell.ratio, cell.low, cell.high, cell.verdict) for cell in between.cells],
+        title=f"{between.other} against {between.base}",
+        axis="Throughput ÷ that of the base",
+        unit="times the base's throughput",
+        told=sentence(between),
+        table=table(between),
+    )

@@ -1,0 +1,115 @@
+"""``tonnage compare``: runs on simulated storages of known speed against each other."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+
+PLAIN = "transfer_size = '1MiB'\nblock_size = '32MiB'\n"
+
+
+def measured(
+    directory: Path, name: str, *, plateau: str = "2GB/s", noise: str = "5%", workload: str = PLAIN, **more: str
+) -> Path:
+    """A run of eight repetitions."""
+    tables = more or {"": 'op = ["write", "read"]\ntasks = [2, 8]\n'}
+    text = f'target = "sim:knee=8,plateau={plateau},noise={noise}"\nseed = {len(name) + 3}\n[repeat]\ncount = 8\n'
+    for title, keys in tables.items():
+        text += f"[[workload]]\n{f'name = {title!r}' if title else ''}\n{keys}{workload}"
+    file = directory / f"{name}.toml"
+    file.write_text(text)
+    assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
+    return directory / name
+
+
+def compared(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["compare", *map(str, words), "--json"]) == code
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["comparisons"]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_what_is_a_fifth_slower_is_told_so_in_every_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")
+    found = compared(capsys, before, after)
+    assert [(cell["op"], cell["tasks"], cell["verdict"]) for cell in found["cells"]] == [
+        (op, tasks, "slower") for op in ("write", "read") for tasks in (2, 8)
+    ]
+    assert all(cell["low"] <= 0.8 <= cell["high"] and cell["repetitions"] == 8 for cell in found["cells"])
+    assert {cell["verdict"] for cell in compared(capsys, after, before)["cells"]} == {"faster"}
+    assert main(["compare", str(before), str(after)]) == 0
+    assert "4 equal settings: 0 faster, 4 slower, 0 with no change shown" in capsys.readouterr().out
+
+
+def test_the_same_storage_shows_no_change_and_how_many_repetitions_would_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compared(capsys, measured(tmp_path, "one", noise="20%"), measured(tmp_path, "other", noise="20%"))
+    assert {cell["verdict"] for cell in found["cells"]} == {"no change shown"}
+    assert any((cell["repetitions_to_decide"] or 0) > 8 for cell in found["cells"])
+    assert found["differences"] == [], "but for what differs between any two runs"
+
+
+def test_a_change_that_nobody_acts_on_is_none_and_fail_if_asks_for_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [measured(tmp_path, "a", noise="0%"), measured(tmp_path, "bb", plateau="1.88GB/s", noise="0%")]
+    small = compared(capsys, *runs, "--threshold", "10%", "--fail-if", "slower")
+    assert {cell["verdict"] for cell in small["cells"]} == {"no change shown"}
+    assert all(cell["high"] < 1 and cell["repetitions_to_decide"] is None for cell in small["cells"])
+    assert {cell["verdict"] for cell in compared(capsys, *runs, "--fail-if", "faster")["cells"]} == {"slower"}
+    compared(capsys, *runs, "--fail-if", "slower", code=1)
+    compared(capsys, *runs, "--fail-if", "changed", code=1)
+
+
+def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_cells_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = "transfer_size = '64KiB'\nblock_size = '4MiB'\n"
+    base = measured(tmp_path, "base", workload=small)
+    found = compared(capsys, base, measured(tmp_path, "large"))
+    assert len(found["cells"]) == 4
+    told = {one["key"]: (one["base"], one["other"]) for one in found["differences"]}
+    assert told["workload.transfer_size"] == (64 << 10, 1 << 20)
+    both = measured(tmp_path, "both", workload="transfer_size = ['64KiB', '1MiB']\nblock_size = '4MiB'\n")
+    found = compared(capsys, base, both)
+    assert [cell["group"] for cell in found["cells"]] == ["transfer_size 65536"] * 4
+    assert len(found["only_other"]) == 4 and "transfer_size 1048576" in found["only_other"][0]
+    assert found["only_base"] == []
+
+
+def test_workloads_are_paired_by_name_where_there_are_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = measured(tmp_path, "two", first="op = 'write'\ntasks = 2\n", second="op = 'write'\ntasks = 4\n")
+    also = measured(tmp_path, "also", second="op = 'write'\ntasks = 4\n", third="op = 'write'\ntasks = 2\n")
+    found = compared(capsys, two, also)
+    assert [(cell["group"], cell["tasks"]) for cell in found["cells"]] == [("second", 4)]
+    assert (found["only_base"], found["only_other"]) == (["write, first, 2 tasks"], ["write, third, 2 tasks"])
+    alone = measured(tmp_path, "alone", any="op = 'write'\ntasks = 2\n")
+    found = compared(capsys, alone, measured(tmp_path, "named", other="op = 'write'\ntasks = 2\n"))
+    assert len(found["cells"]) == 1, "what each calls its only workload does not matter"
+
+
+def test_runs_without_an_equal_setting_and_wrong_requests_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writes = measured(tmp_path, "writes", only="op = 'write'\ntasks = 2\n")
+    found = compared(capsys, writes, measured(tmp_path, "reads", only="op = 'read'\ntasks = 2\n"), code=1)
+    assert found["cells"] == [] and len(found["only_base"]) == 1
+    for words, said in (
+        ([writes], "there is one run, and two are compared"),
+        ([writes, tmp_path / "nowhere"], "nowhere"),
+        ([writes, writes, "--threshold", "much"], "is not a share"),
+    ):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) if "--threshold" in words else nullcontext():
+            assert main(["compare", *map(str, words)]) == 2
+        told = capsys.readouterr().err
+        assert said in told and told.count("\n") == 1
