@@ -113,3 +113,20 @@ def test_runs_without_an_equal_setting_and_wrong_requests_are_one_line(
             assert main(["compare", *map(str, words)]) == 2
         told = capsys.readouterr().err
         assert said in told and told.count("\n") == 1
+
+
+def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")]
+    page, notes = tmp_path / "compared.html", tmp_path / "notes.html"
+    found = compared(capsys, *runs, "--out", page)
+    text = page.read_text()
+    assert "4 equal settings: 0 faster, 4 slower" in text.replace("\u00a0", " ")
+    drawn = json.loads(text.partition('id="report-data">')[2].partition("</script>")[0])
+    trace = drawn["between"]["variants"][0]["figures"][0]["traces"][0]
+    assert trace["x"] == [cell["ratio"] for cell in found["cells"]]
+    assert trace["error_x"]["array"] == [cell["high"] - cell["ratio"] for cell in found["cells"]]
+    compared(capsys, *runs, "--out", page)
+    notes.write_text("mine")
+    capsys.readouterr()
+    assert main(["compare", *map(str, runs), "--out", str(notes)]) == 2
+    assert "is not a report of Tonnage" in capsys.readouterr().err and notes.read_text() == "mine"

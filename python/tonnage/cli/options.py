@@ -204,10 +204,11 @@ COMPARE = Command(
             "exit with 1 where a setting has this verdict",
             choices=("slower", "faster", "changed"),
         ),
+        Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
         JSON,
     ),
     (
-        ("tonnage compare before after", "did the upgrade help?"),
+        ("tonnage compare before after --out compared.html", "did the upgrade help?"),
         ("tonnage compare --fail-if slower --threshold 5% base run", "for a pipeline: exit code 1 where it got slower"),
     ),
 )

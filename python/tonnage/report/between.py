@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tonnage.analysis.between import Between, Cell
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.report import units
-from tonnage.report.figure import Figure, Table
+from tonnage.report.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.forest import Row, forest
 
 
@@ -65,6 +67,15 @@ def unpaired(between: Between) -> list[str]:
 
 def _value(value: object) -> str:
     return units.NOT_MEASURED if value is None else str(value)
+
+
+def exhibits(found: Sequence[Between]) -> list[Exhibit]:
+    """One section, with a choice where several runs are compared with the base."""
+    variants = tuple(Variant(one.other, (figure(one),)) for one in found if one.cells)
+    if not variants:
+        return []
+    introduction = "Equal settings of both runs. A change is shown where the whole interval lies on one side of 1."
+    return [Exhibit("between", "Setting by setting", introduction, "Run", variants)]
 
 
 def figure(between: Between) -> Figure:

@@ -9,14 +9,18 @@ import os
 import pkgutil
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tonnage import __version__
+from tonnage.analysis.between import Between
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.report import (
+    between,
     command,
     compared,
     files,
@@ -62,22 +66,13 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
 def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("tonnage.report", "static"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     lines = load_line.exhibits(analysis)
     for section in (links, tiers, hosts, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
-    environment.filters["unbroken"] = _unbroken
-    scripts = [_plotly(), _static("report.js")]
-    return environment.get_template("page.html").render(
+    return _filled(
+        "page.html",
+        [*lines, *closer],
         analysis=analysis,
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
@@ -90,12 +85,55 @@ def render(analysis: Analysis, source: Source) -> str:
         unfinished=source.unfinished,
         unreadable=source.unreadable,
         sentences=sentences,
+    )
+
+
+def write_comparison(found: Sequence[Between], out: str | Path, threshold: float) -> Path:
+    """Writes the page of runs against a first one; errors as of ``write_report``."""
+    path = Path(out)
+    _refuse_foreign(path)
+    exhibits = between.exhibits(found)
+    text = _filled(
+        "between.html",
+        exhibits,
+        facts=[("base", found[0].base), ("Tonnage", __version__)],
+        compared=[
+            {
+                "between": one,
+                "sentence": between.sentence(one),
+                "unpaired": between.unpaired(one),
+                "differences": between.differences(one),
+            }
+            for one in found
+        ],
+        exhibits=exhibits,
+        threshold=units.share(threshold),
+    )
+    _replace(path, text)
+    return path
+
+
+def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
+    """A page with its style, its scripts and the data of its figures."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=PackageLoader("tonnage.report", "static"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["unbroken"] = _unbroken
+    scripts = [_plotly(), _static("report.js")]
+    return environment.get_template(template).render(
         units=units,
         marker=MARKER,
         style=_static("report.css"),
         scripts=scripts,
         policy=_policy(scripts),
-        data=_embedded([*lines, *closer]),
+        data=_embedded(drawn),
+        **given,
     )
 
 

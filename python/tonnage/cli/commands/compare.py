@@ -19,6 +19,10 @@ def run(arguments: Namespace) -> int:
     base, *others = (open_run(path) for path in arguments.runs)
     threshold = THRESHOLD if arguments.threshold is None else arguments.threshold
     found = [compare_runs(base, other, threshold) for other in others]
+    if arguments.out is not None:
+        from tonnage.report.page import write_comparison
+
+        write_comparison(found, arguments.out, threshold)
     if arguments.json:
         print_json({"comparisons": [asdict(between) for between in found]})
     else:
