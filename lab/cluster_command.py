@@ -108,6 +108,8 @@ def _exec(host: str, argv: list[str]) -> int:
         here = here if note.owned or there.is_dir() else FILES
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     words = note.words(host, argv, here)
+    # Before it begins: one that came in between would end this process, and leave the program behind.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [*_FORWARDED, signal.SIGCHLD])
     with subprocess.Popen(
         words,
         env={**os.environ, **note.environment, "PATH": path},
@@ -117,8 +119,8 @@ def _exec(host: str, argv: list[str]) -> int:
 
 
 def _attended(process: subprocess.Popen[bytes]) -> int:
-    """Passes on what this process is sent until the other ends; the other's status as a shell would say it."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [*_FORWARDED, signal.SIGCHLD])
+    """Passes on what this process is sent, of signals that are blocked, until the other ends; the other's status as a
+    shell would say it."""
     while process.poll() is None:
         got = signal.sigtimedwait([*_FORWARDED, signal.SIGCHLD], 1)
         # A terminal has told the program as well.

@@ -94,7 +94,8 @@ class Policy(Section):
     index_timeout: Delay = Field(30 * 10**6, description="how long a decision waits for indices")
     decay: Time = Field(60 * 10**9, description="time in which the weight of a placed job falls to 1/e")
     list_age: Delay = Field(
-        10**9, description="how old the scheduler's lists may be in a decision: in a burst they are asked for so often"
+        3 * 10**9,
+        description="how old the scheduler's lists may be in a decision: in a burst they are asked for so often",
     )
     scheduler_timeout: Time = Field(10 * 10**9, description="how long one of the scheduler's tools may take")
     file_timeout: Time = Field(2 * 10**9, description="how long a path, or a tool of its file system, may take")
