@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tonnage.analysis import analyse, points
+from tonnage.analysis import analyse, measured_points
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.analysis.summary import schema, summary
 from tonnage.records import Run
@@ -38,7 +38,7 @@ def test_a_command_slower_than_one_a_second_is_not_rounded_to_nothing(make_run: 
     def slow(line: dict[str, Any]) -> None:
         line.update(elapsed_ns=2700 * 10**9, operations=50, operations_per_s=0)
 
-    (point,) = points(make_run({8: [1e9]}, op="command", setting={"kind": "command"}, alter=slow))
+    (point,) = measured_points(make_run({8: [1e9]}, op="command", setting={"kind": "command"}, alter=slow))
     assert point.median == pytest.approx(50 / 2700)
     assert point.elapsed_ns == 2700 * 10**9
 
@@ -52,21 +52,26 @@ def test_a_stream_is_counted_in_bytes(make_run: Make, quiet_curve: Curve) -> Non
 def test_several_workloads_are_told_apart_by_their_names_alone(make_run: Make) -> None:
     make_run({1: [1e9], 4: [2e9]}, setting={"workload": "b", "block_size": 4, "wrap": True})
     run = make_run({1: [1e9], 4: [2e9]}, op="create", setting={"workload": "a", "kind": "files", "depth": 2})
-    assert [(point.group, point.workload) for point in points(run)] == [("b", "b"), ("b", "b"), ("a", "a"), ("a", "a")]
+    assert [(point.group, point.workload) for point in measured_points(run)] == [
+        ("b", "b"),
+        ("b", "b"),
+        ("a", "a"),
+        ("a", "a"),
+    ]
 
 
 def test_what_one_workload_swept_is_no_factor_of_the_other(make_run: Make) -> None:
     for access in ("random", "sequential"):
         make_run({1: [1e9]}, setting={"workload": "a", "access": access})
     run = make_run({1: [1e9]}, setting={"workload": "b", "access": "strided"})
-    assert {point.group for point in points(run)} == {"a, access random", "a, access sequential", "b"}
+    assert {point.group for point in measured_points(run)} == {"a, access random", "a, access sequential", "b"}
 
 
 def test_workloads_come_in_the_order_of_the_file(make_run: Make) -> None:
     campaign = {"workloads": [{"name": "second"}, {"name": "first"}]}
     make_run({1: [1e9]}, setting={"workload": "first"}, manifest={"campaign": campaign})
     run = make_run({1: [1e9]}, setting={"workload": "second"})
-    assert [point.workload for point in points(run)] == ["second", "first"]
+    assert [point.workload for point in measured_points(run)] == ["second", "first"]
 
 
 def test_two_numbers_of_tasks_are_no_sweep(make_run: Make) -> None:
@@ -110,4 +115,4 @@ def test_a_mix_says_what_each_kind_of_operation_did(make_run: Make) -> None:
 
 def test_a_check_is_no_point(make_run: Make) -> None:
     make_run({1: [9e9]}, op="check", purpose="check")
-    assert [point.op for point in points(make_run({1: [1e9]}))] == ["write"]
+    assert [point.op for point in measured_points(make_run({1: [1e9]}))] == ["write"]

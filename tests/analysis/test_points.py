@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tonnage.analysis import analyse, points
+from tonnage.analysis import analyse, measured_points
 from tonnage.records import Run
 
 Make = Callable[..., Run]
 
 
 def test_repetitions_of_one_setting_are_one_point(make_run: Make) -> None:
-    (one, two) = points(make_run({1: [1e9, 1.1e9, 1.2e9], 2: [2e9]}))
+    (one, two) = measured_points(make_run({1: [1e9, 1.1e9, 1.2e9], 2: [2e9]}))
     assert (one.tasks, one.repetitions, one.group) == (1, 3, "")
     assert one.median == pytest.approx(1.1e9, rel=1e-6)
     assert one.low < one.median < one.high
@@ -24,27 +24,27 @@ def test_fills_failures_and_interruptions_are_not_values(make_run: Make) -> None
     make_run({1: [5e9]}, purpose="fill")
     make_run({1: [5e9]}, alter=lambda line: line.update(status="failed"))
     make_run({1: [5e9]}, alter=lambda line: line.update(status="interrupted"))
-    (point,) = points(make_run({1: [1e9]}))
+    (point,) = measured_points(make_run({1: [1e9]}))
     assert point.values == (10**9,)
 
 
 def test_a_swept_factor_makes_curves_of_its_own(make_run: Make) -> None:
     make_run({1: [1e9], 2: [2e9], 4: [2e9]}, setting={"access": "random"})
     run = make_run({1: [3e9], 2: [4e9], 4: [4e9]}, setting={"access": "sequential"})
-    assert {point.group for point in points(run)} == {"access random", "access sequential"}
+    assert {point.group for point in measured_points(run)} == {"access random", "access sequential"}
     assert len(analyse(run).load_lines) == 2
 
 
 def test_a_factor_that_follows_from_the_tasks_does_not(make_run: Make) -> None:
     make_run({1: [1e9]}, setting={"block_size": 1 << 30})
     run = make_run({2: [2e9]}, setting={"block_size": 1 << 29})
-    assert {point.group for point in points(run)} == {""}
+    assert {point.group for point in measured_points(run)} == {""}
 
 
 def test_processor_time_and_device_share_are_sums_over_sums(make_run: Make) -> None:
     half = {"cache": {"cached_before_bytes": 0, "examined_bytes": 1, "device_bytes": 5 * 10**8}}
     make_run({1: [1e9]}, op="read")
-    (point,) = points(make_run({1: [1e9]}, op="read", result=half))
+    (point,) = measured_points(make_run({1: [1e9]}, op="read", result=half))
     assert point.cache_device_share == pytest.approx(0.75)
     assert point.cache_state == "warm", "one repetition out of the cache spoils the point"
     assert point.cpu_ns_per_gib == 2 * 2 * 10**7 * 2**30 // (2 * 10**9)

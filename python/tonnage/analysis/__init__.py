@@ -19,7 +19,7 @@ from tonnage.records import Run, headline
 __all__ = ["Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "points"]
 
 
-def points(run: Run) -> list[Point]:
+def measured_points(run: Run) -> list[Point]:
     """The points measured so far: what :class:`Search` decides on."""
     from tonnage.analysis.points import points_of
 
