@@ -100,6 +100,20 @@ def test_what_cannot_be_reached_is_one_line_and_exit_2(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_probe_keeps_to_its_space_and_what_is_refused_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
+    before, uri = objects(cluster), f"rados://bench?conf={cluster.conf}"
+    limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "2"]
+    tonnage("probe", uri, *limits, "--out", tmp_path / "run", "--no-report")
+    trials = Run.open(tmp_path / "run").trials()
+    assert {line["phase"] for line in trials} == {"write", "read"}
+    assert all(line["setting"]["block_size"] * line["setting"]["tasks"] <= 16 << 20 for line in trials)
+    file = tmp_path / "campaign.toml"
+    file.write_text(f'target = "{uri}"\n[repeat]\ncount = 1\n[workload]\nkind = "files"\nphases = ["create"]\n')
+    done = tonnage("run", file, "--out", tmp_path / "refused", expect=2)
+    assert "a pool has no directories" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert objects(cluster) == before
+
+
 def test_objects_of_others_stay(cluster: lab.Ceph, tmp_path: Path) -> None:
     argv = ["rados", "--conf", str(cluster.conf), "--pool", "bench", "put", "data.00000000.00000000", str(cluster.conf)]
     subprocess.run(argv, check=True, timeout=LIMIT_S)

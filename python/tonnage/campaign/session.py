@@ -298,7 +298,7 @@ def _whole(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
     target = plan.target
     mount = mount_of(target.path) if target.path else None
     device = target.path is not None and not (mount and mount.memory_backed)
-    probe = Probe(campaign, seed, plan.space_bytes, keeps=target.scheme in ("path", "memory"), device=device)
+    probe = Probe(campaign, seed, plan.space_bytes, keeps=target.keeps, device=device)
     return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
 
 

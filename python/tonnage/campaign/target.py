@@ -48,6 +48,11 @@ class Target:
     """A PoolSpec (``crates/storage/src/rados/pool.rs``) without its namespace; only for ``rados``."""
 
     @property
+    def keeps(self) -> bool:
+        """Whether it keeps what is written, and so can be filled."""
+        return self.scheme not in ("null", "sim")
+
+    @property
     def path(self) -> Path | None:
         """The first of its directories."""
         return self.paths[0] if self.paths else None

@@ -22,6 +22,7 @@ use pool::Pool;
 use queue::RadosQueue;
 
 const MARKER: &CStr = c"TONNAGE-SCRATCH";
+const MARKER_NAME: &str = "TONNAGE-SCRATCH";
 /// A marker is shorter.
 const MARKER_BYTES: usize = 4096;
 
@@ -100,37 +101,34 @@ impl Rados {
         if pool.object_bytes == 0 || pool.namespace.is_empty() {
             return Err(StorageError::Unsupported("objects have at least one byte, and a namespace a name".to_owned()));
         }
-        let found = Self { pool: Arc::new(Pool::open(pool)?), process: spec.process };
-        found.mark()?;
-        Ok(found)
+        Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process })
     }
 
-    /// Makes the marker, or sees that it is this run's.
+    /// Makes the marker, or sees that it is this run's. Before the first write and not before: what is refused leaves
+    /// nothing.
     fn mark(&self) -> Result<()> {
-        let ours = format!("tonnage {}\n", self.pool.spec.namespace);
-        if self.process != Process::Other {
-            match self.pool.make(MARKER, ours.as_bytes()) {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.pool.failed("make", "TONNAGE-SCRATCH", error)),
-            }
+        match self.pool.make(MARKER, self.ours().as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.is_marked().map(drop),
+            made => made.map_err(|error| self.pool.failed("make", MARKER_NAME, error)),
         }
+    }
+
+    /// Whether there is this run's marker; an error where it is another's.
+    fn is_marked(&self) -> Result<bool> {
         let mut bytes = [0; MARKER_BYTES];
-        let count = self.pool.read(MARKER, 0, &mut bytes).map_err(|error| self.pool.failed("read", "TONNAGE-SCRATCH", error))?;
-        if &bytes[..count] == ours.as_bytes() {
-            return Ok(());
+        match self.pool.read(MARKER, 0, &mut bytes) {
+            Ok(count) if &bytes[..count] == self.ours().as_bytes() => Ok(true),
+            Ok(_) => {
+                let why = "its marker is another's".to_owned();
+                Err(StorageError::NotOurs { path: self.pool.path(MARKER_NAME), why })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.pool.failed("read", MARKER_NAME, error)),
         }
-        let why = "its marker is another's".to_owned();
-        Err(StorageError::NotOurs { path: self.pool.path("TONNAGE-SCRATCH"), why })
     }
 
-    fn size(&self, file: u32, object: u64) -> Result<Option<u64>> {
-        let name = Name::new(file, object);
-        self.pool.size(name.as_c_str()).map_err(|error| self.failed("measure", file, error))
-    }
-
-    fn failed(&self, action: &'static str, file: u32, error: io::Error) -> StorageError {
-        self.pool.failed(action, &format!("data.{file:08}"), error)
+    fn ours(&self) -> String {
+        format!("tonnage {}\n", self.pool.spec.namespace)
     }
 }
 
@@ -148,27 +146,12 @@ impl Storage for Rados {
         Err(StorageError::Unsupported(text.to_owned()))
     }
 
-    /// The objects before the last one are whole: a file is written to its end before anybody asks.
     fn length(&self, file: u32) -> Result<u64> {
-        if self.size(file, 0)?.is_none() {
-            return Err(self.failed("find", file, Errno::NOENT.into()));
-        }
-        let (mut there, mut step) = (0, 1);
-        while self.size(file, there + step)?.is_some() {
-            there += step;
-            step *= 2;
-        }
-        while step > 1 {
-            step /= 2;
-            if self.size(file, there + step)?.is_some() {
-                there += step;
-            }
-        }
-        Ok(there * self.pool.spec.object_bytes + self.size(file, there)?.unwrap_or(0))
+        length(&self.pool, file)
     }
 
     fn prepare_write(&self, _files: &[u32]) -> Result<()> {
-        Ok(())
+        if self.process == Process::Other { Ok(()) } else { self.mark() }
     }
 
     /// This host has no cache of objects; what an OSD has in memory, it does not tell.
@@ -177,7 +160,7 @@ impl Storage for Rados {
     }
 
     fn clear(&self) -> Result<()> {
-        if self.process == Process::Other {
+        if self.process == Process::Other || !self.is_marked()? {
             return Ok(());
         }
         let mut names = self.pool.list().map_err(|error| self.pool.failed("list", "", error))?;
@@ -188,7 +171,7 @@ impl Storage for Rados {
     fn finish(&self) -> Result<Vec<Note>> {
         self.clear()?;
         if self.process != Process::Other {
-            self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", "TONNAGE-SCRATCH", error))?;
+            self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", MARKER_NAME, error))?;
         }
         Ok(Vec::new())
     }
@@ -198,33 +181,43 @@ impl Storage for Rados {
     }
 }
 
-/// What a task's file needs before its first operation: enough bytes for a read.
+/// An error about a file.
+fn failed(pool: &Pool, action: &'static str, file: u32, error: io::Error) -> StorageError {
+    pool.failed(action, &format!("data.{file:08}"), error)
+}
+
+/// Bytes of a file. The objects before the last one are whole: it is written to its end before anybody asks.
+fn length(pool: &Pool, file: u32) -> Result<u64> {
+    let size = |object| pool.size(Name::new(file, object).as_c_str()).map_err(|error| failed(pool, "measure", file, error));
+    if size(0)?.is_none() {
+        return Err(failed(pool, "find", file, Errno::NOENT.into()));
+    }
+    let (mut there, mut step) = (0, 1);
+    while size(there + step)?.is_some() {
+        there += step;
+        step *= 2;
+    }
+    while step > 1 {
+        step /= 2;
+        if size(there + step)?.is_some() {
+            there += step;
+        }
+    }
+    Ok(there * pool.spec.object_bytes + size(there)?.unwrap_or(0))
+}
+
+/// What a task's file needs before its first operation: enough bytes for a read. One question where they are there.
 fn open(pool: &Pool, request: &OpenRequest) -> Result<()> {
     if request.op == Op::Write {
         return Ok(());
     }
     let (file, needed) = (request.file, request.file_bytes);
-    let object_bytes = pool.spec.object_bytes;
-    let last = needed.saturating_sub(1) / object_bytes;
-    let failed = |error| pool.failed("open", &format!("data.{file:08}"), error);
-    let size = |object| pool.size(Name::new(file, object).as_c_str()).map_err(failed);
-    match size(last)? {
-        Some(bytes) if last * object_bytes + bytes >= needed => Ok(()),
-        found => {
-            if size(0)?.is_none() {
-                return Err(failed(Errno::NOENT.into()));
-            }
-            // As far as it is whole.
-            let mut actual = found.map_or(0, |bytes| last * object_bytes + bytes);
-            let mut object = 0;
-            while found.is_none() {
-                let Some(bytes) = size(object)? else { break };
-                actual = object * object_bytes + bytes;
-                object += 1;
-            }
-            Err(StorageError::TooShort { file, needed, actual })
-        }
+    let last = needed.saturating_sub(1) / pool.spec.object_bytes;
+    let found = pool.size(Name::new(file, last).as_c_str()).map_err(|error| failed(pool, "open", file, error))?;
+    if found.is_some_and(|bytes| last * pool.spec.object_bytes + bytes >= needed) {
+        return Ok(());
     }
+    Err(StorageError::TooShort { file, needed, actual: length(pool, file)? })
 }
 
 /// One task's file, one operation at a time.

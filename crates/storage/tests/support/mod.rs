@@ -96,6 +96,7 @@ impl Rig {
     /// Writes `count` transfers of `size` to file 0.
     pub fn fill(&self, size: usize, count: u64) {
         let geometry = geometry(size, count, Access::Sequential);
+        self.storage.prepare_write(&[0]).unwrap();
         write_all(&*self.storage, &geometry, 1);
     }
 }
