@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hosts import wait_for
+from indexed import free_port
 from throttled import Impossible, terminated_as_exit
 
 TOOLS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "setpriv")
@@ -93,7 +94,7 @@ class Ceph:
             found = json.loads(self.ask("osd", "dump", "--format=json"))["osds"]
             return any(one["osd"] == number and one["up"] for one in found)
 
-        _wait_for(up, f"osd.{number} is up")
+        wait_for(up, f"osd.{number} is up")
 
     def start(self, name: str, *argv: str) -> subprocess.Popen[bytes]:
         """A daemon in the foreground, which the kernel ends with this process."""
@@ -119,7 +120,7 @@ def ceph(
     """A cluster below an empty directory; ``size``: bytes of each OSD. Impossible where Ceph cannot run."""
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         raise Impossible(f"{missing[0]} is not installed")
-    conf, port, fsid = directory / "ceph.conf", _free_port(), str(uuid.uuid4())
+    conf, port, fsid = directory / "ceph.conf", free_port(), str(uuid.uuid4())
     known = {"fsid": fsid, "port": port, "directory": directory, "store": store, "bytes": size}
     conf.write_text(_CONF.format(**known, copies=copies, groups=groups))
     found = Ceph(directory, conf)
@@ -151,7 +152,7 @@ def _monitor(found: Ceph, fsid: str, port: int) -> None:
             return bool(found.ask("mon", "stat"))
         return False
 
-    _wait_for(answers, "the monitor answers")
+    wait_for(answers, "the monitor answers")
 
 
 def _make_osd(found: Ceph, number: int) -> None:
@@ -165,20 +166,6 @@ def _run(*argv: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     if done.returncode:
         raise Impossible(f"{argv[0]}: {done.stderr.strip()[-300:]}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
-
-
-def _wait_for(condition: Callable[[], bool], what: str) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > end_s:
-            raise Impossible(f"after {PATIENCE_S:g} s it is not so that {what}")
-        time.sleep(0.05)
 
 
 def main() -> int:

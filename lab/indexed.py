@@ -27,7 +27,7 @@ _SEPARATED = Path("/run/sshd")
 def node_exporter(*words: str) -> Iterator[str]:
     """Its address, as a site file has it. Impossible where it is not installed."""
     program = _program("prometheus-node-exporter")
-    port = _free_port()
+    port = free_port()
     with _running([program, f"--web.listen-address=127.0.0.1:{port}", *words], port):
         yield f"http://127.0.0.1:{port}/metrics"
 
@@ -43,7 +43,7 @@ def sshd(directory: Path) -> Iterator[Path]:
     host_key, key = directory / "host_key", directory / "key"
     for one in (host_key, key):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(one)], check=True, timeout=PATIENCE_S)
-    port = _free_port()
+    port = free_port()
     (directory / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {host_key}\nAuthorizedKeysFile {key}.pub\n"
         "PermitRootLogin prohibit-password\nStrictModes no\nUsePAM no\nPidFile none\n"
@@ -69,7 +69,8 @@ def _program(name: str) -> str:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One of the loopback interface that nobody has."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port

@@ -16,7 +16,9 @@ from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, 
 from tonnage.analysis.search import Search
 from tonnage.records import Run, headline
 
-__all__ = ["Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "points"]
+__all__ = [
+    "Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "measured_points",
+]  # fmt: skip
 
 
 def measured_points(run: Run) -> list[Point]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.analysis import analyse
-from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED, ratio, repetitions_to_decide
-from tonnage.analysis.points import Groups, measured
+from tonnage.analysis import measured_points
+from tonnage.analysis.compare import UNCHANGED, ratio, repetitions_to_decide
+from tonnage.analysis.points import NOT_FACTORS, Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise
 from tonnage.records import Run
@@ -22,15 +22,14 @@ THRESHOLD = 0.02
 """A change below this is none that anybody acts on, however sure it is."""
 _OF_ONE_RUN = frozenset(
     {
-        *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text", "originals"),
+        *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text"),
         *("summary", "search", "load_before", "load_after", "ceilings", "cost", "costs"),
         *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget"),
         *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
-        "target.notes",
+        *("target.notes", "imported.at", "imported.files"),
     }
 )
 """Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
-_SAME_CELL = frozenset({"op", "tasks", "workload", "kind", "time_limit_ns", "shift"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,8 @@ def compare_runs(base: Run, other: Run, threshold: float = THRESHOLD) -> Between
         base=str(base.path),
         other=str(other.path),
         cells=tuple(_cell(key[1], pair, confidence, noise, threshold) for key, pair in zip(names, pairs, strict=True)),
-        only_base=tuple(_told(key) for key in sides[0] if key not in names),
-        only_other=tuple(_told(key) for key in sides[1] if key not in names),
+        only_base=tuple(named(*key) for key in sides[0] if key not in names),
+        only_other=tuple(named(*key) for key in sides[1] if key not in names),
         differences=(*_of_settings(pairs), *_of_manifests(base.manifest, other.manifest)),
     )
 
@@ -108,11 +107,11 @@ _Key = tuple[str, str, int]
 
 
 def _cells(run: Run, groups: Groups) -> dict[_Key, Point]:
-    return {(point.op, groups.of(point.setting), point.tasks): point for point in analyse(run).points}
+    return {(point.op, groups.of(point.setting), point.tasks): point for point in measured_points(run)}
 
 
-def _told(key: _Key) -> str:
-    op, group, tasks = key
+def named(op: str, group: str, tasks: int) -> str:
+    """``write, direct no, 4 tasks``."""
     return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
 
 
@@ -125,7 +124,6 @@ def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise
     base, other = pair
     seen = ratio(_times(other), _times(base), confidence, noise)
     small = abs(1 / seen.ratio - 1) < threshold
-    verdict = UNCHANGED if small else {FASTER: FASTER, SLOWER: SLOWER}.get(seen.verdict, UNCHANGED)
     undecided = seen.verdict == UNCHANGED and not small
     return Cell(
         op=base.op,
@@ -140,7 +138,7 @@ def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise
         low=1 / seen.high,
         high=1 / seen.low,
         confidence=CONFIDENCE if seen.confidence else 0.0,
-        verdict=verdict,
+        verdict=UNCHANGED if small else seen.verdict,
         repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
     )
 
@@ -150,7 +148,7 @@ def _of_settings(pairs: Sequence[tuple[Point, Point]]) -> Iterator[Difference]:
     seen: dict[str, tuple[list[Any], list[Any]]] = {}
     for base, other in pairs:
         for key in {**base.setting, **other.setting}:
-            if key not in _SAME_CELL and base.setting.get(key) != other.setting.get(key):
+            if key not in NOT_FACTORS and base.setting.get(key) != other.setting.get(key):
                 for side, point in zip(seen.setdefault(key, ([], [])), (base, other), strict=True):
                     value = point.setting.get(key)
                     if value not in side:

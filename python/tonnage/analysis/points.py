@@ -14,7 +14,7 @@ from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, headline
 from tonnage.records.latency import summarise
 
-_NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
+NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
 
 Line = Mapping[str, Any]
@@ -95,7 +95,7 @@ class Groups:
             workload = _workload(line["setting"])
             self._workloads.add(workload)
             for key, value in line["setting"].items():
-                if key not in _NOT_FACTORS:
+                if key not in NOT_FACTORS:
                     seen[workload, key, line["phase"], line["setting"]["tasks"]].add(repr(value))
         self._factors: dict[str, set[str]] = defaultdict(set)
         for (workload, key, _, _), values in seen.items():

@@ -11,11 +11,13 @@ import csv
 import json
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import LARGEST, MIB, Rounded, elapsed_ns, rounded, whole
+from tonnage.importers.figures import MIB, Rounded, elapsed_ns, rounded, whole
 from tonnage.importers.found import Found, Note, Phase, Said, few, latency
-from tonnage.importers.trace import content
+from tonnage.importers.trace import LARGEST, content
 
 _NAMES = {"MKDIRS": "make-directory", "STAT": "stat", "RMFILES": "remove", "RMDIRS": "remove-directory"}
 _UNTIMED = ("SYNC", "DROPCACHES")
@@ -114,7 +116,7 @@ def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
     time = rounded(row.get("time ms [last]", ""))
     if not tasks or tasks >= 2**31 or time is None:
         return "threads or time are missing"
-    seconds = Rounded(time.low / 1000, time.high / 1000)
+    seconds = time.times(Fraction(1, 1000))
     entries = whole(row.get("entries [last]")) or 0
     files = row.get("path type") == "dir" or name in _NAMES
     if files:
@@ -194,8 +196,6 @@ def _yes(text: str | None) -> bool | None:
 
 
 def _started(row: Mapping[str, str]) -> str | None:
-    from datetime import datetime
-
     try:
         return datetime.strptime(row.get("ISO date", ""), "%Y-%m-%dT%H:%M:%S.%f%z").isoformat(timespec="milliseconds")
     except ValueError:

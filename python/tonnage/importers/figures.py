@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-LARGEST = 2**62
-"""Above this no count and no time in nanoseconds is one."""
+from tonnage.importers.trace import LARGEST
+
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 UNITS = {
     "b": 1, "bytes": 1, "kib": KIB, "mib": MIB, "gib": GIB, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9,

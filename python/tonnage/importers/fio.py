@@ -8,14 +8,15 @@ without ``_ns`` in their name are microseconds, those with it nanoseconds. Of a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
 from tonnage.importers.fio_latency import latency_of
-from tonnage.importers.found import Found, Note, Phase, Said, Task, few
+from tonnage.importers.found import Found, Note, Phase, Said, Task, few, line_of
 
 _WAYS = ("read", "write")
 _SUM_OF_ALL = "All clients"
@@ -43,7 +44,7 @@ def read(data: bytes, _: str) -> Found:
         job = _Job(
             tables=together,
             shared=shared if isinstance(shared, dict) else {},
-            line=_line_of(text, str(together[0].get("jobname"))),
+            line=line_of(text, f'"{together[0].get("jobname")}"'),
             unit=KIB if version.partition(".")[0] in ("1", "2") else 1,
         )
         phases += _phases(job, problems)
@@ -79,11 +80,6 @@ def _together(jobs: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     for job in jobs:
         found.setdefault((str(job.get("groupid")), str(job.get("jobname"))), []).append(job)
     return list(found.values())
-
-
-def _line_of(text: str, name: str) -> int:
-    at = text.find(f'"{name}"')
-    return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,7 @@ def _share(table: Mapping[str, Any], unit: int) -> _Share | None:
     if not said or runtime is None or rate is None or operations is None:
         return None
     moved, rate = said * unit, rate.times(KIB)
-    seconds = Rounded(runtime.low / 1000, runtime.high / 1000)
+    seconds = runtime.times(Fraction(1, 1000))
     lasted = elapsed_ns(moved, seconds, precise or rate)
     if lasted is None:
         return None
@@ -193,8 +189,6 @@ def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _beside(phases: list[Phase]) -> list[Phase]:
     """Marks the reads and writes of one mix: each has the rate that the other left it."""
-    from dataclasses import replace
-
     mixes = {phase.line for phase in phases if str(phase.setting["pattern"]) in ("rw", "readwrite", "randrw")}
     note = Note(
         "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"

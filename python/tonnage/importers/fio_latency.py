@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.importers.figures import LARGEST, rounded, whole
+from tonnage.importers.figures import rounded, whole
 from tonnage.importers.found import latency
+from tonnage.importers.trace import LARGEST
 
 _QUANTILES = {"p50_ns": "50.000000", "p90_ns": "90.000000", "p99_ns": "99.000000", "p999_ns": "99.900000"}
 _KINDS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))

@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
-from tonnage.importers.figures import KIB, LARGEST, whole
+from tonnage.importers.figures import KIB, whole
 from tonnage.importers.found import Found, Phase, few, latency
-from tonnage.importers.trace import content
+from tonnage.importers.trace import LARGEST, content
 
 _NAME = re.compile(r"(?P<stem>.*)_(?P<what>bw|iops|lat|clat|slat)(?:\.(?P<job>[0-9]{1,6}))?\.log\Z")
 _WAYS = ("read", "write", "trim")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tonnage.importers.figures import LARGEST, Rounded
+from tonnage.importers.figures import Rounded
+from tonnage.importers.trace import LARGEST
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""
@@ -99,6 +101,20 @@ class Found:
     """When, in the file's own words."""
     host: str | None = None
     path: str | None = None
+
+
+def words_of(command: str) -> list[str]:
+    """Of a command line that a file names, as far as its quotes can be understood."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def line_of(text: str, part: str) -> int:
+    """Where it stands first in a file; the first line where it does not."""
+    at = text.find(part)
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
 def few(problems: Sequence[str]) -> tuple[str, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from tonnage.importers.figures import KIB, UNITS, Rounded, elapsed_ns, exact, nanoseconds, rounded, size, whole
-from tonnage.importers.found import Note, Phase, Said
+from tonnage.importers.found import Note, Phase, Said, words_of
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
 _MOST_SEGMENTS = 2**40
@@ -70,10 +69,7 @@ class Test:
 
     @property
     def words(self) -> list[str]:
-        try:
-            return shlex.split(self.command)
-        except ValueError:
-            return self.command.split()
+        return words_of(self.command)
 
     @property
     def durability(self) -> str | None:

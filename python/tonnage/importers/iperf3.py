@@ -77,6 +77,11 @@ def read(text: str) -> Report:
         said = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NoReport(f"this is no report of iperf3: {error}") from None
+    return report_of(said)
+
+
+def report_of(said: Any) -> Report:
+    """The same of the JSON itself."""
     if not isinstance(said, dict) or not isinstance(said.get("start"), dict):
         raise NoReport("this is no report of iperf3: it has no start")
     try:

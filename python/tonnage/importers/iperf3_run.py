@@ -5,14 +5,15 @@ iperf3 counts bytes; its rates are bits in a second.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json, iperf3
-from tonnage.importers.figures import LARGEST, rounded, whole
-from tonnage.importers.found import Found, Phase, Said, Task
+from tonnage.importers.figures import rounded, whole
+from tonnage.importers.found import Found, Phase, Said, Task, line_of
+from tonnage.importers.trace import LARGEST
 from tonnage.records.lines import rate
 
 _SECOND_NS = 10**9
@@ -25,7 +26,7 @@ def read(data: bytes, _: str) -> Found:
     said = document.value if isinstance(document.value, dict) else {}
     line = document.line or 1
     try:
-        report = iperf3.read(json.dumps(said))
+        report = iperf3.report_of(said)
     except iperf3.NoReport as error:
         hint = "; hint: iperf3 --json writes it" if not said else ""
         return Found(problems=(f"line {line}: {error}{hint}",))
@@ -161,10 +162,12 @@ def _said(said: Mapping[str, Any], text: str) -> Said | None:
             rounded(told.get("seconds")),
         )
         if bits and count and seconds and bits.high > 0:
-            at = text.find(str(told["bits_per_second"]))
-            line = text.count("\n", 0, at) + 1 if at >= 0 else 1
-            rate_bytes = type(bits)(bits.low / 8, bits.high / 8)
+            stated = str(told["bits_per_second"])
             return Said(
-                line=line, text=f"{told['bits_per_second']} bit/s", rate=rate_bytes, count=count, seconds=seconds
+                line=line_of(text, stated),
+                text=f"{stated} bit/s",
+                rate=bits.times(Fraction(1, 8)),
+                count=count,
+                seconds=seconds,
             )
     return None

@@ -8,14 +8,13 @@ on, and before that over the iterations and the ranks.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, rounded, whole
-from tonnage.importers.found import FROM_SUMMARY, Found, Phase, Said, few
-from tonnage.importers.trace import content
+from tonnage.importers.found import FROM_SUMMARY, Found, Phase, Said, few, words_of
+from tonnage.importers.trace import LARGEST, content
 
 PHASES = {
     "Directory creation": "make-directory", "Directory stat": "stat-directory", "Directory read": "read-directory",
@@ -138,7 +137,7 @@ def _from_summary(
         )
     for value in values:
         lasted = max(1, round(reader.items * 10**9 / value)) if value > 0 else None
-        if lasted is not None and lasted < 2**62:
+        if lasted is not None and lasted < LARGEST:
             reader.phases.append(_phase(reader, name, lasted, number, None, derived=len(values) > 1))
 
 
@@ -160,10 +159,7 @@ def _phase(reader: _Reader, name: str, lasted: int, number: int, said: Said | No
 
 def _setting(reader: _Reader) -> dict[str, Any]:
     """Factors as those of ``files``, as far as the command line says; what it leaves out is mdtest's default."""
-    try:
-        words = shlex.split(reader.command)
-    except ValueError:
-        words = reader.command.split()
+    words = words_of(reader.command)
     known = bool(words)
 
     def value(flag: str, parse: Callable[[object], int | None], default: int) -> int | None:

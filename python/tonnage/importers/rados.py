@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.figures import LARGEST, MIB, elapsed_ns, nanoseconds, rounded, whole
+from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
 from tonnage.importers.found import Found, Note, Phase, Said, few, latency
-from tonnage.importers.trace import content
+from tonnage.importers.trace import LARGEST, content
 
 _MAINTAINING = re.compile(r"Maintaining ([0-9]{1,9}) concurrent (writes|reads) of ([0-9]{1,15}) bytes")
 _ROW = re.compile(

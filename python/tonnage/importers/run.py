@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from tonnage.importers.figures import LARGEST, Rounded
+from tonnage.importers.figures import Rounded
 from tonnage.importers.found import Phase, Said
+from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.lines import untimed_task
 

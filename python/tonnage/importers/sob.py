@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tonnage.importers.figures import LARGEST, MIB, elapsed_ns, rounded
+from tonnage.importers.figures import MIB, elapsed_ns, rounded
 from tonnage.importers.found import Found, Phase, Said, few
-from tonnage.importers.trace import content
+from tonnage.importers.trace import LARGEST, content
 
 _LINE = re.compile(
     r"\s*(Wrote|Write|Read|Random read)\s+([0-9.]+) MB in ([0-9.]+) s(?:econds)? for ([0-9.]+) MB/s"

@@ -19,7 +19,7 @@ COPIES, OUTPUT = "copies.jsonl", "output"
 ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
-_ODD_BYTES = "backslashreplace"
+ODD_BYTES = "backslashreplace"
 """A name may be no UTF-8: what Python has for such a byte stands in the file as JSON escapes it, and reads back."""
 
 
@@ -113,12 +113,12 @@ class RunWriter:
 
     def _write_manifest(self) -> None:
         text = json.dumps(self.manifest, indent=2, ensure_ascii=False, allow_nan=False)
-        replace_file(self.path / MANIFEST, text.encode(errors=_ODD_BYTES) + b"\n")
+        replace_file(self.path / MANIFEST, text.encode(errors=ODD_BYTES) + b"\n")
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
     text = json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode(errors=_ODD_BYTES) + b"\n"
+    return text.encode(errors=ODD_BYTES) + b"\n"
 
 
 def append_line(path: Path, line: Mapping[str, Any]) -> None:

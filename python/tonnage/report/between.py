@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonnage.analysis.between import Between, Cell
+from tonnage.analysis.between import Between, Cell, named
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.report import units
 from tonnage.report.figure import Exhibit, Figure, Table, Variant
@@ -30,7 +30,7 @@ def table(between: Between) -> Table:
     columns = ("what", "base", "n", "other", "its n", "ratio", "interval", "verdict", "to decide")
     rows = tuple(
         (
-            named(cell),
+            _named(cell),
             units.speed(cell.base, cell.metric),
             str(cell.base_repetitions),
             units.speed(cell.other, cell.metric),
@@ -45,9 +45,8 @@ def table(between: Between) -> Table:
     return Table(columns, rows)
 
 
-def named(cell: Cell) -> str:
-    """``write, direct no, 4 tasks``."""
-    return ", ".join(filter(None, (cell.op, cell.group, f"{cell.tasks} task{'s' if cell.tasks != 1 else ''}")))
+def _named(cell: Cell) -> str:
+    return named(cell.op, cell.group, cell.tasks)
 
 
 def differences(between: Between) -> Table:
@@ -81,7 +80,7 @@ def exhibits(found: Sequence[Between]) -> list[Exhibit]:
 def figure(between: Between) -> Figure:
     """Each cell's ratio with its interval beside a line at 1."""
     return forest(
-        [Row(named(cell), cell.ratio, cell.low, cell.high, cell.verdict) for cell in between.cells],
+        [Row(_named(cell), cell.ratio, cell.low, cell.high, cell.verdict) for cell in between.cells],
         title=f"{between.other} against {between.base}",
         axis="Throughput ÷ that of the base",
         unit="times the base's throughput",

@@ -19,6 +19,7 @@ from tonnage.analysis.between import Between
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.records.writer import ODD_BYTES
 from tonnage.report import (
     between,
     command,
@@ -44,8 +45,6 @@ MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
 _FILE = "report.html"
-_ODD_BYTES = "backslashreplace"
-"""A name may be no UTF-8: the page shows its escapes."""
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
@@ -208,7 +207,7 @@ def _embedded(exhibits: list[Exhibit]) -> str:
 def _policy(scripts: list[str]) -> str:
     """A Content Security Policy: no network at all, and no script but the two of this page, named by their hashes."""
     hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=_ODD_BYTES)).digest()).decode()}'" for s in scripts
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=ODD_BYTES)).digest()).decode()}'" for s in scripts
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
@@ -254,7 +253,7 @@ def _replace(path: Path, text: str) -> None:
         raise RequestError(f"{why}; give another --out") from error
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors=_ODD_BYTES) as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors=ODD_BYTES) as file:
             os.fchmod(handle, 0o644)
             file.write(text)
         temporary.replace(path)
