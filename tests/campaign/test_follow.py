@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 from tonnage.campaign.away import follow
 from tonnage.campaign.away.follow import Follower
-from tonnage.campaign.away.progress import Snapshots
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer
+from tonnage.campaign.progress import Snapshots
 from tonnage.cluster.scheduler import Job, Scheduler
 
 LONG_S = 20.0

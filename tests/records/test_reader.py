@@ -123,3 +123,23 @@ def test_deep_nesting_and_endless_digits_are_errors_not_crashes(tmp_path: Path) 
         run = run_with(tmp_path / str(number), text + b"\n")
         with pytest.raises(RecordError, match="line 1"):
             run.trials()
+
+
+def test_a_run_that_goes_on_is_followed_line_by_line(tmp_path: Path) -> None:
+    first, second = (json.dumps({**LINE, "trial": trial}).encode() + b"\n" for trial in (0, 1))
+    run = run_with(tmp_path, first + second[:7])
+    lines, offset = run.trials_after(0, 1 << 20)
+    assert ([line["trial"] for line in lines], offset) == ([0], len(first))
+    (tmp_path / "trials.jsonl").write_bytes(first + second)
+    lines, offset = run.trials_after(offset, 1 << 20)
+    assert ([line["trial"] for line in lines], offset) == ([1], len(first) + len(second))
+    assert run.trials_after(offset, 1 << 20) == ([], offset)
+
+
+def test_who_follows_is_told_of_a_line_without_an_end_and_of_a_damaged_one(tmp_path: Path) -> None:
+    run = run_with(tmp_path, b"x" * 100)
+    with pytest.raises(RecordError, match="longer than 50 bytes"):
+        run.trials_after(0, 50)
+    (tmp_path / "trials.jsonl").write_bytes(b'{"trial": -1}\n')
+    with pytest.raises(RecordError, match="trial is -1, below 0"):
+        run.trials_after(0, 50)

@@ -24,6 +24,7 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
+from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
@@ -172,6 +173,8 @@ def _carry_out(
     # What only starts programs needs no ceilings of a storage.
     base = next(iter(streams), Stream().first() if any(setting.uses_storage for setting in every) else None)
     state = "failed"
+    if part is None:
+        observer = Snapshots(writer.path, None, observer)
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:

@@ -66,11 +66,30 @@ class Run:
         """The lines of ``trials.jsonl``, in the order they ran."""
         lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
         for number, line in enumerate(lines, 1):
-            where = f"{self.path / TRIALS}, line {number}"
-            if not _RECORD.match(line["record"]):
-                raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
-            _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
+            _check_trial(line, f"{self.path / TRIALS}, line {number}")
         return lines
+
+    def trials_after(self, offset_bytes: int, most_bytes: int) -> tuple[list[dict[str, Any]], int]:
+        """The lines of ``trials.jsonl`` from byte ``offset_bytes`` on, read from at most ``most_bytes`` of it, and where
+        the next one will begin: for who follows a run that goes on."""
+        path = self.path / TRIALS
+        try:
+            with path.open("rb") as file:
+                file.seek(offset_bytes)
+                data = file.read(most_bytes)
+        except OSError as error:
+            raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+        whole = data.rfind(b"\n") + 1
+        if not whole and len(data) == most_bytes:
+            raise RecordError(f"{path}: the line at byte {offset_bytes} is longer than {most_bytes} bytes")
+        lines = []
+        for text in data[:whole].split(b"\n")[:-1]:
+            where = f"{path}, after byte {offset_bytes}"
+            line = _parse(text, where)
+            _check(line, _TRIAL_KEYS, where)
+            _check_trial(line, where)
+            lines.append(line)
+        return lines, offset_bytes + whole
 
     def tasks(self) -> list[dict[str, Any]]:
         """The lines of ``tasks.jsonl``."""
@@ -142,6 +161,12 @@ class Run:
             return getattr(_native, reader)(str(file))
         except (OSError, ValueError) as error:
             raise RecordError(f"{file} cannot be read: {error}") from error
+
+
+def _check_trial(line: dict[str, Any], where: str) -> None:
+    if not _RECORD.match(line["record"]):
+        raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
+    _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
 
 
 def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:

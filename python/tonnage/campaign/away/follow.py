@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tonnage.campaign.away.progress import Progress, read_progress
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Step
+from tonnage.campaign.progress import Progress, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from tonnage.campaign.away.ledger import Entry, latest
 from tonnage.campaign.away.part import Part
-from tonnage.campaign.away.progress import Snapshots
+from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.session import resume_run
 from tonnage.errors import RequestError, TonnageError
 from tonnage.records.writer import TRIALS

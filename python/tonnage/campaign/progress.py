@@ -1,4 +1,4 @@
-"""What a job that measures lets others see: a snapshot in the run directory, replaced whole, once a second at most.
+"""What a run lets others see while it goes on: a snapshot in its directory, replaced whole, once a second at most.
 
 The records themselves say what is measured; this says what is going on. Nothing of it is a record: a run without the
 file is as good.
@@ -18,21 +18,27 @@ from typing import Any
 
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.observer import Observer, Step
+from tonnage.records.progress import PROGRESS, read_told
 from tonnage.records.writer import TRIALS
 
-FILE = "progress.json"
 _EVERY_NS = 10**9
+_SAMPLED = ("elapsed_ns", "bytes", "operations", "recent_p99_ns")
+_MOST_SAMPLES = 300
+"""Of a phase: where there would be more, every other one goes and from then on only every other one is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The latest that a job told."""
+    """The latest that a run told."""
 
-    job: int
-    """Number of the job among those of the run."""
+    job: int | None
+    """Number of the job among those of the run; None: it is measured without a scheduler's jobs."""
     host: str = ""
+    pid: int = 0
     step: Step | None = None
     live: Mapping[str, Any] | None = None
+    samples: tuple[tuple[int, ...], ...] = ()
+    """``elapsed_ns``, ``bytes``, ``operations``, ``recent_p99_ns`` of the phase, at moments so far, in order."""
     notes: tuple[str, ...] = ()
     """All so far, in order."""
     ended: int | None = None
@@ -44,9 +50,11 @@ class Progress:
 
 
 def read_progress(run: Path) -> Progress | None:
-    """None where there is none yet, or what is there cannot be read."""
+    """What a job told; None where there is nothing yet, or what is there cannot be read."""
+    found = read_told(run)
+    if found is None:
+        return None
     try:
-        found = json.loads((run / FILE).read_bytes())
         step = found["step"]
         return Progress(
             job=int(found["job"]),
@@ -58,37 +66,83 @@ def read_progress(run: Path) -> Progress | None:
             problem=found["problem"],
             recorded_bytes=int(found["recorded_bytes"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
-class Snapshots(Observer):
-    """Writes them for one job."""
+class Samples:
+    """Snapshots of one phase, never more than ``_MOST_SAMPLES``, spread over all of its time."""
 
-    def __init__(self, run: Path, job: int) -> None:
-        self._path = run / FILE
-        self._now = Progress(job, platform.node())
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, ...]] = []
+        self._every = 1
+        self._seen = 0
+
+    def add(self, live: Mapping[str, Any]) -> None:
+        """Keeps one, or lets it go."""
+        if self._seen % self._every == 0:
+            self._kept.append(tuple(int(live.get(name) or 0) for name in _SAMPLED))
+        self._seen += 1
+        if len(self._kept) > _MOST_SAMPLES:
+            self._kept = self._kept[::2]
+            self._every *= 2
+
+    def all(self) -> tuple[tuple[int, ...], ...]:
+        """In order of time."""
+        return tuple(self._kept)
+
+
+class Snapshots(Observer):
+    """Writes them, for one job or for a run without jobs, and passes on what it hears."""
+
+    def __init__(self, run: Path, job: int | None, listener: Observer | None = None) -> None:
+        self._path = run / PROGRESS
+        self._listener = listener or Observer()
+        self._now = Progress(job, platform.node(), os.getpid())
+        self._samples = Samples()
         self._written_ns = 0
         self._write()
 
+    def started(self, path: Path, target: str, name: str) -> None:
+        self._listener.started(path, target, name)
+
     def step(self, step: Step) -> None:
         self._now = replace(self._now, step=step, live=None)
+        self._samples = Samples()
         self._write(at_once=False)
+        self._listener.step(step)
 
     def tick(self, live: Mapping[str, Any]) -> None:
         self._now = replace(self._now, live=live)
+        self._samples.add(live)
         self._write(at_once=False)
+        self._listener.tick(live)
+
+    def waiting(self, text: str) -> None:
+        self._listener.waiting(text)
+
+    def recorded(self, line: Mapping[str, Any]) -> None:
+        self._listener.recorded(line)
 
     def note(self, text: str) -> None:
         self._now = replace(self._now, notes=(*self._now.notes, text))
         self._write()
+        self._listener.note(text)
+
+    def ended(self) -> None:
+        if self._now.job is None:
+            # A run that is over speaks by its records. Of a job, who follows it waits for the last word.
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        self._listener.ended()
 
     def close(self, code: int, problem: str | None) -> None:
-        """The last one: how the part ended."""
+        """The last one of a job: how its part ended."""
         recorded_bytes = 0
         with suppress(OSError):
             recorded_bytes = self._path.with_name(TRIALS).stat().st_size
         self._now = replace(self._now, ended=code, problem=problem, live=None, recorded_bytes=recorded_bytes)
+        self._samples = Samples()
         self._write()
 
     def _write(self, *, at_once: bool = True) -> None:
@@ -96,16 +150,16 @@ class Snapshots(Observer):
         if not at_once and now_ns - self._written_ns < _EVERY_NS:
             return
         self._written_ns = now_ns
-        temporary = self._path.with_name(f".{FILE}.{os.getpid()}.tmp")
+        temporary = self._path.with_name(f".{PROGRESS}.{os.getpid()}.tmp")
         # A full disk is the records' trouble to tell of; this is only for who watches.
         with suppress(OSError):
-            temporary.write_text(json.dumps(_dump(self._now)), encoding="utf-8")
+            temporary.write_text(json.dumps(_dump(replace(self._now, samples=self._samples.all()))), encoding="utf-8")
             temporary.replace(self._path)
 
 
 def _dump(progress: Progress) -> dict[str, Any]:
     step = progress.step
-    names = ("job", "host", "live", "notes", "ended", "problem", "recorded_bytes")
+    names = ("job", "host", "pid", "live", "samples", "notes", "ended", "problem", "recorded_bytes")
     told = {name: getattr(progress, name) for name in names}
     if step is None:
         return {**told, "step": None}
