@@ -70,8 +70,8 @@ class Run:
         return lines
 
     def trials_after(self, offset_bytes: int, most_bytes: int) -> tuple[list[dict[str, Any]], int]:
-        """The lines of ``trials.jsonl`` from byte ``offset_bytes`` on, read from at most ``most_bytes`` of it, and where
-        the next one will begin: for who follows a run that goes on."""
+        """The lines of ``trials.jsonl`` from byte ``offset_bytes`` on, in ``most_bytes`` of it at most, and where the
+        next one will begin: for who follows a run that goes on."""
         path = self.path / TRIALS
         try:
             with path.open("rb") as file:
