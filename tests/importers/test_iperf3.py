@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 from pathlib import Path
 
@@ -46,6 +47,24 @@ def test_time_that_goes_on_after_the_warm_up_is_moved_back() -> None:
     moved = read(json.dumps(said)).ways["forward"].intervals
     assert moved[0].start_ns == 0
     assert abs(moved[-1].end_ns - 3000 * MS) < MS
+
+
+def test_two_ticks_that_fell_together_are_one_interval() -> None:
+    """As iperf3 3.12 reported at the end of a warm-up: nothing for half a second, then all of it in a millisecond."""
+    said = json.loads(text("send.server"))
+    first = said["intervals"][1]
+    early, late = copy.deepcopy(first), copy.deepcopy(first)
+    tick = first["sum"]["end"] - 0.001
+    early["sum"] |= {"end": tick, "seconds": tick, "bytes": 0}
+    late["sum"] |= {"start": tick, "seconds": 0.001}
+    plain = read(json.dumps(said)).ways["forward"].intervals
+    said["intervals"][1:2] = [early, late]
+    assert read(json.dumps(said)).ways["forward"].intervals == plain
+    last = copy.deepcopy(said["intervals"][-1])
+    last["sum"] |= {"start": last["sum"]["end"], "end": last["sum"]["end"] + 0.002, "seconds": 0.002, "bytes": 7}
+    said["intervals"].append(last)
+    joined = read(json.dumps(said)).ways["forward"].intervals
+    assert joined[:-1] == plain[:-1] and joined[-1].bytes == plain[-1].bytes + 7
 
 
 def test_the_other_way_is_told_from_this_one() -> None:

@@ -16,6 +16,8 @@ FORWARD, BACKWARD = "forward", "backward"
 """From the client to the server, and from the server to the client."""
 _SUMS = {"sum": "", "sum_bidir_reverse": "_bidir_reverse"}
 """Key of an interval's sum over all streams → what the keys of the same way end in elsewhere."""
+_SLIVER = 10
+"""An interval so many times shorter than the median one is no interval of its own."""
 
 
 class NoReport(RecordError):
@@ -118,8 +120,8 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
     whole = said["end"][f"sum_{'sent' if sender else 'received'}{suffix}"]
     # Time begins anew after the warm-up in some versions, and goes on in others.
     began = float(kept[0]["start"]) if float(kept[0]["start"]) > float(kept[0]["seconds"]) / 2 else 0.0
-    intervals = tuple(
-        Interval(_ns(each["start"] - began), _ns(each["end"] - began), int(each["bytes"])) for each in kept
+    intervals = _without_slivers(
+        [Interval(_ns(each["start"] - began), _ns(each["end"] - began), int(each["bytes"])) for each in kept]
     )
     return Way(
         sender=sender,
@@ -129,6 +131,23 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
         retransmits=int(whole["retransmits"]) if sender and "retransmits" in whole else None,
         round_trip=_round_trip(said["end"]) if sender else None,
     )
+
+
+def _without_slivers(intervals: list[Interval]) -> tuple[Interval, ...]:
+    """With each that is far shorter than the others joined to the one before it, or after it where it is the first.
+
+    Where two ticks of iperf3 fall together, the first tells of no bytes and the second, a millisecond long, of all: the
+    rate of neither means anything.
+    """
+    least_ns = sorted(each.end_ns - each.start_ns for each in intervals)[len(intervals) // 2] // _SLIVER
+    joined: list[Interval] = []
+    for each in intervals:
+        last = joined[-1] if joined else None
+        if last and least_ns > min(each.end_ns - each.start_ns, last.end_ns - last.start_ns):
+            joined[-1] = Interval(last.start_ns, each.end_ns, last.bytes + each.bytes)
+        else:
+            joined.append(each)
+    return tuple(joined)
 
 
 def _round_trip(end: dict[str, Any]) -> RoundTrip | None:

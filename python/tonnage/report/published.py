@@ -192,6 +192,7 @@ def _iperf3(analysis: Analysis) -> list[Comparison]:
         got = units.link(float(row["receiver_Mbit_per_s"]) * _MBIT_BYTES)
         rows.append((row["experiment"], "published", row["client"], row["server"], row["streams"], got, NOTHING))
         names[row["client"], row["server"], row["streams"]] = row["experiment"]
+        names[row["server"], row["client"], row["streams"]] = row["experiment"]
     across, three = rows[0][0], rows[-1][0]
     for link in [link for link in analysis.links if link.point.workload in ("ten-streams", "three-pairs")]:
         streams = str(link.point.setting["streams"])
