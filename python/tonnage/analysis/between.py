@@ -99,7 +99,7 @@ def compare_runs(base: Run, other: Run, threshold: float = THRESHOLD) -> Between
         cells=tuple(_cell(key[1], pair, confidence, noise, threshold) for key, pair in zip(names, pairs, strict=True)),
         only_base=tuple(named(*key) for key in sides[0] if key not in names),
         only_other=tuple(named(*key) for key in sides[1] if key not in names),
-        differences=(*_of_settings(pairs), *_of_manifests(base.manifest, other.manifest)),
+        differences=tuple(differences(base.manifest, other.manifest, pairs)),
     )
 
 
@@ -141,6 +141,15 @@ def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise
         verdict=UNCHANGED if small else seen.verdict,
         repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
     )
+
+
+def differences(
+    base: Mapping[str, Any], other: Mapping[str, Any], pairs: Sequence[tuple[Point, Point]]
+) -> Iterator[Difference]:
+    """What two manifests, and the settings of paired points, do not say alike; but for what differs between any two
+    runs."""
+    yield from _of_settings(pairs)
+    yield from _of_manifests(base, other)
 
 
 def _of_settings(pairs: Sequence[tuple[Point, Point]]) -> Iterator[Difference]:

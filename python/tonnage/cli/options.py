@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonnage.cli.option import Command, Option, count, factor, share, size, time
 from tonnage.cli.options_placement import PLACEMENT
+from tonnage.cli.options_project import PROJECTING
 from tonnage.cli.options_stage import STAGE
 from tonnage.importers.registry import KINDS
 
@@ -314,6 +315,7 @@ COMMANDS = (
     REPORT,
     IMPORT,
     COMPARE,
+    *PROJECTING,
     VERIFY,
     SCHEMA,
     COMPLETIONS,

@@ -51,7 +51,7 @@ def _named(cell: Cell) -> str:
 
 def differences(between: Between) -> Table:
     """What is not the same in both runs."""
-    rows = tuple((one.key, _value(one.base), _value(one.other)) for one in between.differences)
+    rows = tuple((one.key, value_text(one.base), value_text(one.other)) for one in between.differences)
     return Table(("what", "in the base", "in the other"), rows)
 
 
@@ -64,7 +64,8 @@ def unpaired(between: Between) -> list[str]:
     return found
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """Of a manifest; a dash where it is not there."""
     return units.NOT_MEASURED if value is None else str(value)
 
 

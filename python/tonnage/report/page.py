@@ -38,6 +38,7 @@ from tonnage.report import (
     units,
     workflow,
 )
+from tonnage.report.answer import Answer
 from tonnage.report.figure import Exhibit, Table
 from tonnage.report.source import Source
 
@@ -109,6 +110,14 @@ def write_comparison(found: Sequence[Between], out: str | Path, threshold: float
         threshold=units.share(threshold),
     )
     _replace(path, text)
+    return path
+
+
+def write_answer(answer: Answer, out: str | Path) -> Path:
+    """Writes the page of an answer; errors as of ``write_report``."""
+    path = Path(out)
+    _refuse_foreign(path)
+    _replace(path, _filled("answer.html", list(answer.exhibits), answer=answer, facts=answer.facts))
     return path
 
 

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tonnage.analysis.between import Between
+    from tonnage.report.answer import Answer
 
 
 _WIDEST = 1000
 _WORDS = (
     "against", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where", "whose time",
-    "way", "whose", "what", "from", "to", "",
+    "way", "whose", "what", "from", "to", "run", "when", "before", "after", "",
 )  # fmt: skip
 
 
@@ -98,6 +99,19 @@ def print_between(found: Between, console: Console) -> None:
         console.print(Text(told), soft_wrap=True)
     console.print()
     console.print(Text(between.sentence(found), style="bold"), soft_wrap=True)
+
+
+def print_answer(answer: Answer, console: Console) -> None:
+    """Tables, then what they say."""
+    for title, content in answer.tables:
+        if content.rows:
+            _print_table(console, _plain(title, content))
+            console.print()
+    for told in answer.told:
+        name = f"{told.name}: " if told.name else ""
+        console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
+        for why in told.why:
+            _print_indented(console, why)
 
 
 def _print_table(console: Console, table: Table) -> None:

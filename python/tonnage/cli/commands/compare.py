@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import open_run
+from tonnage.cli.rundir import failing, open_run
 from tonnage.errors import MeasurementError, RequestError
 
 
@@ -32,12 +32,8 @@ def run(arguments: Namespace) -> int:
             print_between(between, console())
     if not all(between.cells for between in found):
         raise MeasurementError("runs without an equal setting cannot be compared; hint: see what differs above")
-    failed = sum(between.count(verdict) for between in found for verdict in _failing(arguments.fail_if))
+    failed = sum(between.count(verdict) for between in found for verdict in failing(arguments.fail_if))
     if failed:
         one = f"{failed} setting is" if failed == 1 else f"{failed} settings are"
         raise MeasurementError(f"{one} {arguments.fail_if}, as --fail-if asked")
     return 0
-
-
-def _failing(asked: str | None) -> tuple[str, ...]:
-    return () if asked is None else ("faster", "slower") if asked == "changed" else (asked,)

@@ -1,0 +1,34 @@
+"""The answer to a question about runs, for the terminal and for a page of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonnage.report.figure import Exhibit, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of the answer."""
+
+    name: str
+    """What it is about."""
+    sentence: str
+    why: tuple[str, ...] = ()
+    """What it stands on, a sentence each."""
+    sure: bool = True
+    """Whether it answers the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that is said to one question."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    """What the small header says."""
+    told: tuple[Told, ...]
+    exhibits: tuple[Exhibit, ...]
+    tables: tuple[tuple[str, Table], ...]
+    notes: tuple[str, ...]
+    """How to read it."""

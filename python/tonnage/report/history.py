@@ -1,0 +1,264 @@
+"""Runs over time: when each setting became faster or slower, and what else changed then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.history import Change, Dated, History, Series
+from tonnage.report import units
+from tonnage.report.answer import Answer, Told
+from tonnage.report.between import value_text
+from tonnage.report.figure import (
+    KNEE,
+    KNEE_BAND,
+    LINES,
+    MUTED,
+    VEIL,
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    band_colour,
+    layout,
+    line_colour,
+    speed_scale_title,
+    words,
+)
+
+_COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
+_SLOWER_BAND = band_colour("read")
+_TOLD = 6
+"""Settings that one sentence names."""
+_NOTES = (
+    "A point is the median of a run with the interval of its repetitions; a level is that of all runs at it.",
+    (
+        "How far runs lie apart where nothing changed is learnt from the series: of histories without any change at "
+        "most one in twenty is given one. A change holds for two runs at least, or began with the newest one."
+    ),
+    "A ratio is the new level ÷ the old one; all intervals of the page hold together.",
+    "The band beside a change is the interval of when it came. “No change shown” does not say that nothing changed.",
+)
+
+
+def answer(history: History) -> Answer:
+    """All of it: a sentence for each change, the series, what else changed."""
+    first, last = history.runs[0], history.runs[-1]
+    facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)))
+    tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
+    told = (Told("", sentence(history), tuple(_undated(history))), *_told(history))
+    return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
+
+
+def sentence(history: History) -> str:
+    """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``"""
+    count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
+    of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}"
+    rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
+    few = sum(one.too_few for one in history.series)
+    short = f"; {few} in too few runs for any change to be shown" if few else ""
+    return f"{of}: {rest}{short}."
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
+
+
+def _undated(history: History) -> list[str]:
+    if not history.undated:
+        return []
+    names = ", ".join(history.undated)
+    return [f"No time is known of {names}: each stands behind the run that it was given after."]
+
+
+def _told(history: History) -> list[Told]:
+    """A sentence for each time, with all settings that changed then."""
+    times: dict[tuple[int, int], list[str]] = {}
+    for one in history.series:
+        for change in one.changes:
+            alone = ", as the newest run alone tells" if change.alone else ""
+            text = f"{one.name} {change.verdict}, {units.ratio(change.ratio)} ({_interval(change)}){alone}"
+            times.setdefault((change.after, change.high), []).append(text)
+    runs = history.runs
+    return [
+        Told(
+            f"after {_when(runs[after])}, by {_when(runs[high])}",
+            f"{_some(texts)}.",
+            (_causes(after, high, history),),
+        )
+        for (after, high), texts in sorted(times.items())
+    ]
+
+
+def _some(texts: list[str]) -> str:
+    """The first of them; the table has all."""
+    rest = len(texts) - _TOLD
+    return "; ".join(texts[:_TOLD]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def change_text(change: Change, history: History) -> str:
+    """``slower, 0.83 times (0.78 – 0.88) as fast, after 2026-11-01 10:00 UTC and by 2026-11-03 10:00 UTC``."""
+    much = f"{units.ratio(change.ratio)} times ({_interval(change)}) as fast"
+    since = f"after {_when(history.runs[change.after])} and by {_when(history.runs[change.high])}"
+    return f"{change.verdict}, {much}, {since}"
+
+
+def _causes(after: int, high: int, history: History) -> str:
+    """What else is different from the last run surely before to the first one surely after."""
+    found = [
+        f"{one.key} from {value_text(one.base)} to {value_text(one.other)}"
+        for run in history.runs[after + 1 : high + 1]
+        for one in run.differences
+    ]
+    return f"Changed then: {'; '.join(found)}." if found else "Nothing that the manifests know changed then."
+
+
+def settings(history: History) -> Table:
+    """A row for each setting, and for each of its changes after the first."""
+    rows = []
+    for one in history.series:
+        ends = (units.speed(one.levels[0].median, one.metric), units.speed(one.levels[-1].median, one.metric))
+        for number, change in enumerate(one.changes or (None,)):
+            head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
+            rows.append((*head, *_change_cells(change, history, one)))
+    columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by")
+    return Table(columns, tuple(rows))
+
+
+def _change_cells(change: Change | None, history: History, series: Series) -> tuple[str, ...]:
+    if change is None:
+        verdict = "too few runs" if series.too_few else UNCHANGED
+        return (verdict, *[units.NOT_MEASURED] * 4)
+    ends = (_when(history.runs[change.after]), _when(history.runs[change.high]))
+    return (change.verdict, units.ratio(change.ratio), _interval(change), *ends)
+
+
+def _interval(change: Change) -> str:
+    return f"{units.ratio(change.ratio_low)} – {units.ratio(change.ratio_high)}"
+
+
+def beside(history: History) -> Table:
+    """What is not as in the run before, where that lies within the interval of any change."""
+    spans = [(change.after, change.high) for one in history.series for change in one.changes]
+    rows = tuple(
+        (_when(run), one.key, value_text(one.base), value_text(one.other))
+        for number, run in enumerate(history.runs)
+        if any(after < number <= high for after, high in spans)
+        for one in run.differences
+    )
+    return Table(("when", "what", "before", "after"), rows)
+
+
+def _when(run: Dated) -> str:
+    """``2026-11-01 10:00 UTC``, or the run's directory where no time is known."""
+    return run.run if run.time is None else f"{run.time[:16].replace('T', ' ')} UTC"
+
+
+def _exhibits(history: History) -> list[Exhibit]:
+    variants = tuple(Variant(one.name, (_figure(one, history),)) for one in history.series)
+    introduction = "Each run's median with its interval, and the levels between changes."
+    default = next((number for number, one in enumerate(history.series) if one.changes), 0)
+    return [Exhibit("history", "Over time", introduction, "Setting", variants, default)] if variants else []
+
+
+def _figure(series: Series, history: History) -> Figure:
+    dated = not history.undated
+    x: list[Any] = [
+        datetime.fromisoformat(run.time).strftime("%Y-%m-%d %H:%M:%S") if dated and run.time else number + 1
+        for number, run in enumerate(history.runs)
+    ]
+    highest = max(max(level.median for level in series.levels), *(one.level for one in series.stretches))
+    scale, title = speed_scale_title(highest, series.metric)
+    story = " ".join(f"{change_text(change, history)}." for change in series.changes) or f"{UNCHANGED}."
+    top = 1.25 * highest / scale
+    return Figure(
+        title=series.name,
+        caption=f"{series.name}: {story}",
+        alt=f"Throughput of {series.name} in each run, in order of time. {story}",
+        traces=[_levels(series, x, scale), *_runs(series, history, x, scale)],
+        layout=layout(
+            {"title": "Begun (UTC)", "type": "date"} if dated else {"title": "Run", "tickformat": "d"},
+            {"title": title, "range": [0, top]},
+            height=420,
+            shapes=[_band(change, x) for change in series.changes],
+            annotations=[_note(change, x, number) for number, change in enumerate(series.changes)],
+            showlegend=True,
+        ),
+        table=_table(series, history),
+    )
+
+
+def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "x": [x[level.run] for level in series.levels],
+            "y": [level.median / scale for level in series.levels],
+            "mode": "markers",
+            "name": "run",
+            "marker": {"color": line_colour(series.op), "size": 8},
+            "error_y": {
+                "type": "data",
+                "symmetric": False,
+                "array": [(level.high - level.median) / scale for level in series.levels],
+                "arrayminus": [(level.median - level.low) / scale for level in series.levels],
+                "color": MUTED,
+                "thickness": 1.2,
+            },
+            "text": [words(history.runs[level.run].run) for level in series.levels],
+            "hovertemplate": "%{text}<br>%{x}<br>median %{y:.4g}<extra></extra>",
+        }
+    ]
+
+
+def _levels(series: Series, x: Sequence[Any], scale: float) -> dict[str, Any]:
+    """Joined stretches, with a gap between two."""
+    xs: list[Any] = []
+    ys: list[float | None] = []
+    for stretch in series.stretches:
+        xs += [x[stretch.first], x[stretch.last], None]
+        ys += [stretch.level / scale, stretch.level / scale, None]
+    line = {"color": line_colour(series.op), "width": 2.5}
+    return {"x": xs, "y": ys, "mode": "lines", "line": line, "name": "level", "hoverinfo": "skip"}
+
+
+def _band(change: Change, x: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "yref": "paper",
+        "x0": x[change.after],
+        "x1": x[change.high],
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": KNEE_BAND if change.verdict == FASTER else _SLOWER_BAND,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _note(change: Change, x: Sequence[Any], number: int) -> dict[str, Any]:
+    late = change.at > len(x) / 2
+    return {
+        "x": x[change.after] if late else x[change.high],
+        "y": 0.04 + 0.07 * (number % 3),
+        "yref": "paper",
+        "xanchor": "right" if late else "left",
+        "xshift": -4 if late else 4,
+        "showarrow": False,
+        "text": f"{change.verdict} {units.ratio(change.ratio)}",
+        "font": {"color": _COLOURS[change.verdict], "size": 13},
+        "bgcolor": VEIL,
+    }
+
+
+def _table(series: Series, history: History) -> Table:
+    rows = []
+    for level in series.levels:
+        run = history.runs[level.run]
+        bounds = f"{units.speed(level.low, series.metric)} – {units.speed(level.high, series.metric)}"
+        median = units.speed(level.median, series.metric)
+        rows.append(
+            (run.run, _when(run), median, bounds if level.confidence else units.NOT_MEASURED, str(level.repetitions))
+        )
+    return Table(("run", "when", "median", "interval", "repetitions"), tuple(rows))

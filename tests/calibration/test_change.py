@@ -1,0 +1,86 @@
+"""Series of runs without a change are given one no more often than stated; planted ones are found, with their dates."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from tonnage.analysis.change import segments
+
+SERIES = 400
+ALLOWED = 0.05 + 0.03
+"""The stated rate, and what 400 series may be off by (2.7 standard errors)."""
+
+
+def runs(
+    draw: random.Random, repetitions: list[int], between: float, within: float, shift: Callable[[int], float]
+) -> list[list[float]]:
+    """Of each run the rates of its repetitions: a level that varies from run to run, and noise about it."""
+    found = []
+    for number, count in enumerate(repetitions):
+        level = 2e9 * shift(number) * math.exp(draw.gauss(0, between))
+        found.append([level * math.exp(draw.gauss(0, within)) for _ in range(count)])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "between", "within"),
+    [
+        ([3] * 4, 0.03, 0.1), ([5] * 8, 0.05, 0.05), ([1] * 24, 0.0, 0.1), ([1, 3, 8] * 4, 0.0, 0.2),
+        ([1, 8] * 6, 0.1, 0.1),
+    ],
+)  # fmt: skip
+def test_where_nothing_changed_at_most_one_series_in_twenty_is_given_a_change(
+    repetitions: list[int], between: float, within: float, calibration_report: Callable[[str], None]
+) -> None:
+    draw = random.Random(len(repetitions))
+    given = sum(len(segments(runs(draw, repetitions, between, within, lambda _: 1.0))[1]) > 0 for _ in range(SERIES))
+    said = f"{len(repetitions)} runs, {between:.0%} between and {within:.0%} within"
+    calibration_report(f"no change, {said}: {given / SERIES:.1%} given one")
+    assert given / SERIES <= ALLOWED
+
+
+@pytest.mark.parametrize(("count", "at", "ratio", "least"), [(8, 4, 0.8, 0.9), (12, 11, 0.75, 0.9), (20, 13, 0.9, 0.9)])
+def test_a_planted_change_is_found_and_its_date_and_ratio_are_within_their_intervals(
+    count: int, at: int, ratio: float, least: float, calibration_report: Callable[[str], None]
+) -> None:
+    draw = random.Random(count * at)
+    found = more = placed = covered = 0
+    for _ in range(SERIES):
+        _, steps = segments(runs(draw, [5] * count, 0.03, 0.05, lambda number: ratio if number >= at else 1.0))
+        if steps:
+            nearest = min(steps, key=lambda step: abs(step.at - at))
+            found, more = found + 1, more + (len(steps) > 1)
+            placed += nearest.low <= at <= nearest.high
+            covered += nearest.ratio_low <= ratio <= nearest.ratio_high
+    told = (
+        f"found {found / SERIES:.1%}, date {placed / found:.1%}, ratio {covered / found:.1%}, more {more / SERIES:.1%}"
+    )
+    calibration_report(f"{ratio} from run {at} of {count} on: {told}")
+    assert found / SERIES >= least
+    assert placed / found >= 0.93 and covered / found >= 0.93
+    assert more / SERIES <= 0.1
+
+
+def test_a_change_and_its_taking_back_are_both_found() -> None:
+    draw = random.Random(2)
+    samples = runs(draw, [5] * 20, 0.02, 0.05, lambda number: 0.8 if 8 <= number < 13 else 1.0)
+    stretches, steps = segments(samples)
+    assert [step.at for step in steps] == [8, 13]
+    assert steps[0].ratio < 0.9 < 1.1 < steps[1].ratio
+    assert [(stretch.first, stretch.last) for stretch in stretches] == [(0, 7), (8, 12), (13, 19)]
+
+
+def test_one_odd_run_in_the_middle_is_no_change_and_the_newest_run_may_be_one() -> None:
+    draw = random.Random(3)
+    odd = runs(draw, [5] * 12, 0.02, 0.03, lambda number: 0.5 if number == 6 else 1.0)
+    assert segments(odd)[1] == ()
+    newest = runs(draw, [5] * 12, 0.02, 0.03, lambda number: 0.5 if number == 11 else 1.0)
+    assert [step.at for step in segments(newest)[1]] == [11]
+
+
+def test_three_runs_and_equal_levels_show_nothing() -> None:
+    assert segments([[1.0, 1.01], [1.0, 1.02], [9.0, 9.1]])[1] == ()
+    assert segments([[2.0]] * 9)[1] == ()

@@ -1,0 +1,131 @@
+"""``tonnage history``: runs over time, on simulated storages that are changed on a known day."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+
+SLOWER_FROM = 6
+
+
+@pytest.fixture(scope="module")
+def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten runs, a day apart; from the seventh on with another kernel, 20 % slower."""
+    directory = tmp_path_factory.mktemp("nightly")
+    for number in range(10):
+        plateau, kernel = ("2GB/s", "5.10") if number < SLOWER_FROM else ("1.6GB/s", "6.1")
+        text = (
+            f'target = "sim:knee=8,plateau={plateau},noise=3%"\nseed = {number + 1}\n[repeat]\ncount = 5\n'
+            '[[workload]]\nop = ["write", "read"]\ntasks = [2, 8]\ntransfer_size = "1MiB"\nblock_size = "32MiB"\n'
+        )
+        (directory / "c.toml").write_text(text)
+        # Names in no order, so that only the time can put them right.
+        out = directory / f"run-{(number * 7) % 10}"
+        assert main(["run", str(directory / "c.toml"), "--out", str(out), "--no-report"]) == 0
+        alter(out, created=f"2026-10-{number + 1:02}T03:00:00Z", target={"name": "/scratch"}, host={"kernel": kernel})
+    return directory
+
+
+def alter(run: Path, **changes: Any) -> None:
+    """Changes a manifest."""
+    file = run / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for key, value in changes.items():
+        manifest[key] = {**manifest[key], **value} if isinstance(value, dict) else value
+    file.write_text(json.dumps(manifest))
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["history", *map(str, words), "--json"]) == code
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)["history"]
+    return found
+
+
+def test_a_planted_change_is_found_with_its_day_and_what_the_manifests_say_changed(
+    nightly: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = told(capsys, nightly)
+    assert [run["time"][:10] for run in found["runs"]] == [f"2026-10-{day:02}" for day in range(1, 11)]
+    assert len(found["series"]) == 4
+    for series in found["series"]:
+        assert series["verdict"] == "slower"
+        (change,) = series["changes"]
+        assert change["low"] <= SLOWER_FROM <= change["high"] and change["after"] == change["low"] - 1
+        assert change["ratio_low"] <= 0.8 <= change["ratio_high"] < 1 and not change["alone"]
+    differences = [(number, one) for number, run in enumerate(found["runs"]) for one in run["differences"]]
+    assert differences == [(SLOWER_FROM, {"key": "host.kernel", "base": "5.10", "other": "6.1"})]
+    assert main(["history", str(nightly)]) == 0
+    said = capsys.readouterr().out
+    assert "4 settings over 10 runs: 0 faster, 4 slower at the newest change, 0 with no change shown." in said
+    assert "after 2026-10-06 03:00 UTC, by 2026-10-07 03:00 UTC" in said
+    assert "Changed then: host.kernel from 5.10 to 6.1." in said
+
+
+def test_runs_before_the_change_show_none_and_fail_if_asks_for_the_newest(
+    nightly: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(path for path in nightly.glob("run-*") if "5.10" in (path / "manifest.json").read_text())
+    found = told(capsys, *before, "--fail-if", "changed")
+    assert {series["verdict"] for series in found["series"]} == {"no change shown"}
+    told(capsys, nightly, "--fail-if", "faster")
+    told(capsys, nightly, "--fail-if", "slower", code=1)
+    told(capsys, nightly, "--fail-if", "slower", "--threshold", "50%")
+
+
+def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}") for number in range(4)]
+    alter(runs[2], created=None)
+    lines = [json.loads(line) | {"started": ""} for line in (runs[2] / "trials.jsonl").read_text().splitlines()]
+    (runs[2] / "trials.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    order = [Path(run["run"]).name for run in told(capsys, *(runs[at] for at in (0, 2, 3, 1)))["runs"]]
+    assert order[order.index("0") + 1] == "2"
+    main(["history", *map(str, runs)])
+    assert f"No time is known of {runs[2]}" in capsys.readouterr().out
+
+
+def test_an_imported_run_takes_part(nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[1] / "importers" / "recorded" / "fio" / "plus.json"
+    assert main(["import", "fio", str(file), "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
+    found = told(capsys, nightly / "run-0", tmp_path / "theirs")
+    assert len(found["runs"]) == 2 and any(len(series["levels"]) == 1 for series in found["series"])
+    assert all(series["too_few"] for series in found["series"])
+
+
+def test_a_damaged_run_of_a_directory_is_left_out_and_wrong_requests_are_one_line(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}")
+    (tmp_path / "1" / "trials.jsonl").write_text("not JSON\n")
+    capsys.readouterr()
+    assert main(["history", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "over 2 runs" in said.out and "left out" in said.err and "line 1 is not JSON" in said.err
+    (tmp_path / "empty").mkdir()
+    for words, why in (([nightly / "run-0"], "there is one run"), ([tmp_path / "empty"], "is not a run directory")):
+        assert main(["history", *map(str, words)]) == 2
+        error = capsys.readouterr().err
+        assert why in error and error.count("\n") == 1
+
+
+def test_the_page_draws_levels_and_the_interval_of_the_date(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "history.html"
+    found = told(capsys, nightly, "--out", page)
+    drawn = json.loads(page.read_text().partition('id="report-data">')[2].partition("</script>")[0])["history"]
+    assert len(drawn["variants"]) == len(found["series"])
+    figure = drawn["variants"][0]["figures"][0]
+    change = found["series"][0]["changes"][0]
+    (band,) = figure["layout"]["shapes"]
+    days = [found["runs"][change[key]]["time"][:10] for key in ("after", "high")]
+    assert [band["x0"][:10], band["x1"][:10]] == days
+    assert figure["traces"][0]["x"].count(None) == 2, "two levels"
