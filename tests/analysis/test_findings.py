@@ -24,6 +24,32 @@ def test_a_quiet_run_has_no_finding(make_run: Make, quiet_curve: Curve, op: str)
     assert codes(make_run(quiet_curve(), op=op)) == []
 
 
+MEANWHILE = {
+    "lasted_ns": 10**10, "clock_step_ns": 999, "memory_stall_ns": 10**8, "swapped_out_bytes": 0, "stolen_ns": 10**8,
+}  # fmt: skip
+"""Of a host on which nothing happened."""
+
+
+def test_what_any_host_does_meanwhile_is_no_finding(make_run: Make, quiet_curve: Curve) -> None:
+    for counted in (MEANWHILE, dict.fromkeys(MEANWHILE) | {"lasted_ns": 10**10}):
+        run = make_run(quiet_curve(), alter=lambda line, counted=counted: line.update(meanwhile=counted))
+        assert codes(run) == []
+
+
+def test_swapping_is_memory_pressure(make_run: Make, quiet_curve: Curve) -> None:
+    swapped = MEANWHILE | {"swapped_out_bytes": 4096}
+    assert codes(make_run(quiet_curve(), alter=lambda line: line.update(meanwhile=swapped))) == ["memory-pressure"]
+
+
+def test_a_slow_clock_is_told(make_run: Make, quiet_curve: Curve) -> None:
+    assert codes(make_run(quiet_curve(), manifest={"host": {"clock": "hpet", "cpu_count": 2}})) == ["clock"]
+
+
+def test_hosts_that_began_apart_are_told(make_run: Make, quiet_curve: Curve) -> None:
+    ensemble = {"launcher": "mpi", "hosts": [], "skew_ns": 10**9}
+    assert codes(make_run(quiet_curve(), alter=lambda line: line.update(ensemble=ensemble))) == ["clock"]
+
+
 TRAPS: dict[str, dict[str, Any]] = {
     "cache-read": {
         "op": "read",
@@ -31,6 +57,9 @@ TRAPS: dict[str, dict[str, Any]] = {
     },
     "above-ceiling": {"manifest": {"ceilings": [{"name": "memory-copy", "bytes_per_s": 10**9}]}},
     "client-limited": {"manifest": {"cost": {"ns_per_operation": 5_000_000}}},
+    "memory-pressure": {"alter": lambda line: line.update(meanwhile=MEANWHILE | {"memory_stall_ns": 10**9})},
+    "processor-stolen": {"alter": lambda line: line.update(meanwhile=MEANWHILE | {"stolen_ns": 2 * 10**10})},
+    "clock": {"alter": lambda line: line.update(meanwhile=MEANWHILE | {"clock_step_ns": -(10**9)})},
     "load-present": {"manifest": {"load_before": {"load_1min": 7.5}}},
     "memory-backed": {"manifest": {"target": {"kind": "posix", "memory_backed": True, "file_system": "tmpfs"}}},
     "wrapped": {"alter": lambda line: line.update(wrapped=True)},

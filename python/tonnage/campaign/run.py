@@ -18,6 +18,7 @@ from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
 from tonnage.cluster.lost import ProcessLost
+from tonnage.machine.meanwhile import Meanwhile
 from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line, workflow_lines
 
 _TICK_S = 0.1
@@ -211,15 +212,18 @@ class Loop:
         ensemble = self.room.ensemble(setting)
         result, reason = None, None
         hosts: Sequence[str] = ()
-        gathering, left = None, None
+        gathering, left, meanwhile = None, None, None
         try:
             kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
             running = ensemble.prepare(spec | kept, setting.placing)
+            before = Meanwhile.now()
             running.go()
             while not running.wait(_TICK_S):
                 if self.interrupts:
                     running.stop()
                 self.observer.tick(running.live())
+            if self.room.target.scheme != "sim":
+                meanwhile = Meanwhile.now().since(before)
             result = running.result()
             hosts = running.hosts()
             gathering = running.gathering()
@@ -244,6 +248,7 @@ class Loop:
             purpose=purpose,
             reason=reason,
             gathering=gathering,
+            meanwhile=meanwhile,
         )
         return self._record(line, result, hosts if result else (), left)
 

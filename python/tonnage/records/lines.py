@@ -58,11 +58,13 @@ def trial_line(
     purpose: str = "measure",
     reason: str | None = None,
     gathering: Mapping[str, Any] | None = None,
+    meanwhile: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One line of ``trials.jsonl``.
 
     ``result`` is None for a phase that never crossed its start line; ``reason`` then says why. A ``reason`` given with
     a result makes the phase failed whatever the result says. ``gathering``: how several processes met (``ensemble``).
+    ``meanwhile``: what happened to the host that writes the record.
     """
     tasks: Sequence[Mapping[str, Any]] = result["tasks"] if result else ()
     totals = totals_of(tasks)
@@ -98,6 +100,7 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "network": result.get("network") if result else None,
         "ensemble": None if gathering is None else dict(gathering),
+        "meanwhile": None if meanwhile is None else dict(meanwhile),
     }
 
 
