@@ -12,6 +12,7 @@ from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.mounts import mount_of
+from tonnage.machine.storages import facts_of
 from tonnage.machine.striping import Striping, stripe
 
 
@@ -22,6 +23,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
     direct = [accepts_direct(path) for path in target.paths]
     first = campaign.settings()[0]
     wanted = first.direct
+    told = {path: facts_of(str(path), mount) for path, mount in zip(target.paths, mounts, strict=True)}
     kinds = dict.fromkeys(mount.file_system for mount in mounts if mount)
     return {
         "name": target.name,
@@ -41,6 +43,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
                 "file_system": mount and mount.file_system,
                 "device": mount and mount.device,
                 "device_number": _device_number(path),
+                "facts": told[path],
             }
             for path, mount in zip(target.paths, mounts, strict=True)
         ],

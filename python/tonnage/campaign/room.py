@@ -102,6 +102,24 @@ class Room:
         """The scratch directory in the target's directory of that number."""
         return self._directories[device]
 
+    def files_of(self, setting: StreamSetting) -> list[tuple[str, int, int | None]]:
+        """(path, number, only task that works on it) of each file that a write of ``setting`` makes; empty where the
+        target has no files."""
+        target = self._target
+        if target.scheme != "path" or setting.storage not in STORAGES_WITH_FILES:
+            return []
+        cut = setting.cut["count"] if setting.cut else 1
+        numbers = range(setting.files * cut)
+        if target.names:
+            paths = [str(name) for name in target.names[: len(numbers)]]
+        else:
+            one = setting.device
+            places = self._directories[: setting.devices] if one is None else self._directories[one : one + 1]
+            turn = [places[number] for number in target.assign] if target.assign and one is None else places
+            paths = [str(turn[number % len(turn)] / f"data.{number:08d}") for number in numbers]
+        alone = setting.layout != "shared"
+        return [(path, number, number // cut if alone else None) for number, path in zip(numbers, paths, strict=False)]
+
     def clear(self) -> None:
         """Removes all data files, whichever storage made them; not those that are to be overwritten in place."""
         self._laid_out.clear()

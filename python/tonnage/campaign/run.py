@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.expand import Schedule
+from tonnage.campaign.held import NfsCounts, Placement
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
@@ -17,9 +18,19 @@ from tonnage.campaign.kinds.traces import Harvest, Traces
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
+from tonnage.cluster import launcher
 from tonnage.cluster.lost import ProcessLost
 from tonnage.machine.meanwhile import Meanwhile
-from tonnage.records import RunWriter, copy_lines, event_lines, task_lines, trial_line, workflow_lines
+from tonnage.records import (
+    RunWriter,
+    copy_lines,
+    device_lines,
+    event_lines,
+    record_name,
+    task_lines,
+    trial_line,
+    workflow_lines,
+)
 
 _TICK_S = 0.1
 
@@ -58,6 +69,12 @@ class Loop:
     _endings: dict[str, Callable[[], str | None]] = field(default_factory=dict)
     _lost: bool = False
     """Whether a process was lost: there is no going on without it."""
+    _placement: Placement = field(init=False)
+    _nfs: NfsCounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._placement = Placement(self.room)
+        self._nfs = NfsCounts(self.room.target.paths)
 
     def run(self) -> str:
         """Measures until nothing is left to do; the run's ``state``: ``complete``, ``interrupted`` or ``failed``."""
@@ -216,14 +233,7 @@ class Loop:
         try:
             kept = {"operation_log": self.keep_operations} if self.keep_operations else {}
             running = ensemble.prepare(spec | kept, setting.placing)
-            before = Meanwhile.now()
-            running.go()
-            while not running.wait(_TICK_S):
-                if self.interrupts:
-                    running.stop()
-                self.observer.tick(running.live())
-            if self.room.target.scheme != "sim":
-                meanwhile = Meanwhile.now().since(before)
+            meanwhile = self._until_done(running)
             result = running.result()
             hosts = running.hosts()
             gathering = running.gathering()
@@ -237,6 +247,8 @@ class Loop:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)
+        moved = result is not None and any(task["bytes"] for task in result["tasks"])
+        devices, items = self._placement.after(setting, phase, record_name(number, phase), moved=moved)
         line = trial_line(
             trial=number,
             setting=setting.as_dict(),
@@ -249,8 +261,23 @@ class Loop:
             reason=reason,
             gathering=gathering,
             meanwhile=meanwhile,
+            devices=devices,
+            nfs=self._nfs.take() if result else None,
         )
-        return self._record(line, result, hosts if result else (), left)
+        return self._record(line, result, hosts if result else (), left, items)
+
+    def _until_done(self, running: launcher.Step) -> dict[str, int | None] | None:
+        """Opens the start line and stays until the last task is done; ``meanwhile`` of the trial line."""
+        self._nfs.begin()
+        before = Meanwhile.now()
+        running.go()
+        while not running.wait(_TICK_S):
+            if self.interrupts:
+                running.stop()
+            self.observer.tick(running.live())
+        meanwhile = Meanwhile.now().since(before)
+        self._nfs.end()
+        return None if self.room.target.scheme == "sim" else meanwhile
 
     def _record(
         self,
@@ -258,6 +285,7 @@ class Loop:
         result: Mapping[str, Any] | None,
         hosts: Sequence[str],
         left: Harvest | None = None,
+        items: Sequence[Mapping[str, Any]] = (),
     ) -> str:
         self.last_tasks = task_lines(line, result, hosts)
         events = event_lines(line, result)
@@ -266,7 +294,8 @@ class Loop:
             events.append({**head, "kind": "trace", "task": None, "message": problem})
             self.observer.note(f"note: {problem}")
         workflow = workflow_lines(line, left.workflow) if left else []
-        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow)
+        held = device_lines(line, items)
+        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow, held)
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

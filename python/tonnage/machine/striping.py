@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tonnage.machine.storages import beegfs, lustre
 from tonnage.machine.tool import ToolError, ask
 
 _LIMIT_S = 30
@@ -66,15 +66,17 @@ def stripe(directories: Sequence[Path], file_systems: Sequence[str | None], want
 
 def _stripe_one(directory: Path, file_system: str | None, wanted: Striping) -> Striped:
     if file_system == "lustre":
-        return _by_tool(directory, "lfs", lustre_arguments(wanted), ("getstripe", "-d"), _lustre_facts)
+        return _by_tool(directory, "lfs", lustre_arguments(wanted), ("getstripe", "-d"), lustre.of_directory)
     if file_system == "beegfs":
         if wanted.osts:
             return Striped(str(directory), None, "BeeGFS does not pin a directory to storage targets; use a pool", {})
         if wanted.start is not None:
             return Striped(str(directory), None, "BeeGFS does not choose the target on which a file begins", {})
         if shutil.which("beegfs"):
-            return _by_tool(directory, "beegfs", beegfs_arguments(wanted), ("entry", "info", "--retro"), _beegfs_facts)
-        return _by_tool(directory, "beegfs-ctl", beegfs7_arguments(wanted), ("--getentryinfo",), _beegfs_facts)
+            return _by_tool(
+                directory, "beegfs", beegfs_arguments(wanted), ("entry", "info", "--retro"), beegfs.of_entry
+            )
+        return _by_tool(directory, "beegfs-ctl", beegfs7_arguments(wanted), ("--getentryinfo",), beegfs.of_entry)
     return Striped(str(directory), None, f"{file_system or 'this file system'} has no striping to set", {})
 
 
@@ -129,29 +131,3 @@ def _run(argv: list[str]) -> tuple[str | None, str]:
         return None, ask(argv, timeout_s=_LIMIT_S).out[:_MOST_TEXT]
     except ToolError as error:
         return str(error), ""
-
-
-def _lustre_facts(text: str) -> dict[str, Any]:
-    """``stripe_count``, ``stripe_size_bytes``, ``stripe_offset``, ``pattern`` and ``pool`` of the last component (a
-    plain layout has one), ``components`` where there are several, and the text."""
-    facts: dict[str, Any] = {"text": text.strip()}
-    for key, value in re.findall(r"\b(?:lmm_)?(stripe_count|stripe_size|stripe_offset|pattern|pool):\s+(\S+)", text):
-        name = "stripe_size_bytes" if key == "stripe_size" else key
-        facts[name] = int(value) if re.fullmatch(r"-?[0-9]+", value) else value
-    if components := re.findall(r"\blcm_entry_count:\s+([0-9]+)", text):
-        facts["components"] = int(components[0])
-    return facts
-
-
-def _beegfs_facts(text: str) -> dict[str, Any]:
-    """``chunk_size``, ``num_targets``, ``pattern`` and ``pool`` as BeeGFS spells them, and the text."""
-    facts: dict[str, Any] = {"text": text.strip()}
-    for name, words in (
-        ("pattern", r"\+ Type:\s*(\S+)"),
-        ("chunk_size", r"\+ Chunksize:\s*(\S+)"),
-        ("num_targets", r"\+ Number of storage targets: desired:\s*([0-9]+)"),
-        ("pool", r"\+ Storage Pool:\s*(\S+)"),
-    ):
-        if match := re.search(words, text):
-            facts[name] = int(match[1]) if name == "num_targets" else match[1]
-    return facts

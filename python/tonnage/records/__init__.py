@@ -1,7 +1,17 @@
 """The run directory: what is kept, written and read back. ``docs/record-format.md`` is the format."""
 
 from tonnage.errors import RecordError
-from tonnage.records.lines import COUNTED, copy_lines, event_lines, headline, setting_key, task_lines, trial_line
+from tonnage.records.lines import (
+    COUNTED,
+    copy_lines,
+    device_lines,
+    event_lines,
+    headline,
+    record_name,
+    setting_key,
+    task_lines,
+    trial_line,
+)
 from tonnage.records.reader import Run
 from tonnage.records.verify import verify_files
 from tonnage.records.workflow import workflow_lines
@@ -13,8 +23,10 @@ __all__ = [
     "Run",
     "RunWriter",
     "copy_lines",
+    "device_lines",
     "event_lines",
     "headline",
+    "record_name",
     "setting_key",
     "task_lines",
     "trial_line",

@@ -59,12 +59,15 @@ def trial_line(
     reason: str | None = None,
     gathering: Mapping[str, Any] | None = None,
     meanwhile: Mapping[str, Any] | None = None,
+    devices: Mapping[str, Any] | None = None,
+    nfs: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """One line of ``trials.jsonl``.
 
     ``result`` is None for a phase that never crossed its start line; ``reason`` then says why. A ``reason`` given with
     a result makes the phase failed whatever the result says. ``gathering``: how several processes met (``ensemble``).
     ``meanwhile``: what happened to the host that writes the record.
+    ``devices``: which devices hold the files, ``nfs``: what the client counted of each mount, both as they are kept.
     """
     tasks: Sequence[Mapping[str, Any]] = result["tasks"] if result else ()
     totals = totals_of(tasks)
@@ -101,6 +104,8 @@ def trial_line(
         "network": result.get("network") if result else None,
         "ensemble": None if gathering is None else dict(gathering),
         "meanwhile": None if meanwhile is None else dict(meanwhile),
+        "devices": None if devices is None else dict(devices),
+        "nfs": None if nfs is None else [dict(mount) for mount in nfs],
     }
 
 
@@ -164,6 +169,12 @@ def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> lis
     """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
     head = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
+
+
+def device_lines(line: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of ``devices.jsonl`` that belong to a trial line: one for each file or object that was looked at."""
+    head = {"trial": line["trial"], "record": line["record"]}
+    return [{**head, **item} for item in items]
 
 
 def _durability(setting: Mapping[str, Any], phase: str) -> str:

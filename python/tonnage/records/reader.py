@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import COPIES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS, WORKFLOW
+from tonnage.records.writer import COPIES, DEVICES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -30,6 +30,7 @@ _COPY_KEYS = {
     **dict.fromkeys(("copy", "task", "start_ns", "end_ns"), int),
 }
 _WORKFLOW_KEYS = {"record": str, "copy": int, "task": int, "name": str, "process": str, "status": str}
+_DEVICE_KEYS = {"record": str, "name": str, "bytes": int, "parts": list}
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
@@ -108,6 +109,11 @@ class Run:
         """The lines of ``workflow.jsonl``; none where no workflow engine's trace was read."""
         file = self.path / WORKFLOW
         return _lines(file, _WORKFLOW_KEYS) if file.exists() else []
+
+    def devices(self) -> list[dict[str, Any]]:
+        """The lines of ``devices.jsonl``; none where nobody said which devices hold the files."""
+        file = self.path / DEVICES
+        return _lines(file, _DEVICE_KEYS) if file.exists() else []
 
     def series(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""

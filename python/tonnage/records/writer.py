@@ -18,6 +18,7 @@ TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
 COPIES, OUTPUT = "copies.jsonl", "output"
 ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
+DEVICES = "devices.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
 ODD_BYTES = "backslashreplace"
 """A name may be no UTF-8: what Python has for such a byte stands in the file as JSON escapes it, and reads back."""
@@ -55,12 +56,18 @@ class RunWriter:
         run = Run.open(path)
         for name in (TRIALS, TASKS, EVENTS):
             _append(run.path / name, b"")
-        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW):
+        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW, DEVICES):
             truncate_torn_line(run.path / name)
         for name in DIRECTORIES:
             (run.path / name).mkdir(exist_ok=True)
         counted = {line["record"] for line in run.trials()}
-        written = ((TASKS, run.tasks()), (EVENTS, run.events()), (COPIES, run.copies()), (WORKFLOW, run.workflow()))
+        written = (
+            (TASKS, run.tasks()),
+            (EVENTS, run.events()),
+            (COPIES, run.copies()),
+            (WORKFLOW, run.workflow()),
+            (DEVICES, run.devices()),
+        )
         for name, lines in written:
             kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
             if len(kept) < len(lines):
@@ -74,10 +81,11 @@ class RunWriter:
         events: Iterable[Mapping[str, Any]],
         copies: Iterable[Mapping[str, Any]] = (),
         workflow: Iterable[Mapping[str, Any]] = (),
+        devices: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends a phase: its tasks, copies, their workflows' tasks and events, and last the trial line that makes it
-        count."""
-        for name, more in ((COPIES, copies), (WORKFLOW, workflow)):
+        """Appends a phase: its tasks, copies, their workflows' tasks, where its files are, events, and last the trial
+        line that makes it count."""
+        for name, more in ((COPIES, copies), (WORKFLOW, workflow), (DEVICES, devices)):
             if told := b"".join(map(_encode, more)):
                 _append(self.path / name, told)
         _append(self.path / TASKS, b"".join(map(_encode, tasks)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 
 import pytest
+from tonnage.machine.storages.beegfs import entry_targets
+from tonnage.machine.storages.glusterfs import bricks
 from tonnage.placement.site.model import Server, Site
-from tonnage.placement.where.beegfs import entry_targets
-from tonnage.placement.where.glusterfs import bricks
 from tonnage.placement.where.place import Place
 
 from .stand_in import Tools, answer, recorded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
+from tonnage.machine.storages.beegfs import entry, entry_pool, entry_targets, table
 from tonnage.machine.tool import ToolError
 from tonnage.placement.where.located import Device
 from tonnage.placement.where.place import Answer, Place, several
@@ -29,28 +30,8 @@ def resolve(place: Place) -> Answer:
     return Answer(servers=servers, devices=tuple(found), striped=len(found) > 1, how=tuple(notes), problem=problem)
 
 
-def entry_targets(text: str) -> list[tuple[str, str]]:
-    """(target, node) of ``+ 101 @ storage01 [ID: 1]``, as both versions print a file's."""
-    return re.findall(r"^\s*\+\s+([0-9]+)\s+@\s+(\S+)\s+\[ID:", text, re.MULTILINE)
-
-
-def entry_pool(text: str) -> str | None:
-    """The number of a directory's storage pool."""
-    match = re.search(r"^\+ Storage Pool:\s*([0-9]+)", text, re.MULTILINE)
-    return match[1] if match else None
-
-
-def table(text: str) -> list[dict[str, str]]:
-    """Rows of a table of version 8 by the names in its first line; no cell has blanks."""
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]] if lines else []
-
-
 def _of_file(place: Place, new: bool, notes: list[str]) -> tuple[list[Device], str | None]:
-    if new:
-        text = place.tool("beegfs", "entry", "info", "--retro", place.path)
-    else:
-        text = place.tool("beegfs-ctl", f"--mount={place.mount.mount_point}", "--getentryinfo", place.path)
+    text = entry(place, place.path)
     found = [Device(target, place.spelled(node)) for target, node in entry_targets(text)]
     if found:
         told = ", ".join(device.name for device in found)

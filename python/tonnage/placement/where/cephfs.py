@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from tonnage.machine.storages.cephfs import layout_of, words
 from tonnage.machine.tool import ToolError
 from tonnage.placement.where.located import Device
 from tonnage.placement.where.place import Answer, Place, several
@@ -37,7 +38,7 @@ def resolve(place: Place) -> Answer:
 
 
 def _layout(place: Place, notes: list[str]) -> dict[str, str] | None:
-    """``stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data``; a directory has one if it was given one."""
+    """A directory has one if it was given one."""
     if not place.answers:
         return None
     name = "ceph.dir.layout" if place.is_directory else "ceph.file.layout"
@@ -47,7 +48,7 @@ def _layout(place: Place, notes: list[str]) -> dict[str, str] | None:
         if not place.is_directory:
             notes.append(f"attribute {name}: {error.strerror or 'no answer'}")
         return None
-    layout = dict(re.findall(r"(\w+)=(\S+)", text))
+    layout = layout_of(text)
     notes.append(f"attribute {name}: pool {layout.get('pool')}")
     return layout if {"pool", "object_size"} <= layout.keys() else None
 
@@ -79,11 +80,8 @@ def _all(place: Place, notes: list[str]) -> list[Device]:
     return [Device(node["name"], place.spelled(host.get(node["id"]))) for node in up]
 
 
-def _ask(place: Place, *words: str) -> Any:
-    user = place.mount.option("name")
-    identity = ["--id", user] if user else []
-    seconds = str(max(1, round(place.timeout_s)))
-    return json.loads(place.tool("ceph", *identity, "--connect-timeout", seconds, *words, "--format", "json"))
+def _ask(place: Place, *question: str) -> Any:
+    return json.loads(place.tool(*words(place.mount, place.timeout_s, *question)))
 
 
 def monitors(place: Place, notes: tuple[str, ...]) -> Answer:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
+from tonnage.machine.storages.glusterfs import PATHINFO, brick_name, bricks
 from tonnage.placement.where.located import Device
 from tonnage.placement.where.place import Answer, Place, several
-
-_NAMES = ("glusterfs.pathinfo", "trusted.glusterfs.pathinfo")
 
 
 def resolve(place: Place) -> Answer:
@@ -15,28 +12,23 @@ def resolve(place: Place) -> Answer:
     if not place.answers:
         return _by_source(place, "mountinfo alone")
     try:
-        text = place.attribute(*_NAMES) or ""
+        text = place.attribute(*PATHINFO) or ""
     except TimeoutError:
-        return _by_source(place, f"{_NAMES[0]} did not come within {place.timeout_s:g} s")
+        return _by_source(place, f"{PATHINFO[0]} did not come within {place.timeout_s:g} s")
     except OSError as error:
-        return _by_source(place, f"{_NAMES[0]}: {error.strerror}")
+        return _by_source(place, f"{PATHINFO[0]}: {error.strerror}")
     found = bricks(text)
     if not found:
-        return _by_source(place, f"{_NAMES[0]} names no brick")
+        return _by_source(place, f"{PATHINFO[0]} names no brick")
     spread = "EC:" in text or "STRIPE:" in text or (place.is_directory and "DISTRIBUTE:" in text)
-    devices = tuple(Device(f"{host}:{brick}", place.spelled(host)) for host, brick in found)
+    devices = tuple(Device(brick_name(host, brick), place.spelled(host)) for host, brick in found)
     told = ", ".join(device.name for device in devices)
     return Answer(
         servers=several([device.server for device in devices]),
         devices=devices,
         striped=spread and len(devices) > 1,
-        how=(f"attribute {_NAMES[0]}: {told}",),
+        how=(f"attribute {PATHINFO[0]}: {told}",),
     )
-
-
-def bricks(text: str) -> list[tuple[str, str]]:
-    """(host, directory) of each ``<POSIX(/brick):host:/brick/path>``, each once."""
-    return list(dict.fromkeys((host, brick) for brick, host in re.findall(r"<POSIX\(([^)]*)\):([^:>]+):", text)))
 
 
 def _by_source(place: Place, why: str) -> Answer:

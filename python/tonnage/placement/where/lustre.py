@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from tonnage.machine.identity import lustre_name
+from tonnage.machine.storages.lustre import Layout, connections
 from tonnage.machine.tool import ToolError
 from tonnage.placement.where.located import Device
 from tonnage.placement.where.place import Answer, Place, several
@@ -33,33 +34,6 @@ def resolve(place: Place) -> Answer:
             f'holds = ["{every.partition(",")[0]}"]'
         )
     return Answer(servers=servers, devices=tuple(found), striped=len(found) > 1, how=tuple(notes), problem=problem)
-
-
-class Layout:
-    """What ``lfs getstripe`` says of a file, or of the files to come in a directory."""
-
-    def __init__(self, text: str) -> None:
-        # Plain layouts are a table (obdidx, objid, objid, group), those of several components a list.
-        rows = re.findall(r"^\s*([0-9]+)\s+[0-9]+\s+0x[0-9a-f]+\s+\S+", text, re.MULTILINE)
-        objects = re.findall(r"\bl_ost_idx:\s*([0-9]+)", text)
-        self.devices = [int(number) for number in dict.fromkeys(objects or rows)]
-        """OST numbers that hold objects of it, in the order of its components."""
-        patterns = re.findall(r"\b(?:lmm_)?pattern:\s+(\S+)", text)
-        self.on_mdt = bool(patterns) and patterns[0] in ("mdt", "100")
-        offsets = re.findall(r"\b(?:lmm_)?stripe_offset:\s+(-?[0-9]+)", text)
-        counts = re.findall(r"\b(?:lmm_)?stripe_count:\s+(-?[0-9]+)", text)
-        self.mdt = max(0, int(offsets[0])) if self.on_mdt and offsets else 0
-        pool = re.search(r"\b(?:lmm_)?pool:\s+(\S+)", text)
-        self.pool = pool[1] if pool else None
-        self.start = int(offsets[-1]) if offsets and len(offsets) == len(counts) else -1
-        """OST on which a new file begins; -1: any."""
-        self.count = int(counts[-1]) if counts else 1
-
-
-def connections(text: str) -> dict[str, str]:
-    """``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network address."""
-    pattern = r"^\w+\.(\S+-(?:OST|MDT)[0-9a-f]{4})-\w+-\w+\.\w+_conn_uuid=(\S+)"
-    return dict(re.findall(pattern, text, re.MULTILINE))
 
 
 def _layout(place: Place, notes: list[str]) -> Layout | None:
