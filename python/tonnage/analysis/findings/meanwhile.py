@@ -105,7 +105,7 @@ def _measured(evidence: Evidence) -> list[Line]:
 
 def _stalled(line: Line) -> float:
     meanwhile = line["meanwhile"]
-    return float(meanwhile.get("memory_stall_ns") or 0) / max(meanwhile["lasted_ns"], 1)
+    return float((meanwhile.get("memory_stall_ns") or 0) / max(meanwhile["lasted_ns"], 1))
 
 
 def _swapped(line: Line) -> int:
@@ -114,4 +114,4 @@ def _swapped(line: Line) -> int:
 
 def _skew(line: Line) -> float:
     ensemble, elapsed_ns = line.get("ensemble"), line.get("elapsed_ns")
-    return float(ensemble.get("skew_ns") or 0) / elapsed_ns if ensemble and elapsed_ns else 0.0
+    return float((ensemble.get("skew_ns") or 0) / elapsed_ns) if ensemble and elapsed_ns else 0.0
