@@ -38,6 +38,8 @@ ROOMS: dict[str, set[str]] = {
     "report": {"analysis", "records", "published"},
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
+    "notebook": {"analysis", "records", "report"},
+    "": {"notebook"},
     "__main__": {"cli"},
 }
 """What each Python room may import besides the floor everyone stands on (errors, units and the like)."""

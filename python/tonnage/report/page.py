@@ -64,12 +64,17 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     return path
 
 
-def render(analysis: Analysis, source: Source) -> str:
-    """The page as text."""
+def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
+    """All that a run's page draws: what it found, and the closer look at single records."""
     lines = load_line.exhibits(analysis)
     for section in (links, tiers, hosts, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
-    closer = [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
+    return lines, [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
+
+
+def render(analysis: Analysis, source: Source) -> str:
+    """The page as text."""
+    lines, closer = exhibits_of(analysis, source)
     return _filled(
         "page.html",
         [*lines, *closer],

@@ -1,0 +1,190 @@
+"""Runs in a notebook: ``tonnage.read(RUN)`` gives its records and its points as pandas data frames, and the report's
+figures as plotly objects. Needs ``pip install 'tonnage[notebook]'``; nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tonnage.errors import RequestError
+from tonnage.records import Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure as Picture
+
+    from tonnage.analysis import Analysis
+    from tonnage.report.figure import Figure
+
+_THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")
+"""As ``report/static/report.js`` reads it: anything else stays as it is."""
+_BUCKETS = ("upper_ns", "count")
+_NAMED = 12
+"""Titles in an error: a long run has hundreds."""
+
+
+def read(run: str | Path) -> Measured:
+    """A run directory. RequestError where pandas is missing, RecordError where ``run`` is none or is damaged."""
+    _pandas()
+    return Measured(Run.open(run))
+
+
+def compare(base: str | Path, *others: str | Path) -> DataFrame:
+    """A row for each setting that ``base`` and one of the others have in common: the columns of ``tonnage compare``,
+    and ``run``, which of the others it is. Ratios are of rates: above 1 the other run is faster.
+    """
+    from tonnage.analysis.between import compare_runs
+
+    first = Run.open(base)
+    found = [compare_runs(first, Run.open(other)) for other in others]
+    return _pandas().DataFrame([{"run": one.other, **asdict(cell)} for one in found for cell in one.cells])
+
+
+class Measured:
+    """A run that was read. Data frames have the names of ``docs/record-format.md``: bytes and nanoseconds are integers,
+    units stand last in names. What a record holds in a table of its own has a dot in its column (``latency.p99_ns``).
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Where, when, by which command, on which host."""
+        return self.run.manifest
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """All that Tonnage says of it, as objects: points, load lines, models, findings, promises."""
+        from tonnage.analysis import analyse
+
+        return analyse(self.run)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Its load lines, in words."""
+        from tonnage.report import sentences
+
+        return [sentences.sentence(line) for line in self.analysis.load_lines]
+
+    @cached_property
+    def points(self) -> DataFrame:
+        """A row a setting: ``median``, ``low`` and ``high`` are in its ``metric``, over ``repetitions``."""
+        rows = []
+        for point in self.analysis.points:
+            row = {key: value for key, value in asdict(point).items() if not isinstance(value, dict | tuple | list)}
+            row |= {"repetitions": point.repetitions, "records": list(point.records)}
+            row |= {f"latency.{key}": value for key, value in point.latency.items()}
+            row |= {f"setting.{key}": value for key, value in point.setting.items()}
+            rows.append(row)
+        return _pandas().DataFrame(rows)
+
+    @cached_property
+    def trials(self) -> DataFrame:
+        """A row a trial and phase."""
+        return _table(self.run.trials())
+
+    @cached_property
+    def tasks(self) -> DataFrame:
+        """A row a task of each phase."""
+        return _table(self.run.tasks())
+
+    @cached_property
+    def events(self) -> DataFrame:
+        """Stalls, snapshots, copies that failed, hosts that were lost."""
+        return _table(self.run.events())
+
+    @cached_property
+    def load_lines(self) -> DataFrame:
+        """A row a load line; ``reached`` says whether there is one."""
+        return _pandas().DataFrame([asdict(line) for line in self.analysis.load_lines])
+
+    @cached_property
+    def findings(self) -> DataFrame:
+        """A row a finding: ``code``, ``subject``, ``evidence``, ``advice``."""
+        return _pandas().DataFrame([asdict(finding) for finding in self.analysis.findings])
+
+    def series(self, record: str) -> DataFrame:
+        """Bytes, operations and summed latency of each task in each interval of a record (``0007-write``). Empty where
+        none was kept."""
+        return _pandas().DataFrame(self.run.series(record) or {})
+
+    def latency(self, record: str) -> DataFrame:
+        """The histogram of all tasks: ``count`` operations took at most ``upper_ns`` and more than the row before."""
+        return _pandas().DataFrame(self.run.histogram(record) or [], columns=list(_BUCKETS))
+
+    @cached_property
+    def figures(self) -> tuple[str, ...]:
+        """Titles for ``figure``, in the report's order: section, figure, and what is chosen where there is a choice."""
+        return tuple(self._drawn)
+
+    def figure(self, title: str, *, dark: bool = False) -> Picture:
+        """The figure of that title, or the only one whose title contains it. RequestError where there is none, or more.
+
+        ``dark``: in the colours for a dark page.
+        """
+        found = [title] if title in self._drawn else [name for name in self._drawn if title in name]
+        if len(found) != 1:
+            names = found or list(self._drawn)
+            many = f"{len(found)} figures have" if found else "no figure has"
+            raise RequestError(f"{many} {title!r} in the title; hint: one of {'; '.join(names[:_NAMED])}, …")
+        return picture(self._drawn[found[0]], dark=dark)
+
+    @cached_property
+    def _drawn(self) -> dict[str, Figure]:
+        from tonnage.report.page import exhibits_of
+        from tonnage.report.source import Source
+
+        lines, closer = exhibits_of(self.analysis, Source.of(self.run))
+        found: dict[str, Figure] = {}
+        for exhibit in (*lines, *closer):
+            for variant in exhibit.variants:
+                for figure in variant.figures:
+                    chosen = [variant.label] if len(exhibit.variants) > 1 else []
+                    found[" – ".join([exhibit.title, figure.title, *chosen])] = figure
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join([f"run {self.run.path}", *self.sentences])
+
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return f"<p><b>{escape(str(self.run.path))}</b></p>{sentences}{self.findings.to_html(escape=True, index=False)}"
+
+
+def picture(figure: Figure, *, dark: bool = False) -> Picture:
+    """A figure of the report as plotly's own object, in its light or dark colours."""
+    from plotly.graph_objects import Figure as Picture
+
+    layout = {**figure.layout, "title": {"text": figure.title}}
+    return Picture(_themed(figure.traces, dark), _themed(layout, dark))
+
+
+def _themed(value: Any, dark: bool) -> Any:
+    """With each ``@light|dark`` replaced by one of its colours."""
+    if isinstance(value, str):
+        pair = _THEMES.fullmatch(value)
+        return pair[2 if dark else 1] if pair else value
+    if isinstance(value, Mapping):
+        return {key: _themed(item, dark) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_themed(item, dark) for item in value]
+    return value
+
+
+def _table(lines: list[dict[str, Any]]) -> DataFrame:
+    return _pandas().json_normalize(lines)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise RequestError("data frames need pandas; install it with: pip install 'tonnage[notebook]'") from None
+    return pandas
