@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from tonnage.analysis.results import Crossover, Hosts, Measured, Point, Tiers, Way
 from tonnage.analysis.statistics import median_interval
 
 _RISE = 0.05
-"""More than this from the last number of nodes but one to the last: the shared tier has not shown its ceiling."""
-_METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
+"""More than this at the last numbers of nodes, and not for noise: the shared tier has not shown its ceiling."""
+METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
 """What is compared between tiers, and in which unit."""
 
 
@@ -49,7 +49,7 @@ def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], hosts
         return _swept(points, hosts)
     fast, slow = staged[0].setting["device"], staged[0].setting["to_device"]
     found = []
-    for op in _METRICS:
+    for op in METRICS:
         one = _best([point for point in points if point.op == op and _on(point, fast)])
         all_of_them = _best([point for point in points if point.op == op and _on(point, slow)])
         if one and all_of_them:
@@ -63,7 +63,7 @@ def _swept(points: Sequence[Point], hosts: Sequence[Hosts]) -> Tiers | None:
     curves: dict[str, dict[int, dict[int, Point]]] = {}
     for point in points:
         device, number = point.setting.get("device"), nodes.get((point.op, point.group, point.tasks), 1)
-        if point.op in _METRICS and point.kind == "stream" and device is not None:
+        if point.op in METRICS and point.kind == "stream" and device is not None:
             curves.setdefault(point.op, {}).setdefault(device, {})[number] = point
     found = [
         _of_curves(op, *by_device.values())
@@ -73,23 +73,68 @@ def _swept(points: Sequence[Point], hosts: Sequence[Hosts]) -> Tiers | None:
     return Tiers((), tuple(found)) if found else None
 
 
-def _of_curves(op: str, one: Mapping[int, Point], other: Mapping[int, Point]) -> Crossover:
-    """The crossover of two curves over nodes. What a node of the fast tier does is taken where most did it at once:
-    that is what it can count on; few nodes may each be faster, out of caches."""
-    common = sorted(one.keys() & other.keys())
-    most = common[-1]
-    fast, slow = (one, other) if one[most].median >= other[most].median else (other, one)
-    point = fast[most]
-    each = Measured(point.median / most, point.low / most, point.high / most, point.confidence)
-    found = crossover(op, each, _plateau(slow))
+class Rated(Protocol):
+    """What is asked of a point of a curve over nodes: :class:`~tonnage.analysis.results.Point` has it."""
+
+    @property
+    def values(self) -> tuple[float, ...]: ...
+    @property
+    def median(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def confidence(self) -> float: ...
+
+
+def _of_curves(op: str, one: Mapping[int, Rated], other: Mapping[int, Rated]) -> Crossover:
+    """The crossover of two curves over nodes."""
+    fast, slow = (one, other) if grows_more(one, other) else (other, one)
+    found = seen_on_both_sides(crossover(op, of_a_node(fast), plateau(slow)), fast, slow)
+    return replace(found, levelled=levelled(slow))
+
+
+def seen_on_both_sides(found: Crossover, fast: Mapping[int, Rated], slow: Mapping[int, Rated]) -> Crossover:
+    """With the most nodes at which the fast tier was measured behind, and the fewest beyond at which it was ahead."""
+    common = sorted(fast.keys() & slow.keys())
     behind = [number for number in common if fast[number].median < slow[number].median]
     ahead = [number for number in common if number > max(behind, default=0)]
-    before = max(point.median for number, point in slow.items() if number < max(slow))
-    levelled = slow[max(slow)].median < (1 + _RISE) * before
-    return replace(found, behind=max(behind, default=None), ahead=min(ahead, default=None), levelled=levelled)
+    return replace(found, behind=max(behind, default=None), ahead=min(ahead, default=None))
 
 
-def _plateau(curve: Mapping[int, Point]) -> Measured:
+def grows_more(one: Mapping[int, Rated], other: Mapping[int, Rated]) -> bool:
+    """Whether ``one`` is the tier that grows with the nodes: it loses least of what so many times the nodes could have
+    given; where neither loses, it is the one that most nodes get most of. Both were measured with some numbers of nodes
+    alike."""
+    common = sorted(one.keys() & other.keys())
+    few, most = common[0], common[-1]
+    kept = [min(1.0, curve[most].median / curve[few].median / (most / few)) for curve in (one, other)]
+    if abs(kept[0] - kept[1]) > _RISE:
+        return kept[0] > kept[1]
+    return one[most].median >= other[most].median
+
+
+def of_a_node(curve: Mapping[int, Rated]) -> Measured:
+    """What a node of the fast tier does, where most did it at once: that is what it can count on; few nodes may each be
+    faster, out of caches."""
+    most = max(curve)
+    point = curve[most]
+    return Measured(point.median / most, point.low / most, point.high / most, point.confidence)
+
+
+def levelled(curve: Mapping[int, Rated]) -> bool:
+    """Whether it had stopped growing where the nodes ended: it rose by no more than 5 %, or by what may be noise and is
+    far from what so many more nodes could have given. One number of nodes does not show it."""
+    most = max(curve)
+    if len(curve) < 2:
+        return False
+    nodes, before = max(((n, point) for n, point in curve.items() if n < most), key=lambda pair: pair[1].median)
+    rise = curve[most].median / before.median
+    return rise < 1 + _RISE or (rise < math.sqrt(most / nodes) and curve[most].low < before.high)
+
+
+def plateau(curve: Mapping[int, Rated]) -> Measured:
     """What the curve over nodes does not exceed: the median of all repetitions from the fewest nodes on that come
     within 5 % of the best. The best alone would be the luckiest."""
     best = max(point.median for point in curve.values())

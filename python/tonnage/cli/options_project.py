@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from tonnage.cli.option import Command, Option, share
+from tonnage.cli.option import Command, Option, count, share
+
+
+def _rate(text: str) -> int:
+    from tonnage.errors import RequestError
+    from tonnage.units import parse_rate
+
+    if (found := parse_rate(text)) == 0:
+        raise RequestError(f"{text!r} is no rate above 0; hint: write it like 2.1GB/s")
+    return found
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    from tonnage.analysis.tiers import METRICS
+    from tonnage.errors import RequestError
+
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in found:
+        if part not in METRICS:
+            raise RequestError(f"{part!r} is not an operation of tiers; hint: write one of {', '.join(METRICS)}")
+    return found
+
 
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
 PAGE = Option(("--out",), "also write a page with the picture", "FILE", completes="file")
@@ -31,4 +52,31 @@ HISTORY = Command(
     ),
 )
 
-PROJECTING = (HISTORY,)
+CROSSOVER = Command(
+    "crossover",
+    "tell from how many nodes on which of two tiers wins",
+    "Sets a tier that every node has for itself against one that all share: from the rate of one node and the ceiling "
+    "of what is shared follows where they cross, with an interval. Which tier is which follows from the file systems, "
+    "or from what most nodes got. Of two published tiers it also says why their authors named another figure.",
+    (
+        Option(("first",), "a run, published:summit-gpfs or published:summit-nvme", "A", completes="directory"),
+        Option(("second",), "the other tier, likewise", "B", completes="directory"),
+        Option(("--op",), "only these of write, read, open-write-close", "OP[,OP]", "all in common", parse=_operations),
+        Option(("--nodes",), "also tell which wins at this many nodes", "N", parse=count),
+        Option(("--shared",), "which of A and B all nodes share, where the records do not tell", "RUN"),
+        Option(("--per-node",), "state the rate of one node on the tier of its own", "RATE", "measured", parse=_rate),
+        Option(("--ceiling",), "state what the shared tier does not exceed", "RATE", "measured", parse=_rate),
+        PAGE,
+        JSON,
+    ),
+    (
+        ("tonnage crossover published:summit-gpfs published:summit-nvme", "what the published ceilings say"),
+        ("tonnage crossover --nodes 64 nvme-run lustre-run --out crossover.html", "of two runs, and who wins at 64"),
+        (
+            "tonnage crossover --ceiling 400GB/s nvme-run lustre-run",
+            "from one node, where the system's ceiling is known",
+        ),
+    ),
+)
+
+PROJECTING = (HISTORY, CROSSOVER)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tonnage import published
-from tonnage.analysis.results import BANDWIDTH, Analysis, Crossover, Point
-from tonnage.analysis.tiers import crossover, exact
-from tonnage.report import sentences, tiers, units
+from tonnage.analysis.results import BANDWIDTH, Analysis, Point
+from tonnage.report import published_tiers, sentences, tiers, units
 from tonnage.report.figure import Table
 
 NOTHING = units.NOT_MEASURED
@@ -17,8 +16,6 @@ _KIB_THOUSAND = 1024 * 1000
 """Bytes per second of what was computed as KiB/s ÷ 1000 and printed as MB/s."""
 _MBIT_BYTES = 125_000
 """Bytes per second of a Mbit/s."""
-_FEW_NODES = 2
-"""So many do not reach the ceiling of what all share."""
 _WRITES, _READS = ("write", "create"), ("read",)
 
 
@@ -278,37 +275,16 @@ def _by_nodes(analysis: Analysis, published_at: set[int]) -> list[tuple[str, str
     return [row for row in found if row[2] in shown]
 
 
-def published_crossovers() -> dict[str, Crossover]:
-    """What the measured ceilings of 1,100 nodes say, by operation."""
-    rates = {
-        (row["tier"], row["op"]): (float(row["MiB_per_s"]) * MIB_PER_S, int(row["nodes"]))
-        for row in published.figures("summit-nvme")["summit-ior"]
-        if int(row["nodes"]) > _FEW_NODES
-    }
-    found = {}
-    for op in ("write", "read"):
-        (fast, nodes), (slow, _) = rates["nvme", op], rates["gpfs", op]
-        found[op] = crossover(op, exact(fast / nodes), exact(slow))
-    return found
-
-
 def _summit_crossover(analysis: Analysis) -> Comparison:
-    claimed = {row["what"]: row["value"] for row in published.figures("summit-nvme")["summit-limits"]}
-    low, high = claimed["crossover nodes, low"], claimed["crossover nodes, high"]
+    low, high = published_tiers.claimed()
     rows = [("published claim", "writes and reads", NOTHING, NOTHING, f"{low} to {high}", NOTHING)]
-    named = [("published ceilings", found) for found in published_crossovers().values()]
+    theirs = published_tiers.crossovers()
+    named = [("published ceilings", found) for found in theirs.values()]
     named += [("this run", found) for found in (analysis.tiers.crossovers if analysis.tiers else ())]
     columns = ("whose", "what", "fast tier, a node", "slow tier, all nodes", "fast tier wins from", "interval")
-    peak, each = float(claimed["GPFS peak, whole system"]), float(claimed["NVMe write peak per node"])
-    measured = published_crossovers()["write"].slow.median
-    claim = (
-        f"The claim stands on nominal figures: {units.rate(peak * 1e9)} for all ÷ {units.rate(each * 1e9)} a node "
-        f"would be {peak / each:.0f} nodes. Measured, the shared tier wrote {units.rate(measured)}, "
-        f"{units.share(measured / (peak * 1e9))} of that, and the fast tier wins at so many fewer nodes."
-    )
     notes = [
         "Nodes at which as many fast tiers are as fast as the one that all share: its measured rate ÷ that of a node.",
-        claim,
+        published_tiers.nominal(theirs["write"]),
     ]
     if not analysis.hosts:
         notes.append(

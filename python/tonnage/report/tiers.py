@@ -72,18 +72,23 @@ def _clearly(best: Way, ways: list[Way]) -> str:
     return "" if all(best.point.low > other.high for other in others) else ", though the intervals overlap"
 
 
-def sentence(found: Crossover) -> str:
-    """From how many nodes on, and what that stands on."""
+_GREW = "the slow tier still grew where the sweep ended"
+
+
+def sentence(found: Crossover, open_end: str = _GREW) -> str:
+    """From how many nodes on, and what that stands on; ``open_end``: why it may be more, where it may."""
     metric = OPERATIONS if found.op == "open-write-close" else BANDWIDTH
     rates = f"{units.speed(found.fast.median, metric)} a node against {units.speed(found.slow.median, metric)} of all"
     what = _WHAT[found.op]
     if found.nodes <= 1:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    from_on = f"about {_nodes(found.nodes)}" if found.levelled else f"more than {_nodes(found.nodes)}"
-    return f"For {what} the fast tier wins from {from_on} nodes on: {rates}{_between(found)}{_measured(found)}."
+    from_on = f"about {nodes_text(found.nodes)}" if found.levelled else f"more than {nodes_text(found.nodes)}"
+    return (
+        f"For {what} the fast tier wins from {from_on} nodes on: {rates}{_between(found)}{_measured(found, open_end)}."
+    )
 
 
-def _measured(found: Crossover) -> str:
+def _measured(found: Crossover, open_end: str) -> str:
     """What the sweep itself saw on both sides, and whether it went far enough."""
     seen = []
     if found.behind is not None:
@@ -91,16 +96,17 @@ def _measured(found: Crossover) -> str:
     if found.ahead is not None and found.behind is not None:
         seen.append(f"ahead at {sentences.number(found.ahead)}")
     text = f"; {' and '.join(seen)}" if seen else ""
-    return text if found.levelled else f"{text}; the slow tier still grew where the sweep ended"
+    return text if found.levelled else f"{text}; {open_end}"
 
 
 def _between(found: Crossover) -> str:
     if not found.confidence:
         return ""
-    return f" ({units.share(found.confidence)} interval {_nodes(found.low)} to {_nodes(found.high)} nodes)"
+    return f" ({units.share(found.confidence)} interval {nodes_text(found.low)} to {nodes_text(found.high)} nodes)"
 
 
-def _nodes(value: float) -> str:
+def nodes_text(value: float) -> str:
+    """So many, in as many digits as they are known to."""
     return units.significant(value, 2) if value < 10 else str(round(value))
 
 
@@ -163,7 +169,7 @@ def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> dict[st
 def crossover_rows(named: list[tuple[str, Crossover]]) -> tuple[tuple[str, ...], ...]:
     """Crossovers as rows of a table: whose, what, per node, of all, and from how many nodes on."""
     return tuple(
-        (whose, _WHAT[found.op], *_rates(found), f"about {_nodes(found.nodes)}", _range(found))
+        (whose, _WHAT[found.op], *_rates(found), f"about {nodes_text(found.nodes)}", _range(found))
         for whose, found in named
     )
 
@@ -178,4 +184,4 @@ def _speed(measured: Measured, metric: str) -> str:
 
 
 def _range(found: Crossover) -> str:
-    return f"{_nodes(found.low)} – {_nodes(found.high)}" if found.confidence else units.NOT_MEASURED
+    return f"{nodes_text(found.low)} – {nodes_text(found.high)}" if found.confidence else units.NOT_MEASURED

@@ -1,0 +1,209 @@
+"""From how many nodes on a tier of every node passes one that all share: of two runs, or of figures that are known.
+
+The rule is that of :mod:`tonnage.analysis.tiers`; here the two tiers come from anywhere, and what a measurement did not
+show may be stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tonnage.analysis import measured_points
+from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.results import Crossover, Measured
+from tonnage.analysis.tiers import (
+    METRICS,
+    crossover,
+    exact,
+    grows_more,
+    levelled,
+    of_a_node,
+    plateau,
+    seen_on_both_sides,
+)
+from tonnage.errors import RequestError
+from tonnage.records import Run
+
+NODE, SHARED = "node", "shared"
+"""What a tier is: every node has its own, or all share it."""
+_OF_A_NODE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay"})
+_OF_ALL = frozenset(
+    {
+        *("nfs", "nfs3", "nfs4", "cifs", "smb3", "lustre", "beegfs", "ceph", "fuse.ceph", "fuse.ceph-fuse", "gpfs"),
+        *("fuse.glusterfs", "fuse.mfs", "fuse.sshfs", "9p"),
+    }
+)
+_KINDS_OF_ALL = frozenset({"rados", "nfs", "s3"})
+"""Kinds of target that no node has for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """What a tier gave to so many nodes together."""
+
+    nodes: int
+    values: tuple[float, ...]
+    median: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """What is known of a tier."""
+
+    name: str
+    kind: str | None
+    """``node``, ``shared``, or None where its records do not tell."""
+    curves: Mapping[str, Mapping[int, At]]
+    """Operation → nodes → rate of all of them, in B/s (operations/s for ``open-write-close``)."""
+    ceilings: Mapping[str, Measured] = field(default_factory=dict)
+    """What a shared one is known not to exceed, by operation, where more is known than its curve shows."""
+    source: str = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """Which tier wins at one number of nodes."""
+
+    nodes: int
+    fast: Measured
+    """Rate of all nodes on the tier of their own."""
+    slow: Measured
+    """… and on the shared one."""
+    ahead: str
+    """Name of the tier that is ahead; empty where the intervals overlap."""
+    beyond: bool
+    """More nodes than either was measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A crossover, and the two lines that cross."""
+
+    fast: str
+    slow: str
+    crossover: Crossover
+    fast_curve: tuple[At, ...]
+    slow_curve: tuple[At, ...]
+    slow_one: Measured
+    """What a node gets out of the shared tier where the fewest share it."""
+    from_first: bool
+    """A node's own tier gives it more than the shared one does even alone: it is never behind."""
+    stated: tuple[str, ...]
+    """Which of ``fast`` and ``slow`` was stated, not measured."""
+    at: Wins | None = None
+
+
+def tier_of_run(run: Run, name: str) -> Tier:
+    """Of the points of ``run`` the best at each number of nodes. RequestError where its records do not tell on how many
+    nodes they were measured."""
+    trials = run.trials()
+    tasks: dict[str, list[dict[str, object]]] = {}
+    for task in run.tasks():
+        tasks.setdefault(task["record"], []).append(task)
+    points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
+    hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
+    curves: dict[str, dict[int, At]] = {}
+    for point in points:
+        if run.manifest.get("imported") and all(task.get("host") is None for task in tasks.get(point.records[0], ())):
+            why = "is imported and does not say on how many nodes it was measured"
+            raise RequestError(f"{name} {why}; hint: state its figures with --per-node or --ceiling")
+        nodes = hosts.get((point.op, point.group, point.tasks), 1)
+        known = curves.setdefault(point.op, {}).get(nodes)
+        if known is None or point.median > known.median:
+            figures = (point.values, point.median, point.low, point.high, point.confidence)
+            curves[point.op][nodes] = At(nodes, *figures)
+    return Tier(name, _kind(run), curves)
+
+
+def _kind(run: Run) -> str | None:
+    target = run.manifest.get("target") or {}
+    systems = set(str(target.get("file_system") or "").split(", "))
+    if target.get("kind") in _KINDS_OF_ALL or systems & _OF_ALL:
+        return SHARED
+    return NODE if systems & _OF_A_NODE else None
+
+
+def crossings(
+    one: Tier,
+    other: Tier,
+    ops: Sequence[str] = (),
+    *,
+    shared: str | None = None,
+    per_node: float | None = None,
+    ceiling: float | None = None,
+    nodes: int | None = None,
+) -> list[Crossing]:
+    """The crossings of two tiers, one for each operation that both were measured with, or of ``ops``.
+
+    ``shared``: the name of the tier that all nodes share, where the records do not tell. ``per_node``, ``ceiling``:
+    rates that are stated in place of what a node of the fast tier, and all nodes on the shared one, were measured with.
+    RequestError where it cannot be told which tier is which, or nothing is common.
+    """
+    common = [op for op in METRICS if op in one.curves and op in other.curves and (not ops or op in ops)]
+    if not common:
+        asked = " and ".join(ops) or " or ".join(METRICS)
+        raise RequestError(f"{one.name} and {other.name} have no {asked} in common; hint: measure it on both")
+    found = []
+    for op in common:
+        fast, slow = _sides(one, other, op, shared)
+        found.append(_crossing(op, fast, slow, per_node, ceiling, nodes))
+    return found
+
+
+def _sides(one: Tier, other: Tier, op: str, shared: str | None) -> tuple[Tier, Tier]:
+    """The tier that nodes have of their own, and the one that they share."""
+    if shared is not None:
+        if shared not in (one.name, other.name):
+            raise RequestError(f"--shared {shared} is none of {one.name} and {other.name}; hint: name one of them")
+        return (other, one) if shared == one.name else (one, other)
+    kinds = {one.kind, other.kind}
+    if kinds == {NODE, SHARED}:
+        return (one, other) if one.kind == NODE else (other, one)
+    if len(one.curves[op].keys() & other.curves[op].keys()) > 1 and kinds != {NODE}:
+        return (one, other) if grows_more(one.curves[op], other.curves[op]) else (other, one)
+    why = f"it cannot be told which of {one.name} and {other.name} all nodes share"
+    raise RequestError(f"{why}; hint: say --shared {other.name}")
+
+
+def _crossing(
+    op: str, fast: Tier, slow: Tier, per_node: float | None, ceiling: float | None, nodes: int | None
+) -> Crossing:
+    stated = tuple(side for side, rate in (("fast", per_node), ("slow", ceiling)) if rate is not None)
+    each = of_a_node(fast.curves[op]) if per_node is None else exact(per_node)
+    curve = slow.curves[op]
+    known = slow.ceilings.get(op)
+    of_all = exact(ceiling) if ceiling is not None else known or plateau(curve)
+    level = ceiling is not None or known is not None or levelled(curve)
+    alone = _times(curve[min(curve)], 1 / min(curve))
+    found = crossover(op, each, of_all)
+    if not stated:
+        found = seen_on_both_sides(found, fast.curves[op], curve)
+    crossing = Crossing(
+        fast=fast.name,
+        slow=slow.name,
+        crossover=replace(found, levelled=level),
+        fast_curve=tuple(fast.curves[op][n] for n in sorted(fast.curves[op])),
+        slow_curve=tuple(curve[n] for n in sorted(curve)),
+        slow_one=alone,
+        from_first=each.median >= alone.median,
+        stated=stated,
+    )
+    return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
+
+
+def wins(crossing: Crossing, nodes: int) -> Wins:
+    """Which tier is ahead at so many nodes: the fast one grows with them, the shared one up to its ceiling."""
+    fast = _times(crossing.crossover.fast, nodes)
+    slow = min(_times(crossing.slow_one, nodes), crossing.crossover.slow, key=lambda rate: rate.median)
+    sure = fast.low > slow.high or fast.high < slow.low
+    ahead = (crossing.fast if fast.median > slow.median else crossing.slow) if sure else ""
+    most = max(at.nodes for at in (*crossing.fast_curve, *crossing.slow_curve))
+    return Wins(nodes, fast, slow, ahead, nodes > most)
+
+
+def _times(rate: Measured | At, nodes: float) -> Measured:
+    return Measured(rate.median * nodes, rate.low * nodes, rate.high * nodes, rate.confidence)

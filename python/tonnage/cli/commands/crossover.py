@@ -1,0 +1,52 @@
+"""``tonnage crossover``: from how many nodes on which tier wins."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tonnage.cli.outcome import console, print_json
+from tonnage.cli.rundir import open_run
+from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.analysis.crossing import Tier
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code 0 where a crossover, or that there is none, can be said."""
+    from tonnage.analysis.crossing import crossings
+    from tonnage.report.crossing import answer
+
+    if arguments.first == arguments.second:
+        raise RequestError("a tier does not cross itself; hint: give two runs, or a run and a published tier")
+    found = crossings(
+        _tier(arguments.first),
+        _tier(arguments.second),
+        arguments.op or (),
+        shared=arguments.shared,
+        per_node=arguments.per_node,
+        ceiling=arguments.ceiling,
+        nodes=arguments.nodes,
+    )
+    if arguments.out is not None:
+        from tonnage.report.page import write_answer
+
+        write_answer(answer(found), arguments.out)
+    if arguments.json:
+        print_json({"crossings": [asdict(one) for one in found]})
+    else:
+        from tonnage.report.text import print_answer
+
+        print_answer(answer(found), console())
+    return 0
+
+
+def _tier(name: str) -> Tier:
+    from tonnage.analysis.crossing import tier_of_run
+    from tonnage.report import published_tiers
+
+    if name.startswith(published_tiers.PREFIX):
+        return published_tiers.tier(name)
+    return tier_of_run(open_run(name), name)

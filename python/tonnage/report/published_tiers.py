@@ -1,0 +1,60 @@
+"""The tiers of the published Summit experiment, and why its authors named another crossover than they measured."""
+
+from __future__ import annotations
+
+from tonnage import published
+from tonnage.analysis.crossing import NODE, SHARED, At, Tier, crossings
+from tonnage.analysis.results import Crossover
+from tonnage.analysis.tiers import exact
+from tonnage.errors import RequestError
+from tonnage.report import units
+
+PREFIX = "published:"
+"""Before the name of a published tier, where a run could stand."""
+_KINDS = {"gpfs": SHARED, "nvme": NODE}
+TIERS = tuple(f"{PREFIX}summit-{tier}" for tier in _KINDS)
+_MIB = 1 << 20
+_DID = {"write": "wrote", "read": "read"}
+
+
+def tier(name: str) -> Tier:
+    """``published:summit-gpfs`` or ``published:summit-nvme``; RequestError if it is neither."""
+    if name not in TIERS:
+        raise RequestError(f"there is no published tier {name!r}; hint: give {' or '.join(TIERS)}")
+    own = name.removeprefix(f"{PREFIX}summit-")
+    curves: dict[str, dict[int, At]] = {}
+    for row in published.figures("summit-nvme")["summit-ior"]:
+        if row["tier"] == own:
+            rate, nodes = float(row["MiB_per_s"]) * _MIB, int(row["nodes"])
+            curves.setdefault(row["op"], {})[nodes] = At(nodes, (rate,), rate, rate, rate, 0.0)
+    # What 1,100 nodes had is far below that many times what 2 had: it is the ceiling of what they share.
+    ceilings = {op: exact(curve[max(curve)].median) for op, curve in curves.items()}
+    return Tier(name, _KINDS[own], curves, ceilings if _KINDS[own] == SHARED else {}, "published")
+
+
+def crossovers() -> dict[str, Crossover]:
+    """What the measured ceilings of 1,100 nodes say, by operation."""
+    gpfs, nvme = map(tier, TIERS)
+    return {found.crossover.op: found.crossover for found in crossings(nvme, gpfs)}
+
+
+def claimed() -> tuple[str, str]:
+    """From how many nodes on its authors expect the fast tier to win, at least and at most."""
+    limits = _limits()
+    return limits["crossover nodes, low"], limits["crossover nodes, high"]
+
+
+def nominal(found: Crossover) -> str:
+    """Why the claim is another figure than ``found``, which the measured ceilings give."""
+    limits = _limits()
+    peak, each = float(limits["GPFS peak, whole system"]), float(limits[f"NVMe {found.op} peak per node"])
+    part = found.slow.median / (peak * 1e9)
+    return (
+        f"The claim stands on nominal figures: {units.rate(peak * 1e9)} for all ÷ {units.rate(each * 1e9)} a node "
+        f"would be {peak / each:.0f} nodes. Measured, the shared tier {_DID[found.op]} "
+        f"{units.rate(found.slow.median)}, {units.share(part)} of that, and the fast tier wins at so many fewer nodes."
+    )
+
+
+def _limits() -> dict[str, str]:
+    return {row["what"]: row["value"] for row in published.figures("summit-nvme")["summit-limits"]}

@@ -1,0 +1,147 @@
+"""``tonnage crossover``: the published tiers, and runs on models whose ceilings are known."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+
+GPFS, NVME = "published:summit-gpfs", "published:summit-nvme"
+CROSS = 20.0
+"""Nodes: 40 GB/s of all ÷ 2 GB/s of one."""
+
+
+def measured(directory: Path, name: str, model: str, tasks: list[int]) -> Path:
+    """A sweep over nodes of 16 tasks each."""
+    file = directory / f"{name}.toml"
+    file.write_text(
+        f'target = "sim:{model},noise=4%"\nseed = {len(name)}\n[repeat]\ncount = 4\n[[workload]]\n'
+        f'op = ["write", "read"]\ntasks = {tasks}\ntasks_per_node = 16\n'
+        'transfer_size = "1MiB"\nblock_size = "64MiB"\n'
+    )
+    assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
+    return directory / name
+
+
+@pytest.fixture(scope="module")
+def tiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("tiers")
+    sweep = [16, 64, 128, 256]
+    shared = "node-plateau=6GB/s,plateau=40GB/s"
+    return {
+        "own": measured(directory, "own", "node-plateau=2GB/s,plateau=none", sweep),
+        "shared": measured(directory, "shared", shared, sweep),
+        "alone": measured(directory, "alone", shared, [16]),
+        "slow": measured(directory, "slow", "node-plateau=1GB/s,plateau=40GB/s", sweep),
+    }
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["crossover", *map(str, words), "--json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["crossings"]
+    return found
+
+
+def test_the_published_ceilings_say_531_and_241_in_either_order_and_why_not_a_thousand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for pair in ((GPFS, NVME), (NVME, GPFS)):
+        found = told(capsys, *pair)
+        assert [round(one["crossover"]["nodes"]) for one in found] == [531, 241]
+        assert {(one["fast"], one["slow"]) for one in found} == {(NVME, GPFS)}
+    assert main(["crossover", GPFS, NVME, "--op", "write"]) == 0
+    said = capsys.readouterr().out
+    assert "Its authors name 1000 to 1100 nodes. The claim stands on nominal figures: 2.50 TB/s for all" in said
+    assert "45 % of that" in said and "There is no interval" in said and "reads" not in said
+
+
+def test_nominal_figures_give_the_nominal_crossover_and_are_called_stated(capsys: pytest.CaptureFixture[str]) -> None:
+    nominal = ("--ceiling", "2500GB/s", "--per-node", "2.1GB/s", "--op", "write")
+    (found,) = told(capsys, GPFS, NVME, *nominal)
+    assert round(found["crossover"]["nodes"]) == 1190 and found["stated"] == ["fast", "slow"]
+    main(["crossover", GPFS, NVME, *nominal])
+    assert "The rate of the shared tier was stated, not measured." in capsys.readouterr().out
+
+
+def test_two_sweeps_cross_where_their_models_do_though_neither_went_so_far(
+    tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = told(capsys, tiers["shared"], tiers["own"], "--nodes", "40")
+    assert [one["crossover"]["op"] for one in found] == ["write", "read"]
+    for one in found:
+        crossover = one["crossover"]
+        assert one["fast"] == str(tiers["own"]) and crossover["levelled"] and not one["from_first"]
+        assert crossover["low"] <= CROSS <= crossover["high"] and crossover["confidence"] == 0.95
+        assert crossover["behind"] == 16 and crossover["ahead"] is None
+        assert one["at"]["ahead"] == str(tiers["own"]) and one["at"]["beyond"]
+
+
+def test_a_shared_tier_seen_from_one_node_leaves_it_open_and_a_stated_ceiling_closes_it(
+    tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = (tiers["own"], tiers["alone"], "--op", "write", "--shared", tiers["alone"])
+    (found,) = told(capsys, *pair)
+    assert not found["crossover"]["levelled"] and found["crossover"]["nodes"] < 4
+    main(["crossover", *map(str, pair)])
+    said = capsys.readouterr().out
+    assert "from more than 3." in said and "with more nodes the shared tier was not measured" in said
+    (found,) = told(capsys, *pair, "--ceiling", "40GB/s")
+    assert found["crossover"]["levelled"] and found["crossover"]["nodes"] == pytest.approx(CROSS, rel=0.1)
+
+
+def test_a_node_that_gets_less_out_of_the_shared_tier_even_alone_never_waits_for_a_crossover(
+    tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = told(capsys, tiers["own"], tiers["slow"], "--op", "read", "--shared", tiers["slow"])
+    assert found["from_first"]
+    main(["crossover", str(tiers["own"]), str(tiers["slow"]), "--shared", str(tiers["slow"])])
+    assert "wins from the first node on" in capsys.readouterr().out
+
+
+def test_what_cannot_be_told_is_one_line(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(__file__).parents[1] / "importers" / "recorded" / "fio" / "plus.json"
+    assert main(["import", "fio", str(file), "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
+    for words, why in (
+        ([tiers["own"], tiers["alone"]], "it cannot be told which of"),
+        ([tiers["own"], tiers["own"]], "does not cross itself"),
+        ([tiers["own"], "published:summit"], "there is no published tier"),
+        ([tiers["own"], tiers["alone"], "--shared", "x"], "is none of"),
+        ([tiers["own"], tiers["shared"], "--op", "open-write-close"], "have no open-write-close in common"),
+        ([tiers["own"], tmp_path / "theirs"], "does not say on how many nodes"),
+    ):
+        capsys.readouterr()
+        assert main(["crossover", *map(str, words)]) == 2
+        error = capsys.readouterr().err
+        assert why in error and error.count("\n") == 1
+
+
+def test_the_file_system_tells_which_tier_all_share(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, system in (("own", "xfs"), ("alone", "lustre")):
+        copy = shutil.copytree(tiers[name], tmp_path / name)
+        manifest = json.loads((copy / "manifest.json").read_text())
+        manifest["target"]["file_system"] = system
+        (copy / "manifest.json").write_text(json.dumps(manifest))
+    (found,) = told(capsys, tmp_path / "alone", tmp_path / "own", "--op", "write")
+    assert found["slow"] == str(tmp_path / "alone")
+
+
+def test_the_page_draws_both_lines_and_the_interval(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "crossover.html"
+    (found,) = told(capsys, tiers["own"], tiers["shared"], "--op", "write", "--out", page)
+    drawn = json.loads(page.read_text().partition('id="report-data">')[2].partition("</script>")[0])
+    figure = drawn["crossing"]["variants"][0]["figures"][0]
+    line, band = figure["layout"]["shapes"]
+    crossover = found["crossover"]
+    assert (line["x0"], band["x0"], band["x1"]) == (crossover["nodes"], crossover["low"], crossover["high"])
+    assert {"own", "shared"} <= {Path(trace.get("name", "")).name for trace in figure["traces"]}
