@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 TRANSFER = 1 << 20
 MANIFEST: dict[str, Any] = {

@@ -16,6 +16,9 @@ from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, 
 from tonnage.analysis.search import Search
 from tonnage.records import Run, headline
 
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
+"""Kinds of workload that have no load line."""
+
 __all__ = [
     "Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "measured_points",
 ]  # fmt: skip
@@ -30,18 +33,19 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run) -> Analysis:
     """Everything that can be said about ``run``. RecordError where its files cannot be read."""
-    from tonnage.analysis import models
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.links import ceilings_of, links_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
+    from tonnage.analysis.snapshots import snapshots_of
     from tonnage.analysis.tiers import tiers_of
 
     trials, events, tasks = run.trials(), run.events(), _tasks(run)
     measured = points_of(run, trials)
     links = links_of(measured, trials)
+    snapshots = snapshots_of(trials)
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
@@ -63,6 +67,7 @@ def analyse(run: Run) -> Analysis:
         steady=_steady(run, measured, tasks),
         tasks=tasks,
         links=links,
+        snapshots=snapshots,
     )
     findings = judge(evidence)
     hosts = hosts_of(measured, trials, tasks)
@@ -71,11 +76,7 @@ def analyse(run: Run) -> Analysis:
         run=str(run.path),
         points=tuple(measured),
         load_lines=tuple(lines),
-        models=tuple(
-            model
-            for (op, group), curve in curves.items()
-            for model in models.fit(op, group, [p.tasks for p in curve], [p.median for p in curve])
-        ),
+        models=_models(curves),
         findings=tuple(findings),
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
@@ -87,6 +88,7 @@ def analyse(run: Run) -> Analysis:
         hosts=hosts,
         links=links,
         comparisons=compare_points(measured, trials, campaign),
+        snapshots=snapshots,
     )
 
 
@@ -97,20 +99,31 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     return curves
 
 
+def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
+    from tonnage.analysis.models import fit
+
+    return tuple(
+        model
+        for (op, group), curve in curves.items()
+        for model in fit(op, group, [point.tasks for point in curve], [point.median for point in curve])
+    )
+
+
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
-    ``tail`` are a writer and readers, and of a ``stage`` only the application's: there is no load line of these."""
+    ``tail`` are a writer and readers, of a ``stage`` only the application's, and those of a ``checkpoint`` pause
+    and meet: there is no load line of these."""
     tried = len({point.tasks for point in curve})
-    return curve[0].kind not in ("tail", "stage", "network") and tried > (1 if run.manifest.get("search") else 2)
+    return curve[0].kind not in _WITHOUT_LINE and tried > (1 if run.manifest.get("search") else 2)
 
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """Steady windows by record. A command's copies are too few and too long for one."""
+    """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
     from tonnage.analysis.results import BANDWIDTH
     from tonnage.analysis.steady import of_tasks, steady_window
 
     windows = {}
-    for point in (point for point in found if point.kind not in ("command", "network")):
+    for point in (point for point in found if point.kind not in ("command", "network", "checkpoint")):
         for record in point.records:
             series = run.series(record)
             if series and point.kind == "tail":

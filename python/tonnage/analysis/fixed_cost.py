@@ -108,12 +108,16 @@ class Estimate:
     """For each doubling of the tasks, the size being equal; None where they were not varied."""
     with_bytes: Change | None
     """For each GiB more in a round, the tasks being equal; None where sizes were not varied."""
+    groups: tuple[Cost, ...]
+    """Of each group of pairs that was asked for."""
     from_scatter: bool
     """Whether the interval is from how far the pairs lie apart, because nothing was repeated."""
 
 
-def estimate(pairs: Sequence[Pair]) -> Estimate:
-    """The cost that all pairs have in common, of each, and whether it changes; ValueError without any pair."""
+def estimate(pairs: Sequence[Pair], groups: Sequence[Sequence[int]] = ()) -> Estimate:
+    """The cost that all pairs have in common, that of each and of ``groups`` (their numbers), and whether it changes.
+
+    ValueError without any pair, or where a time is not positive."""
     if not pairs or any(min(*pair.without_ns, *pair.with_ns) <= 0 for pair in pairs):
         raise ValueError("a cost needs pairs of positive times")
     import numpy as np
@@ -123,11 +127,15 @@ def estimate(pairs: Sequence[Pair]) -> Estimate:
     sides = Sides([pair.without_ns for pair in pairs], [pair.with_ns for pair in pairs])
     weights = sides.weights()
     slopes = _slopes(pairs, weights)
-    sums = [weights, *np.eye(len(pairs)), *(slope for slope in slopes if slope is not None)]
+    each = np.eye(len(pairs))
+    parts = [weights * each[list(group)].sum(axis=0) / weights[list(group)].sum() for group in groups]
+    sums = [weights, *each, *parts, *(slope for slope in slopes if slope is not None)]
     found = [Cost(*one, repetitions=sides.repetitions) for one in sides.intervals(np.asarray(sums))]
-    changes = iter(found[len(pairs) + 1 :])
+    last = len(pairs) + 1 + len(parts)
+    changes = iter(found[last:])
     tasks, sizes = (None if slope is None else _change(next(changes)) for slope in slopes)
-    return Estimate(found[0], tuple(found[1 : len(pairs) + 1]), tasks, sizes, sides.scattered)
+    alone, grouped = tuple(found[1 : len(pairs) + 1]), tuple(found[len(pairs) + 1 : last])
+    return Estimate(found[0], alone, tasks, sizes, grouped, sides.scattered)
 
 
 def _change(cost: Cost) -> Change:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tonnage.analysis.fixed_cost import Change, Cost
+
 BANDWIDTH = "bandwidth_bytes_per_s"
 OPERATIONS = "operations_per_s"
 """The two metrics: what moves data is measured in bytes per second, names and commands in operations per second."""
@@ -353,6 +355,46 @@ class Hosts:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds of a ``checkpoint`` that differ in the snapshot alone; times are means of a round, of all repetitions."""
+
+    tasks: int
+    transfer_size: int
+    bytes: int
+    """Of a round, of all tasks."""
+    without_ns: float
+    with_ns: float
+    cost: Cost
+
+    @property
+    def share(self) -> float:
+        """What the snapshot adds, as a share of a round without one."""
+        return self.cost.cost_ns / self.without_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCost:
+    """What a snapshot by some means costs, over all settings that were measured with it and without."""
+
+    means: str
+    group: str
+    """What tells it from others of the run, besides the means; empty where nothing does."""
+    cost: Cost
+    """What all have in common."""
+    rounds: tuple[Rounds, ...]
+    curves: tuple[tuple[int, int, Cost], ...]
+    """Tasks, transfer size, and the cost over all sizes of a round."""
+    with_tasks: Change | None
+    """For each doubling of the tasks."""
+    with_bytes: Change | None
+    """For each GiB more in a round."""
+    from_scatter: bool
+    """Whether the interval is from how far settings lie apart, because nothing was repeated."""
+    call_ns: int | None = None
+    """Median time of taking one, as the tasks saw it; None where nobody timed it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -398,3 +440,5 @@ class Analysis:
     """Where the run has a ``network``."""
     comparisons: tuple[Comparison, ...] = ()
     """Where a command was run in several settings."""
+    snapshots: tuple[SnapshotCost, ...] = ()
+    """Where checkpoints were measured with a snapshot and without."""

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, LoadLine, Point
+from tonnage.analysis.fixed_cost import Change, Cost
+from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, LoadLine, Point, SnapshotCost
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
@@ -24,6 +25,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     # Only where there are any: a summary that an older version kept says nothing of them.
     if analysis.comparisons:
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
+    if analysis.snapshots:
+        found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     return found
 
 
@@ -70,6 +73,50 @@ def _point(point: Point) -> dict[str, Any]:
     if point.workflow:
         found["workflow"] = asdict(point.workflow)
     return found
+
+
+def _snapshots(found: SnapshotCost) -> dict[str, Any]:
+    """Times are whole nanoseconds; a verdict beside each interval."""
+    return {
+        "means": found.means,
+        "group": found.group,
+        "cost": _cost(found.cost),
+        "call_ns": found.call_ns,
+        "with_tasks": _change(found.with_tasks),
+        "with_bytes": _change(found.with_bytes),
+        "curves": [
+            {"tasks": tasks, "transfer_size": transfer, "cost": _cost(cost)} for tasks, transfer, cost in found.curves
+        ],
+        "rounds": [
+            {
+                "tasks": rounds.tasks,
+                "transfer_size": rounds.transfer_size,
+                "bytes": rounds.bytes,
+                "without_ns": round(rounds.without_ns),
+                "with_ns": round(rounds.with_ns),
+                "share": round(rounds.share, 6),
+                "cost": _cost(rounds.cost),
+            }
+            for rounds in found.rounds
+        ],
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        **{key: round(getattr(cost, key)) for key in ("cost_ns", "low_ns", "high_ns")},
+        "confidence": cost.confidence,
+        "verdict": cost.verdict,
+        "repetitions_to_show": cost.repetitions_to_show,
+        "shown_from_ns": None if cost.shown_from_ns is None else round(cost.shown_from_ns),
+    }
+
+
+def _change(change: Change | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    numbers = {key: round(getattr(change, key)) for key in ("per_unit_ns", "low_ns", "high_ns")}
+    return {**numbers, "confidence": change.confidence, "verdict": change.verdict}
 
 
 def _rate(value: float, point: Point) -> float:

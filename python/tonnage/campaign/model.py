@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
+from tonnage.campaign.kinds.checkpoint import Checkpoint
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.published import EXPERIMENTS
@@ -241,7 +242,7 @@ class Campaign(Section):
             return self  # it has one of its own, whatever storage says
         for workload in self.workloads:
             if (
-                isinstance(workload, Stream)
+                isinstance(workload, Stream | Checkpoint)
                 and max(workload.queue_depth) > 1
                 and {"posix", "mmap"} & {*workload.storage}
             ):

@@ -260,7 +260,7 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
     """
     tried: set[str] = set()
     for setting in campaign.settings()[: 1 if target.names else None]:
-        spec = setting.first_phase() if target.names else setting.try_out()
+        spec = setting.first_phase(target) if target.names else setting.try_out(target)
         key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
         if spec is None or key in tried:
             continue

@@ -11,12 +11,12 @@ COLD_SHARE = 0.95
 
 _WITHOUT_WRITES = {
     "read", "check", "make-tree", "remove-tree", "make-directory", "stat-directory", "rename-directory",
-    "remove-directory", "stat", "rename", "read-directory", "remove",
+    "remove-directory", "stat", "rename", "read-directory", "remove", "restart", "drop",
 }  # fmt: skip
 """Phases in which nothing is written that could be made durable."""
 _CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory"}
 """Phases that change neither names nor bytes, or that no sync of the file system follows."""
-
+_READS = ("read", "restart")
 
 COUNTED = ("files", "command")
 """Kinds of workload that are about operations per second, not bytes."""
@@ -29,10 +29,13 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
 
 def headline(line: Mapping[str, Any]) -> tuple[float | None, str]:
     """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``, whole),
-    operations per second (``1/s``, not rounded: a long command does few) for names and commands."""
-    if line["setting"].get("kind", "stream") in COUNTED:
+    operations per second (``1/s``, not rounded: a long command does few) for names, commands and what is dropped."""
+    if line["setting"].get("kind", "stream") in COUNTED or line["phase"] == "drop":
         elapsed_ns = line.get("elapsed_ns")
         return (line["operations"] * 1e9 / elapsed_ns if elapsed_ns else None), "1/s"
+    if rounds_ns := (line.get("checkpoint") or {}).get("checkpoint_ns"):
+        # Not the pauses between the rounds.
+        return rate(line["bytes"], rounds_ns), "B/s"
     return line["bandwidth_bytes_per_s"], "B/s"
 
 
@@ -90,7 +93,7 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, totals["bytes"]) if phase == "read" or (result or {}).get("cache") else None,
+        "cache": _cache(result, totals["bytes"]) if phase in _READS or (result or {}).get("cache") else None,
         "durability": _durability(setting, phase),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -101,6 +104,7 @@ def trial_line(
         "parts": list(result.get("parts", ())) if result else [],
         "follow": result.get("follow") if result else None,
         "stage": result.get("stage") if result else None,
+        "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
         "ensemble": None if gathering is None else dict(gathering),
         "meanwhile": None if meanwhile is None else dict(meanwhile),

@@ -147,6 +147,11 @@ class Run:
         tags = self.histograms(record)
         return None if tags is None else self._merged(tags, "lag-")
 
+    def snapshots(self, record: str) -> list[tuple[int, int]] | None:
+        """As :meth:`histogram`, how long taking each snapshot of a ``checkpoint`` phase took, in nanoseconds."""
+        tags = self.histograms(record)
+        return None if tags is None else self._merged(tags, "snapshot-")
+
     @staticmethod
     def _merged(tags: dict[str, list[tuple[int, int]]], prefix: str) -> list[tuple[int, int]]:
         merged: dict[int, int] = {}

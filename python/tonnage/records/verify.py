@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.latency import summarise
 from tonnage.records.lines import cache_state, device_share, rate, totals_of
 from tonnage.records.reader import Run
@@ -60,6 +61,8 @@ def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]])
         yield from _network(line, tasks)
         return  # iperf3 times no operations
     yield from _latency(run, line, tasks)
+    if line.get("checkpoint"):
+        yield from checkpoint_contradictions(run, line)
 
 
 def _copies(line: dict[str, Any], copies: list[dict[str, Any]]) -> Iterator[str]:

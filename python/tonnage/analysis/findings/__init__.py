@@ -1,9 +1,21 @@
 """Named judgements on a run, each a small function in a registry. ``docs/findings.md`` explains every code."""
 
-from tonnage.analysis.findings import curve, host, hosts, imported, kinds, links, meanwhile, noise, time, trust
+from tonnage.analysis.findings import (
+    curve,
+    host,
+    hosts,
+    imported,
+    kinds,
+    links,
+    meanwhile,
+    noise,
+    snapshots,
+    time,
+    trust,
+)
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [
     "REGISTRY", "Evidence", "curve", "host", "hosts", "imported", "judge", "kinds", "links", "meanwhile", "noise",
-    "time", "trust",
+    "snapshots", "time", "trust",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis.loadline import Estimate
-from tonnage.analysis.results import Finding, Link, LoadLine, Point
+from tonnage.analysis.results import Finding, Link, LoadLine, Point, SnapshotCost
 from tonnage.analysis.steady import Steady
 from tonnage.records import Run
 
@@ -35,6 +35,8 @@ class Evidence:
     """Lines of ``tasks.jsonl`` by record."""
     links: Sequence[Link] = ()
     """Of the points between hosts."""
+    snapshots: Sequence[SnapshotCost] = ()
+    """Of checkpoints with them and without."""
 
     @property
     def target(self) -> Line:

@@ -19,6 +19,7 @@ from tonnage.units import format_size
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
     from tonnage.campaign.setting import Trial
+    from tonnage.campaign.target import Target
 
 Phase = Literal[
     "make-tree", "create", "write", "stat", "read", "rename", "read-directory", "remove", "remove-tree",
@@ -315,7 +316,7 @@ class FilesSetting(Setting):
             + ("  random" if self.order == "random" else "")
         )
 
-    def try_out(self) -> dict[str, Any]:
+    def try_out(self, target: Target) -> dict[str, Any]:  # noqa: ARG002  (as every kind's)
         return phase_spec(self, self.phases[0], "try-out", 0)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:

@@ -126,13 +126,13 @@ class Setting:
         """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""
         return
 
-    def try_out(self) -> dict[str, Any] | None:
+    def try_out(self, target: Target) -> dict[str, Any] | None:  # noqa: ARG002  (for kinds that look)
         """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
         return None
 
-    def first_phase(self) -> dict[str, Any] | None:
+    def first_phase(self, target: Target) -> dict[str, Any] | None:
         """The PhaseSpec that a trial begins with, for a try on files that the user named."""
-        return self.try_out()
+        return self.try_out(target)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """Brings the files into the state the trial wants, measures its phases, and returns its status."""

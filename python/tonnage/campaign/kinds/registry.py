@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tonnage.campaign.kinds.checkpoint import Checkpoint, CheckpointSetting
 from tonnage.campaign.kinds.command import Command, CommandSetting
 from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
@@ -17,6 +18,7 @@ WORKLOADS: dict[str, type[WorkloadSection]] = {
     "stream": Stream,
     "files": Files,
     "tail": Tail,
+    "checkpoint": Checkpoint,
     "command": Command,
     "stage": Stage,
     "network": Network,
@@ -27,6 +29,7 @@ SETTINGS: dict[str, type[Setting]] = {
     "stream": StreamSetting,
     "files": FilesSetting,
     "tail": TailSetting,
+    "checkpoint": CheckpointSetting,
     "command": CommandSetting,
     "stage": StageSetting,
     "network": NetworkSetting,

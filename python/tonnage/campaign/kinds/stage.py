@@ -134,8 +134,8 @@ class StageSetting(Setting):
         )
         return section.first()
 
-    def try_out(self) -> dict[str, Any]:
-        return self.writing.try_out()
+    def try_out(self, target: Target) -> dict[str, Any]:
+        return self.writing.try_out(target)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """On fresh files, which go from both tiers when the trial is over."""

@@ -280,7 +280,7 @@ class StreamSetting(Setting):
             + (f"  device {self.device}" if self.device is not None else "")
         )
 
-    def try_out(self) -> dict[str, Any]:
+    def try_out(self, target: Target) -> dict[str, Any]:  # noqa: ARG002  (as every kind's)
         one = replace(
             self,
             op="write",
@@ -294,7 +294,7 @@ class StreamSetting(Setting):
         )
         return phase_spec(one, "try-out", 0)
 
-    def first_phase(self) -> dict[str, Any]:
+    def first_phase(self, target: Target) -> dict[str, Any]:  # noqa: ARG002
         return phase_spec(self, "try-out", 0)
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:

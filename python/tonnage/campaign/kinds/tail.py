@@ -17,6 +17,7 @@ from tonnage.units import format_size, format_time
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
     from tonnage.campaign.setting import Trial
+    from tonnage.campaign.target import Target
 
 PHASE = "tail"
 
@@ -141,7 +142,7 @@ class TailSetting(Setting):
             + f"  direct {self.direct}  {self.storage}"
         )
 
-    def try_out(self) -> dict[str, Any]:
+    def try_out(self, target: Target) -> dict[str, Any]:  # noqa: ARG002  (as every kind's)
         few = min(self.readers, 1)
         one = replace(self, file_size=self.transfer_size, readers=few, tasks=1 + few, verify=False)
         return phase_spec(one, "try-out", 0)

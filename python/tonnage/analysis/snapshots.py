@@ -1,0 +1,106 @@
+"""Checkpoints with a snapshot beside the same without: what each snapshot costs."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tonnage.analysis.fixed_cost import Pair, estimate
+from tonnage.analysis.results import Rounds, SnapshotCost
+
+Line = Mapping[str, Any]
+
+_SIZES = ("tasks", "transfer_size", "block_size")
+"""Factors over which one cost is asked for."""
+_APART = frozenset({
+    "kind", "workload", "snapshot", "snapshot_command", "remove_command", "snapshot_directory", "restart", "verify",
+    "cache",
+})  # fmt: skip
+"""Of a setting: the means, and what does not touch the time of a round."""
+
+
+def snapshots_of(trials: Iterable[Line]) -> tuple[SnapshotCost, ...]:
+    """One for each means and each setting of whatever else was varied; none without both sides of it."""
+    cells: dict[tuple[str, ...], dict[tuple[int, ...], dict[str, list[Line]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    lines = [line for line in trials if _told(line)]
+    for line in lines:
+        setting = line["setting"]
+        size = tuple(setting[key] for key in _SIZES)
+        cells[_key(setting)][size][setting["snapshot"]].append(line)
+    varied = _varied([line["setting"] for line in lines])
+    found = []
+    for by_size in cells.values():
+        every = [line for by_means in by_size.values() for several in by_means.values() for line in several]
+        group = ", ".join(f"{name} {every[0]['setting'].get(name)}" for name in varied)
+        taken = dict.fromkeys(line["setting"]["snapshot"] for line in every)
+        for means in (means for means in taken if means != "none"):
+            both = {size: by_means for size, by_means in by_size.items() if {"none", means} <= by_means.keys()}
+            if both:
+                found.append(_cost(means, group, both))
+    return tuple(found)
+
+
+def _told(line: Line) -> bool:
+    return bool(
+        line["phase"] == "checkpoint"
+        and line["purpose"] == "measure"
+        and line["status"] == "ok"
+        and (line.get("checkpoint") or {}).get("checkpoint_ns")
+    )
+
+
+def _key(setting: Line) -> tuple[str, ...]:
+    return tuple(
+        f"{key}={value!r}" for key, value in sorted(setting.items()) if key not in _APART and key not in _SIZES
+    )
+
+
+def _varied(settings: Sequence[Line]) -> list[str]:
+    """Factors besides sizes and means that have several values."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for setting in settings:
+        for key, value in setting.items():
+            if key not in _APART and key not in _SIZES:
+                seen[key].add(repr(value))
+    return sorted(key for key, values in seen.items() if len(values) > 1)
+
+
+def _round_ns(line: Line) -> float:
+    told = line["checkpoint"]
+    return float(told["checkpoint_ns"] / told["rounds"])
+
+
+def _cost(means: str, group: str, both: Mapping[tuple[int, ...], Mapping[str, Sequence[Line]]]) -> SnapshotCost:
+    sizes = sorted(both)
+    pairs = [
+        Pair(
+            tasks,
+            tasks * block,
+            tuple(_round_ns(line) for line in both[tasks, transfer, block]["none"]),
+            tuple(_round_ns(line) for line in both[tasks, transfer, block][means]),
+        )
+        for tasks, transfer, block in sizes
+    ]
+    curves: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, (tasks, transfer, _) in enumerate(sizes):
+        curves[tasks, transfer].append(number)
+    found = estimate(pairs, list(curves.values()))
+    calls = [line["checkpoint"]["snapshot"] for size in sizes for line in both[size][means]]
+    return SnapshotCost(
+        means=means,
+        group=group,
+        cost=found.cost,
+        rounds=tuple(
+            Rounds(tasks, transfer, pair.bytes, statistics.fmean(pair.without_ns), statistics.fmean(pair.with_ns), cost)
+            for (tasks, transfer, _), pair, cost in zip(sizes, pairs, found.each, strict=True)
+        ),
+        curves=tuple((*curve, cost) for curve, cost in zip(curves, found.groups, strict=True)),
+        with_tasks=found.with_tasks,
+        with_bytes=found.with_bytes,
+        from_scatter=found.from_scatter,
+        call_ns=round(statistics.median([call["p50_ns"] for call in calls if call and call["count"]] or [0])) or None,
+    )
