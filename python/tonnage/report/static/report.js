@@ -1,6 +1,19 @@
 "use strict";
 // Draws the figures of the page from its embedded data. Everything that came from a run enters as text, never as markup.
-(() => {
+(async () => {
+  if (!("DecompressionStream" in window)) {
+    for (const place of document.querySelectorAll(".figures")) {
+      place.textContent = "This browser cannot unpack the figures; one of 2023 or later can.";
+    }
+    return;
+  }
+  // The library stands in the page as base64 of gzip. The page's policy allows exactly this text as a script.
+  const packed = Uint8Array.from(atob(document.getElementById("library").textContent), (byte) => byte.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const library = document.createElement("script");
+  library.textContent = await new Response(unpacked).text();
+  document.head.append(library);
+
   const exhibits = JSON.parse(document.getElementById("report-data").textContent);
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const config = {
