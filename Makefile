@@ -29,7 +29,7 @@ DEV_REQUIREMENTS := import importlib.metadata as m; \
 
 # The order in which a failure says most: small parts first, whole runs after.
 LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster tests/mpi \
-	tests/report tests/placement tests/staging tests/cli tests/e2e tests/lab lab tests/tidy)
+	tests/report tests/placement tests/staging tests/dashboard tests/cli tests/e2e tests/lab lab tests/tidy)
 # A directory of tests that the list above does not name yet still runs, before the rest.
 OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 

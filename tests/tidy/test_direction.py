@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "campaign": _MIDDLE | {"_native", "published"},
     "placement": _MIDDLE,
     "staging": _MIDDLE | {"_native"},
-    "dashboard": _MIDDLE,
+    "dashboard": _MIDDLE | {"report"},
     "report": {"analysis", "records", "published"},
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonnage.cli.option import Command, Option, count, factor, share, size, time
 from tonnage.cli.options_placement import PLACEMENT
 from tonnage.cli.options_project import PROJECTING
+from tonnage.cli.options_serve import SERVE
 from tonnage.cli.options_stage import STAGE
 from tonnage.importers.registry import KINDS
 
@@ -316,6 +317,7 @@ COMMANDS = (
     IMPORT,
     COMPARE,
     *PROJECTING,
+    SERVE,
     VERIFY,
     SCHEMA,
     COMPLETIONS,

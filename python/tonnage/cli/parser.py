@@ -108,7 +108,8 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.optional:
         keywords["nargs"] = "?"
     if option.repeats:
-        keywords |= {"nargs": "+"} if option.positional else {"action": "append"}
+        many = "*" if option.optional else "+"
+        keywords |= {"nargs": many} if option.positional else {"action": "append"}
     parser.add_argument(*option.names, **keywords)
 
 

@@ -98,8 +98,14 @@ def write_comparison(found: Sequence[Between], out: str | Path, threshold: float
     """Writes the page of runs against a first one; errors as of ``write_report``."""
     path = Path(out)
     _refuse_foreign(path)
+    _replace(path, render_comparison(found, threshold))
+    return path
+
+
+def render_comparison(found: Sequence[Between], threshold: float) -> str:
+    """The same page as text."""
     exhibits = between.exhibits(found)
-    text = _filled(
+    return _filled(
         "between.html",
         exhibits,
         facts=[("base", found[0].base), ("Tonnage", __version__)],
@@ -115,8 +121,6 @@ def write_comparison(found: Sequence[Between], out: str | Path, threshold: float
         exhibits=exhibits,
         threshold=units.share(threshold),
     )
-    _replace(path, text)
-    return path
 
 
 def write_answer(answer: Answer, out: str | Path) -> Path:
@@ -140,7 +144,7 @@ def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = _unbroken
-    library, script = _plotly(), _static("report.js")
+    library, script = _plotly(), _static("figures.js") + _static("report.js")
     return environment.get_template(template).render(
         units=units,
         marker=MARKER,
@@ -222,7 +226,7 @@ def _embedded(exhibits: list[Exhibit]) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """A Content Security Policy: no network at all, and no script but the two of this page, named by their hashes."""
+    """A Content Security Policy: no network at all, and no script but those of this page, named by their hashes."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=ODD_BYTES)).digest()).decode()}'" for s in scripts
     )

@@ -41,8 +41,8 @@ def _status(state: Path, *, watching: bool) -> dict[str, Any]:
         return status_of(state)
 
 
-def list_movers(*, as_json: bool) -> int:
-    """Exit code."""
+def statuses() -> list[dict[str, Any]]:
+    """Of all movers of this user on this host, those that do not run any more included."""
     found = []
     for entry in registered():
         try:
@@ -50,6 +50,12 @@ def list_movers(*, as_json: bool) -> int:
         except (TonnageError, OSError):
             # Its trees went with a job's storage: there is nothing to resume.
             continue
+    return found
+
+
+def list_movers(*, as_json: bool) -> int:
+    """Exit code."""
+    found = statuses()
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
         return 0

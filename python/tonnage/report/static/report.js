@@ -15,57 +15,19 @@
   document.head.append(library);
 
   const exhibits = JSON.parse(document.getElementById("report-data").textContent);
-  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const { element, inTheme, offerThemes, tableOf } = Figures;
   const config = {
     displaylogo: false,
     responsive: true,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toggleSpikelines"],
   };
-  const TABLE_ROWS = 2000;
   // Two figures to a sheet of A4 or Letter.
   const PRINT_WIDTH = 660;
   const PRINT_HEIGHT = 320;
   const drawn = new Map();
   let printing = false;
 
-  const isDark = () => {
-    const chosen = document.documentElement.dataset.theme;
-    return !printing && (chosen ? chosen === "dark" : prefersDark.matches);
-  };
-
-  // "@light|dark" is a colour in both themes; anything else stays as it is.
-  const COLOUR = /^@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))$/;
-  const inTheme = (value, dark) => {
-    if (typeof value === "string") {
-      const pair = COLOUR.exec(value);
-      return pair ? pair[dark ? 2 : 1] : value;
-    }
-    if (Array.isArray(value)) return value.map((item) => inTheme(item, dark));
-    if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inTheme(item, dark)]));
-    }
-    return value;
-  };
-
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-
-  const tableOf = ({ columns, rows }) => {
-    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col", textContent: name })));
-    const body = rows.slice(0, TABLE_ROWS).map((row) =>
-      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell }))));
-    const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
-    const box = element("div", { className: "scroll", tabIndex: 0 }, table);
-    box.setAttribute("role", "region");
-    box.setAttribute("aria-label", "Data of the figure");
-    if (rows.length > TABLE_ROWS) {
-      box.append(element("p", { textContent: `The first ${TABLE_ROWS} of ${rows.length} rows; all are in the run directory.` }));
-    }
-    return box;
-  };
+  const isDark = () => !printing && Figures.isDark();
 
   const draw = (plot) => {
     const figure = drawn.get(plot);
@@ -102,18 +64,7 @@
   const done = () => { document.documentElement.dataset.drawn = isDark() ? "dark" : "light"; };
   const redraw = () => Promise.all([...drawn.keys()].map(draw)).then(done);
 
-  const THEMES = ["", "light", "dark"];
-  const button = document.getElementById("theme");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const root = document.documentElement;
-    const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "") + 1) % THEMES.length];
-    if (next) root.dataset.theme = next;
-    else delete root.dataset.theme;
-    button.textContent = `Theme: ${next || "automatic"}`;
-    redraw();
-  });
-  prefersDark.addEventListener("change", redraw);
+  offerThemes(redraw);
   // Paper is narrower than a screen, and white.
   addEventListener("beforeprint", () => { printing = true; redraw(); });
   addEventListener("afterprint", () => { printing = false; redraw(); });

@@ -1,0 +1,63 @@
+"""What the live page shows beside runs: the file servers of the site, and this user's movers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tonnage.cli.placement.load_table import HEADINGS, cells, problems
+from tonnage.cli.stage.look import statuses
+from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
+from tonnage.dashboard.board import Board, Row, Table
+from tonnage.placement import load
+from tonnage.placement.look import Look
+from tonnage.placement.site import load_site
+
+_SERVERS_S = 5.0
+_DRAINS_S = 2.0
+_MOST_DETAILS = 4
+
+
+def servers_board(directory: Path, site_file: str | None) -> Board | None:
+    """The rows of ``tonnage load``; None where the site file names no server. RequestError where it cannot be read."""
+    site = load_site(directory, Path(site_file) if site_file else None)
+    if not site.server:
+        return None
+    columns = tuple(heading.lower() for heading in HEADINGS)
+    empty = "No server answered."
+    return Board("servers", "File servers", columns, empty, _servers(Look(site, site.server)), _SERVERS_S)
+
+
+def _servers(look: Look) -> Callable[[], Table]:
+    def ask() -> Table:
+        found = look()
+        return Table(tuple(map(_server, found)), (*problems(found), *look.notes))
+
+    return ask
+
+
+def _server(row: load.Row) -> Row:
+    """Its bar is how much of its load line is used."""
+    room = row.head_room
+    kind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
+    share = row.running / row.line if row.line and row.running is not None else None
+    return Row(tuple(cells(row)), None if share is None else min(1.0, share), kind)
+
+
+def drains_board() -> Board:
+    """The rows of ``tonnage stage list``."""
+    columns = ("drain", "from", "to", "safe", "queue", "now")
+    return Board("drains", "Drains", columns, "No mover of yours is known on this host.", _drains, _DRAINS_S)
+
+
+def _drains() -> Table:
+    return Table(tuple(map(_drain, statuses())))
+
+
+def _drain(status: Status) -> Row:
+    now = progress_line(status) if status["running"] else "does not run"
+    queue = totals_text(status["queued"])
+    names = (status["name"], status["from"], status["to"], totals_text(status["done"]), queue, now)
+    left = not status["running"] and status["queued"]["files"] > 0
+    kind = "bad" if status["failed"]["files"] else "warn" if left else ""
+    return Row(tuple(map(str, names)), share_done(status), kind, tuple(details(status)[:_MOST_DETAILS]))

@@ -1,0 +1,49 @@
+"""What can be said of a run so far: its findings, its load lines and their figure, as its report would say them now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tonnage.analysis import analyse
+from tonnage.dashboard.course import plain
+from tonnage.dashboard.plain import check_plain
+from tonnage.errors import RecordError
+from tonnage.records import Run
+from tonnage.report import load_line, sentences
+
+_MOST = 8
+"""Load lines, and their figures, that a live page shows."""
+
+
+def judge(path: Path) -> dict[str, Any]:
+    """As the page's script shows it; ``problem`` says why there is nothing. May take seconds where a run is long."""
+    try:
+        check_plain(path)
+        found = analyse(Run.open(path))
+    except (RecordError, OSError) as error:
+        return _nothing(str(error))
+    except Exception as error:
+        # Records of any make are judged: what no rule foresaw must not end the page.
+        return _nothing(f"it holds what no run holds: {type(error).__name__}")
+    exhibits = load_line.exhibits(found)[:_MOST]
+    return {
+        "problem": None,
+        "findings": [
+            {"code": one.code, "subject": one.subject, "evidence": one.evidence, "advice": one.advice}
+            for one in found.findings
+        ],
+        "lines": [
+            {"subject": sentences.subject(line.op, line.group), "why": line.why, "reached": line.reached}
+            for line in found.load_lines[:_MOST]
+        ],
+        "figures": [
+            {**plain(figure), "title": exhibit.title}
+            for exhibit in exhibits
+            for figure in exhibit.variants[exhibit.default].figures[:1]
+        ],
+    }
+
+
+def _nothing(problem: str) -> dict[str, Any]:
+    return {"problem": problem, "findings": [], "lines": [], "figures": []}

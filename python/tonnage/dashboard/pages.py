@@ -1,0 +1,129 @@
+"""The pages: the list, one run, and reports made when they are asked for. Nothing is written anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import pkgutil
+from collections import OrderedDict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tonnage.analysis import analyse
+from tonnage.analysis.between import THRESHOLD, compare_runs
+from tonnage.dashboard.board import Board
+from tonnage.dashboard.plain import Signature, check_plain, signature
+from tonnage.dashboard.watched import Watched
+from tonnage.errors import RequestError
+from tonnage.records import Run
+from tonnage.records.writer import MANIFEST, ODD_BYTES, TRIALS
+from tonnage.report.page import render, render_comparison
+from tonnage.report.source import Source
+
+_KEPT = 4
+"""Pages of up to some megabytes that are remembered."""
+_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_OWN = Path(__file__).parent / "static"
+
+
+@cache
+def asset(name: str) -> tuple[bytes, str, str] | None:
+    """Bytes, type and entity tag of what the pages load; None where they load nothing of that name."""
+    data = _data(name)
+    if data is None:
+        return None
+    return data, _TYPES[name.rpartition(".")[2]], f'"{hashlib.sha256(data).hexdigest()[:16]}"'
+
+
+def _data(name: str) -> bytes | None:
+    if name in ("live.css", "live.js"):
+        return (_OWN / name).read_bytes()
+    if name in ("report.css", "figures.js"):
+        return pkgutil.get_data("tonnage.report", f"static/{name}")
+    if name == "plotly.min.js":
+        try:
+            return pkgutil.get_data("plotly", "package_data/plotly.min.js")
+        except ImportError:
+            return None
+    return None
+
+
+def check_kit() -> None:
+    """RequestError where what draws is not installed."""
+    if _data("plotly.min.js") is None:
+        raise RequestError("the page needs plotly for its figures; hint: install tonnage with its extra `serve`")
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    return Environment(
+        loader=FileSystemLoader(_OWN),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def filled(template: str, **given: Any) -> bytes:
+    """A page."""
+    text: str = _environment().get_template(template).render(**given)
+    return text.encode(errors=ODD_BYTES)
+
+
+def list_page(boards: tuple[Board, ...], roots: list[str]) -> bytes:
+    """The list of runs, and the boards."""
+    return filled("list.html", boards=boards, roots=roots)
+
+
+def run_page(run: Watched) -> bytes:
+    """One run as it goes on."""
+    return filled("run.html", run=run)
+
+
+def problem_page(title: str, problem: str) -> bytes:
+    """Why there is no page."""
+    return filled("problem.html", title=title, problem=problem)
+
+
+class Reports:
+    """Reports and comparisons, remembered until their runs change. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+
+    def report(self, run: Watched) -> bytes:
+        """The report as ``tonnage report`` would write it now. RecordError where the run cannot be read."""
+        return self._remembered((run.path, *_signatures(run.path)), lambda: _report(run.path))
+
+    def comparison(self, base: Watched, other: Watched) -> bytes:
+        """The page of ``tonnage compare``; errors as of ``report``."""
+        key = (base.path, *_signatures(base.path), other.path, *_signatures(other.path))
+        return self._remembered(key, lambda: _comparison(base.path, other.path))
+
+    def _remembered(self, key: tuple[Any, ...], make: Any) -> bytes:
+        if key not in self._kept:
+            self._kept[key] = make()
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+
+def _signatures(path: Path) -> tuple[Signature | None, Signature | None]:
+    return signature(path / MANIFEST), signature(path / TRIALS)
+
+
+def _report(path: Path) -> bytes:
+    check_plain(path)
+    run = Run.open(path)
+    return render(analyse(run), Source.of(run)).encode(errors=ODD_BYTES)
+
+
+def _comparison(base: Path, other: Path) -> bytes:
+    for path in (base, other):
+        check_plain(path)
+    found = compare_runs(Run.open(base), Run.open(other), THRESHOLD)
+    return render_comparison([found], THRESHOLD).encode(errors=ODD_BYTES)

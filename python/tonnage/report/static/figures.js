@@ -1,0 +1,64 @@
+"use strict";
+// What every page with figures does: colours by theme, a plot with its title and caption, a table. Everything that came
+// from a run enters as text, never as markup.
+const Figures = (() => {
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const TABLE_ROWS = 2000;
+
+  const isDark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : prefersDark.matches;
+  };
+
+  // "@light|dark" is a colour in both themes; anything else stays as it is.
+  const COLOUR = /^@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))$/;
+  const inTheme = (value, dark) => {
+    if (typeof value === "string") {
+      const pair = COLOUR.exec(value);
+      return pair ? pair[dark ? 2 : 1] : value;
+    }
+    if (Array.isArray(value)) return value.map((item) => inTheme(item, dark));
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inTheme(item, dark)]));
+    }
+    return value;
+  };
+
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+
+  const tableOf = ({ columns, rows }) => {
+    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col", textContent: name })));
+    const body = rows.slice(0, TABLE_ROWS).map((row) =>
+      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell }))));
+    const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+    const box = element("div", { className: "scroll", tabIndex: 0 }, table);
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "Data of the figure");
+    if (rows.length > TABLE_ROWS) {
+      box.append(element("p", { textContent: `The first ${TABLE_ROWS} of ${rows.length} rows; all are in the run directory.` }));
+    }
+    return box;
+  };
+
+  const THEMES = ["", "light", "dark"];
+  // The button that chooses a theme; `redraw` is called when the page has another one.
+  const offerThemes = (redraw) => {
+    const button = document.getElementById("theme");
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const root = document.documentElement;
+      const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "") + 1) % THEMES.length];
+      if (next) root.dataset.theme = next;
+      else delete root.dataset.theme;
+      button.textContent = `Theme: ${next || "automatic"}`;
+      redraw();
+    });
+    prefersDark.addEventListener("change", redraw);
+  };
+
+  return { element, inTheme, isDark, offerThemes, tableOf };
+})();
