@@ -17,6 +17,7 @@ UNLINKING_ROOMS = (
     "crates/storage/src/scratch.rs",
     "crates/storage/src/directory.rs",
     "crates/storage/src/clearing.rs",
+    "crates/storage/src/snapshots/rooms.rs",
     "crates/storage/src/staged.rs",
     "crates/storage/src/tree.rs",
     "crates/storage/src/named.rs",

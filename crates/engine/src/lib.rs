@@ -7,6 +7,7 @@
 
 mod board;
 mod ceiling;
+mod checkpoint;
 mod clock;
 mod command;
 mod files;

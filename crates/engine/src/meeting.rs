@@ -12,32 +12,44 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Where the tasks of a phase meet, as often as they like.
 pub struct Meeting {
     tasks: u64,
-    arrivals: Mutex<u64>,
+    state: Mutex<State>,
     changed: Condvar,
     /// Where tasks of other processes come as well.
     outside: Option<Arc<Outside>>,
 }
 
+#[derive(Default)]
+struct State {
+    arrivals: u64,
+    /// The largest number that any task has said so far.
+    most: u64,
+}
+
 impl Meeting {
     pub fn new(tasks: u32, outside: Option<Arc<Outside>>) -> Self {
-        Self { tasks: tasks.into(), arrivals: Mutex::new(0), changed: Condvar::new(), outside }
+        Self { tasks: tasks.into(), state: Mutex::default(), changed: Condvar::new(), outside }
     }
 
-    /// Waits until every task of all processes has come to `point`, or all are to stop.
-    pub fn meet(&self, point: Point, stop: &AtomicBool) {
-        let time = if point == Point::Opened { 1 } else { 2 };
-        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        *arrivals += 1;
+    /// Waits until every task of all processes has come to `point`, or all are to stop. Each says a number; the largest
+    /// that was said up to this point.
+    pub fn meet(&self, point: Point, number: u64, stop: &AtomicBool) -> u64 {
+        let time = match point {
+            Point::Opened => 1,
+            Point::Numbered(index) => u64::from(index) + 1,
+            Point::Wall | Point::Transferred => 2,
+        };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.arrivals += 1;
+        state.most = state.most.max(number);
         self.changed.notify_all();
-        if let Some(outside) = self.outside.as_ref().filter(|_| *arrivals == self.tasks * time) {
-            outside.say(0);
+        if let Some(outside) = self.outside.as_ref().filter(|_| state.arrivals == self.tasks * time) {
+            outside.say(state.most);
         }
-        while *arrivals < self.tasks * time && !stop.load(Ordering::Relaxed) {
-            (arrivals, _) = self.changed.wait_timeout(arrivals, LOOK).unwrap_or_else(PoisonError::into_inner);
+        while state.arrivals < self.tasks * time && !stop.load(Ordering::Relaxed) {
+            (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(arrivals);
-        if let Some(outside) = &self.outside {
-            outside.agreed(point, stop);
-        }
+        let most = state.most;
+        drop(state);
+        self.outside.as_ref().and_then(|outside| outside.agreed(point, stop)).unwrap_or(most)
     }
 }

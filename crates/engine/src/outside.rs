@@ -25,6 +25,8 @@ pub enum Point {
     Wall,
     /// All transfers are done.
     Transferred,
+    /// One of the points that a kind of workload counts for itself.
+    Numbered(u32),
 }
 
 /// The side of this process. Every process comes to the same points in the same order.
@@ -54,7 +56,8 @@ impl Outside {
         let wears = spec.limit.wear_out && matches!(spec.work, Work::Stream(_) | Work::Files(_));
         let meets = spec.work.meets();
         let points = [(meets, Point::Opened), (wears, Point::Wall), (meets, Point::Transferred)];
-        let points: Vec<_> = points.into_iter().filter_map(|(is, point)| is.then_some(point)).collect();
+        let points = points.into_iter().filter_map(|(is, point)| is.then_some(point));
+        let points: Vec<_> = points.chain((0..spec.work.meetings()).map(Point::Numbered)).collect();
         let apart = spec.tasks.here < spec.tasks.total && !points.is_empty();
         apart.then(|| Arc::new(Self::new(points, finished, SILENCE)))
     }

@@ -130,7 +130,7 @@ impl Phase {
             interrupted: AtomicBool::new(false),
             running: AtomicU32::new(spec.tasks.here),
             supervisor: OnceLock::new(),
-            meeting: spec.work.meets().then(|| Meeting::new(spec.tasks.here, outside.clone())),
+            meeting: (spec.work.meets() || spec.work.meetings() > 0).then(|| Meeting::new(spec.tasks.here, outside.clone())),
             outside,
             spec,
         });

@@ -39,6 +39,11 @@ impl StreamCrew {
         Self { stream, seed: spec.seed, wall: Stonewall::of(spec, outside) }
     }
 
+    /// The same with a payload of its own.
+    pub const fn seeded(stream: Stream, seed: u64) -> Self {
+        Self { stream, seed, wall: None }
+    }
+
     fn files(&self, tasks: TaskRange) -> Vec<u32> {
         let mut files: Vec<u32> =
             (tasks.first..tasks.first + tasks.here).map(|task| self.stream.file(task, tasks.total)).collect();
@@ -76,16 +81,23 @@ impl Crew for StreamCrew {
     }
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        Ok(Box::new(self.worker_on(shared.storage.as_ref(), &shared.spec, task)?))
+    }
+}
+
+impl StreamCrew {
+    /// A task's part of the stream, on a storage that need not be the phase's.
+    pub fn worker_on(&self, storage: &dyn Storage, spec: &PhaseSpec, task: u32) -> Result<StreamWorker, StorageError> {
         let stream = self.stream.clone();
-        let whole = stream.file_bytes(shared.spec.tasks.total);
+        let whole = stream.file_bytes(spec.tasks.total);
         let (transfer_size, depth) = (stream.geometry.transfer_size as usize, stream.queue_depth as usize);
-        let file = stream.file(task, shared.spec.tasks.total);
-        let mut lane = shared.storage.lane(&OpenRequest {
+        let file = stream.file(task, spec.tasks.total);
+        let mut lane = storage.lane(&OpenRequest {
             task,
             file,
             // A mix opens as a write does, for both; its files are there.
             op: if stream.writes() { Op::Write } else { Op::Read },
-            file_bytes: if stream.writes() { whole } else { self.reach_bytes(&shared.spec) },
+            file_bytes: if stream.writes() { whole } else { self.reach_bytes(spec) },
             transfer_size,
             queue_depth: depth,
             preallocate: stream.preallocate,
@@ -105,7 +117,7 @@ impl Crew for StreamCrew {
         };
         let verifier = stream.verify.then(|| Verifier::new(payload));
         let wall = self.wall.clone();
-        Ok(Box::new(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes: 0, wall }))
+        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes: 0, wall })
     }
 }
 
@@ -144,6 +156,17 @@ impl Worker for StreamWorker {
 }
 
 impl StreamWorker {
+    /// From now on writes carry the payload of this seed.
+    pub fn renew(&mut self, task: u32, seed: u64) {
+        let payload = Payload::new(self.stream.payload, seed);
+        let (memory, slots) = match (&mut self.lane, &mut self.memory) {
+            (Lane::Queued(queue), _) => (queue.memory(), self.stream.queue_depth as usize),
+            (Lane::Sync(_), Some(memory)) => (&mut memory[..], 1),
+            (Lane::Sync(_), None) => return,
+        };
+        self.arena = Some(Arena::fill(payload, task, self.transfer_size, slots, &mut memory[..self.landing]));
+    }
+
     /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.
     fn finish_step(&self, desk: &mut Desk, step: &str, result: std::io::Result<()>) {
         if let Err(error) = result {

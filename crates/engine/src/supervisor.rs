@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, ErrorAt, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SeriesRow,
-    StopReason, Tagged, TaskResult, VerifyResult,
+    BUCKETS, CacheFacts, ErrorAt, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SNAPSHOTS,
+    SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
 };
 use tonnage_storage::{Buffer, Facts, Residency};
 
@@ -139,15 +139,21 @@ impl Supervisor {
             verify,
             first_error,
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
-            notes: notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message }).collect(),
+            notes: notes_of(notes).collect(),
             events,
             parts: parts.map_or_else(Vec::new, |[writes, reads]| vec![part(WRITES, &writes), part(READS, &reads)]),
             follow: None,
             copies: Vec::new(),
+            checkpoint: None,
         };
         self.shared.crew.after(&mut result);
         Ok(result)
     }
+}
+
+/// What a storage has to tell, as a result tells it.
+pub fn notes_of(notes: Vec<tonnage_storage::Note>) -> impl Iterator<Item = Note> {
+    notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message })
 }
 
 /// What the tasks of a phase that mixes did of each kind: writes first.
@@ -296,6 +302,12 @@ impl Sampler {
             if let Some([writes, reads]) = parts {
                 files.part(WRITES, &writes.recorder);
                 files.part(READS, &reads.recorder);
+            }
+            let mut snapshots = more.iter().filter(|(tag, _)| matches!(tag, Tagged::Snapshot(_))).map(|(_, recorder)| recorder);
+            if let Some(first) = snapshots.next() {
+                let mut sum = first.clone();
+                snapshots.for_each(|recorder| sum.add(recorder));
+                files.part(SNAPSHOTS, &sum);
             }
             let tag = |result: &TaskResult| match result.role {
                 Role::Work => Tagged::Task(result.task),

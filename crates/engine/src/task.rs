@@ -8,6 +8,7 @@ use tonnage_storage::{Residency, Storage, StorageError};
 use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 
 use crate::board::{Board, Step};
+use crate::checkpoint::CheckpointCrew;
 use crate::clock::{Clock, monotonic_ns};
 use crate::command::CommandCrew;
 use crate::files::FilesCrew;
@@ -223,9 +224,19 @@ impl Shared {
 impl Desk {
     /// Waits for all tasks of the phase where they meet between their steps; when it goes on. `came_ns` is now.
     fn meet(&self, point: Point, came_ns: u64) -> u64 {
-        let Some(meeting) = &self.shared.meeting else { return came_ns };
-        meeting.meet(point, &self.shared.stop);
+        let Some(meeting) = self.shared.meeting.as_ref().filter(|_| self.shared.spec.work.meets()) else { return came_ns };
+        meeting.meet(point, 0, &self.shared.stop);
         monotonic_ns()
+    }
+
+    /// Waits for all tasks of the phase at the point of this number, which only kinds of workload that have any know.
+    /// The largest `number` that one of them said so far; `None` if all are to stop.
+    pub fn meet_at(&self, point: u32, number: u64) -> Option<u64> {
+        let most = self.shared.meeting.as_ref().map_or(number, |meeting| {
+            self.board.set_step(Step::Pausing);
+            meeting.meet(Point::Numbered(point), number, &self.shared.stop)
+        });
+        (!self.shared.stop.load(Ordering::Relaxed)).then_some(most)
     }
 
     /// Counts a failed operation, keeps the first, and asks all tasks to stop: the trial has failed.
@@ -289,6 +300,7 @@ pub fn crew_for(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Box<dyn Cre
         Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec, outside)),
         Work::Tail(tail) => Box::new(TailCrew::new(tail.clone(), spec.seed)),
         Work::Command(command) => Box::new(CommandCrew::new(command.clone(), spec.tasks)),
+        Work::Checkpoint(checkpoint) => Box::new(CheckpointCrew::new(checkpoint.clone(), spec)),
     }
 }
 

@@ -71,7 +71,12 @@ pub enum Tagged {
     Follow(u32),
     /// How far a follower was behind: `lag-<n>`.
     Lag(u32),
+    /// What a task's snapshots took: `snapshot-<n>`.
+    Snapshot(u32),
 }
+
+/// What the latencies of all snapshots together are called where those of several processes are added.
+pub const SNAPSHOTS: &str = "snapshot";
 
 impl From<u32> for Tagged {
     fn from(task: u32) -> Self {
@@ -85,6 +90,7 @@ impl fmt::Display for Tagged {
             Self::Task(task) => write!(out, "task-{task}"),
             Self::Follow(task) => write!(out, "follow-{task}"),
             Self::Lag(task) => write!(out, "lag-{task}"),
+            Self::Snapshot(task) => write!(out, "{SNAPSHOTS}-{task}"),
         }
     }
 }

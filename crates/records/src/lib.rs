@@ -11,12 +11,12 @@ mod result;
 mod share;
 mod table;
 
-pub use files::{FileError, PhaseFiles, SeriesRow, Tagged, write_series};
+pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
 pub use read::{TaggedCounts, read_histograms, read_table};
 pub use result::{
-    CacheFacts, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult, Role, StopReason,
-    TaskResult, VerifyResult,
+    CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
+    Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
 pub use share::{Share, ShareError};

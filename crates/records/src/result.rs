@@ -171,6 +171,79 @@ pub struct CopyResult {
     pub device_write_bytes: Option<u64>,
 }
 
+/// When the tasks of a round began and ended. Instants are on the run's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct RoundWindow {
+    pub first_begin_ns: u64,
+    pub last_begin_ns: u64,
+    pub first_end_ns: u64,
+    pub last_end_ns: u64,
+    /// The longest time that a snapshot of it took; 0 where there is none.
+    pub snapshot_ns: u64,
+}
+
+impl RoundWindow {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            first_begin_ns: self.first_begin_ns.min(other.first_begin_ns),
+            last_begin_ns: self.last_begin_ns.max(other.last_begin_ns),
+            first_end_ns: self.first_end_ns.min(other.first_end_ns),
+            last_end_ns: self.last_end_ns.max(other.last_end_ns),
+            snapshot_ns: self.snapshot_ns.max(other.snapshot_ns),
+        }
+    }
+}
+
+/// Five numbers, in the order of the fields: a phase has thousands of them.
+impl Serialize for RoundWindow {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { first_begin_ns, last_begin_ns, first_end_ns, last_end_ns, snapshot_ns } = *self;
+        [first_begin_ns, last_begin_ns, first_end_ns, last_end_ns, snapshot_ns].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RoundWindow {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let [first_begin_ns, last_begin_ns, first_end_ns, last_end_ns, snapshot_ns] = Deserialize::deserialize(deserializer)?;
+        Ok(Self { first_begin_ns, last_begin_ns, first_end_ns, last_end_ns, snapshot_ns })
+    }
+}
+
+/// The rounds of a `checkpoint` phase.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/record-format.md")]
+pub struct CheckpointResult {
+    /// `checkpoint`, `restart` or `drop`.
+    pub step: String,
+    /// `together` or `each`.
+    pub coordination: String,
+    /// Rounds that every task completed.
+    pub rounds: u32,
+    /// `together`: the sum over all rounds of the time from the first begin to the last end. `each`: the largest, over
+    /// all tasks, of the sum of its times from begin to end.
+    pub checkpoint_ns: u64,
+    /// Pauses of a task; the largest sum.
+    pub think_ns: u64,
+    /// Taking all snapshots; in a `drop`, removing them.
+    pub snapshot_ns: u64,
+    pub snapshot: LatencySummary,
+    /// Of a `drop`: removing the data.
+    pub leftovers_ns: u64,
+    /// One a round, of a `checkpoint`.
+    pub windows: Vec<RoundWindow>,
+}
+
+impl CheckpointResult {
+    /// The sum over all rounds of the time from the first begin to the last end.
+    #[must_use]
+    pub fn windows_ns(&self) -> u64 {
+        self.windows.iter().map(|window| window.last_end_ns.saturating_sub(window.first_begin_ns)).sum()
+    }
+}
+
 /// One task's part of a phase. `start_ns` and `end_ns` are on the run's clock, the rest are durations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "docs/record-format.md")]
@@ -226,4 +299,6 @@ pub struct PhaseResult {
     pub follow: Option<FollowResult>,
     /// Of a `command` phase, by number.
     pub copies: Vec<CopyResult>,
+    /// Of a `checkpoint` phase.
+    pub checkpoint: Option<CheckpointResult>,
 }

@@ -7,6 +7,7 @@
 mod burst;
 mod cells;
 mod chance;
+mod checkpoint;
 mod command;
 mod files;
 mod fleet;

@@ -28,6 +28,7 @@
 //! | `fault-every` | `fault_every` | operations | 0 | every so many operations one fails with EIO; 0: none |
 //! | `damage-every` | `damage_every` | reads | 0 | of so many reads whose bytes are checked one is damaged; 0: none |
 //! | `full-after` | `full_after_bytes` | B | none | a write that would keep more than this fails with ENOSPC |
+//! | `snapshot` | `snapshot_ns` | ns | 0 | mean time of a snapshot of a `checkpoint`; the standard deviation of its logarithm is `noise` (mean kept) |
 //! | `names` | `names_per_s` | 1/s | 20 000 | plateau of operations on names, in creations of empty files or directories. In these, stat costs 0.4, read and write 0.6, open-write-close 0.8, remove 1.2, rename 1.5, listing a directory 2; bytes come on top |
 //! | `lock-every` | `lock_every_ns` | ns | 0 | mean time between the moments in which one reader of a `tail` takes the writer's lock (exponential); 0: never |
 //! | `lock` | `lock_ns` | ns | 0 | how long the writer then stands still |
@@ -87,6 +88,7 @@ pub struct ModelSpec {
     pub fault_every: u64,
     pub damage_every: u64,
     pub full_after_bytes: Option<u64>,
+    pub snapshot_ns: u64,
     pub names_per_s: u64,
     pub lock_every_ns: u64,
     pub lock_ns: u64,
@@ -126,6 +128,7 @@ impl Default for ModelSpec {
             fault_every: 0,
             damage_every: 0,
             full_after_bytes: None,
+            snapshot_ns: 0,
             names_per_s: 20_000,
             lock_every_ns: 0,
             lock_ns: 0,

@@ -22,6 +22,8 @@ pub(crate) struct Runner {
     pub end_ns: u64,
     /// Of a follower: how far behind it was, in time and at most in bytes.
     pub lag: Option<(LatencyRecorder, u64)>,
+    /// What its snapshots took.
+    pub snapshots: Option<LatencyRecorder>,
     /// End and latency of its first operations, as many as are kept one by one.
     pub log: Vec<(u64, u64)>,
     /// What it took after that to make its data durable.
@@ -45,6 +47,7 @@ impl Runner {
             stonewall: None,
             end_ns: start_ns,
             lag: None,
+            snapshots: None,
             log: Vec::new(),
             sync_ns: 0,
         }
@@ -54,7 +57,8 @@ impl Runner {
     pub fn histograms(&self) -> impl Iterator<Item = (Tagged, &LatencyRecorder)> {
         let own = if self.role == Role::Work { Tagged::Task(self.number) } else { Tagged::Follow(self.number) };
         let lag = self.lag.as_ref().map(|(lag, _)| (Tagged::Lag(self.number), lag));
-        std::iter::once((own, &self.recorder)).chain(lag)
+        let snapshots = self.snapshots.as_ref().map(|taken| (Tagged::Snapshot(self.number), taken));
+        std::iter::once((own, &self.recorder)).chain(lag).chain(snapshots)
     }
 
     /// Its part of the result of a phase that began at `start_ns`.

@@ -1,7 +1,7 @@
 //! A modelled storage over the phases of a run.
 
 use thiserror::Error;
-use tonnage_records::{CacheFacts, CopyResult, FileError, FollowResult, Part, PhaseFiles, PhaseResult};
+use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, Part, PhaseFiles, PhaseResult};
 use tonnage_workload::{PhaseSpec, SpecError, Work};
 
 use crate::burst::Burst;
@@ -9,7 +9,7 @@ use crate::model::{ModelError, ModelSpec};
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::race::{Counters, Finish};
-use crate::{command, files, fleet, stream, tail};
+use crate::{checkpoint, command, files, fleet, stream, tail};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
 #[derive(Debug, Error)]
@@ -26,6 +26,9 @@ pub enum SimulatorError {
     /// Readers would not see the file grow.
     #[error("readers would find {0} bytes before the first is written; a tail starts on a fresh file")]
     NotFresh(u64),
+    /// A snapshot that a model does not take.
+    #[error("snapshots by {0} need a real storage; use means model with sim:")]
+    Means(&'static str),
     /// A read of what was not written.
     #[error("file {file} has {actual} bytes and the read needs {needed}; write it first, with the same sizes")]
     TooShort {
@@ -62,6 +65,7 @@ pub(crate) struct Outcome {
     pub parts: Vec<Part>,
     pub follow: Option<FollowResult>,
     pub copies: Vec<CopyResult>,
+    pub checkpoint: Option<CheckpointResult>,
     /// What the storage did of what it was asked.
     pub fact: Option<(&'static str, bool)>,
 }
@@ -69,7 +73,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Nothing more than `finish`.
     pub const fn of(finish: Finish) -> Self {
-        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new(), fact: None }
+        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new(), checkpoint: None, fact: None }
     }
 }
 
@@ -109,11 +113,12 @@ impl Simulator {
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies, fact } = match &spec.work {
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, fact } = match &spec.work {
             Work::Stream(stream) if fleet::takes(model, spec, stream) => fleet::run(model, state, spec, stream, now_ns, record)?,
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
+            Work::Checkpoint(work) => checkpoint::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
         self.now_ns = finish.end_ns;
@@ -133,6 +138,7 @@ impl Simulator {
             parts,
             follow,
             copies,
+            checkpoint,
         })
     }
 }

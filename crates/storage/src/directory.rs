@@ -12,6 +12,7 @@ use crate::clearing::remove_tree;
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_NAME, Marker};
 use crate::names::is_tree_name;
+use crate::snapshots::{is_room_name, is_round_name, remove_room, round_name};
 use crate::staged::{STATE_DIRECTORY, is_temporary, remove_state};
 
 /// A held directory whose marker was read.
@@ -94,6 +95,27 @@ impl Directory {
         fs::unlinkat(&self.handle, data_name(file), AtFlags::empty())
     }
 
+    /// Where the copy of a data file is that is the snapshot of a round, for messages.
+    pub(crate) fn clone_path(&self, file: u32, round: u32) -> PathBuf {
+        self.path.join(clone_name(file, round))
+    }
+
+    /// Makes that copy, empty; it must not be there yet.
+    pub(crate) fn make_clone(&self, file: u32, round: u32) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fs::openat(&self.handle, clone_name(file, round), flags, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// Opens that copy; never through a symbolic link.
+    pub(crate) fn open_clone(&self, file: u32, round: u32, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        fs::openat(&self.handle, clone_name(file, round), flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// Removes that copy.
+    pub(crate) fn unlink_clone(&self, file: u32, round: u32) -> rustix::io::Result<()> {
+        fs::unlinkat(&self.handle, clone_name(file, round), AtFlags::empty())
+    }
+
     /// Bytes of a data file.
     pub(crate) fn length(&self, file: u32) -> Result<u64> {
         fs::statat(&self.handle, data_name(file), AtFlags::SYMLINK_NOFOLLOW)
@@ -121,6 +143,8 @@ impl Directory {
                 foreign = foreign.or(remove_tree(&self.handle, name, &self.path, device)?);
             } else if name == STATE_DIRECTORY {
                 foreign = foreign.or(remove_state(&self.handle, &self.path, device)?);
+            } else if is_room_name(name.to_bytes()) {
+                foreign = foreign.or(remove_room(&self.handle, name, &self.entry_path(name))?);
             } else if !self.remove_if_data(name)? {
                 foreign.get_or_insert_with(|| self.entry_path(name));
             }
@@ -131,7 +155,7 @@ impl Directory {
     /// Whether `name` was a data file (and is gone now).
     fn remove_if_data(&self, name: &CStr) -> Result<bool> {
         let path = || self.entry_path(name);
-        if !is_data_name(name.to_bytes()) && !is_temporary(name.to_bytes()) {
+        if !is_data_name(name.to_bytes()) && !is_clone_name(name.to_bytes()) && !is_temporary(name.to_bytes()) {
             return Ok(false);
         }
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -203,7 +227,17 @@ fn data_name(file: u32) -> String {
     format!("data.{file:08}")
 }
 
-fn is_data_name(name: &[u8]) -> bool {
+/// The snapshot of a data file: a copy that shares its blocks.
+fn clone_name(file: u32, round: u32) -> String {
+    format!("{}.{}", data_name(file), round_name(round))
+}
+
+fn is_clone_name(name: &[u8]) -> bool {
+    let dot = name.iter().rposition(|&byte| byte == b'.');
+    dot.is_some_and(|dot| is_data_name(&name[..dot]) && is_round_name(&name[dot + 1..]))
+}
+
+pub(crate) fn is_data_name(name: &[u8]) -> bool {
     let number = name.strip_prefix(b"data.").and_then(|digits| std::str::from_utf8(digits).ok());
     // Formatting again refuses other spellings of a number, such as `+1` or too many zeros.
     number.and_then(|digits| digits.parse().ok()).is_some_and(|file| data_name(file).as_bytes() == name)

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -25,7 +25,7 @@ const FUSE_SUPER_MAGIC: fs::FsWord = 0x6573_5546;
 /// The files of a target.
 #[derive(Debug)]
 pub(crate) struct Files {
-    place: Box<dyn Place>,
+    place: Arc<dyn Place>,
     direct: DirectMode,
     sites: Vec<Site>,
     facts: Mutex<Facts>,
@@ -52,9 +52,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Files {
     /// Holds what `spec` names: scratch directories, which must be marked ones, or files of the user.
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        let place: Box<dyn Place> = match (spec.directories.is_empty(), spec.names.is_empty()) {
-            (false, true) => Box::new(Devices::open(spec)?),
-            (true, false) => Box::new(Named::open(spec)?),
+        let place: Arc<dyn Place> = match (spec.directories.is_empty(), spec.names.is_empty()) {
+            (false, true) => Arc::new(Devices::open(spec)?),
+            (true, false) => Arc::new(Named::open(spec)?),
             (false, false) => {
                 let text = "a target has directories or names, not both; give one of them".to_owned();
                 return Err(StorageError::Unsupported(text));
@@ -64,8 +64,21 @@ impl Files {
                 return Err(StorageError::Unsupported(text));
             }
         };
+        Ok(Self::at(place, spec.direct))
+    }
+
+    fn at(place: Arc<dyn Place>, direct: DirectMode) -> Self {
         let sites = (0..place.sites()).map(|_| Site::default()).collect();
-        Ok(Self { place, direct: spec.direct, sites, facts: Mutex::default() })
+        Self { place, direct, sites, facts: Mutex::default() }
+    }
+
+    /// Files that are opened as these are, somewhere else.
+    pub(crate) fn elsewhere(&self, place: Arc<dyn Place>) -> Self {
+        Self::at(place, self.direct)
+    }
+
+    pub(crate) fn place(&self) -> &Arc<dyn Place> {
+        &self.place
     }
 
     /// Where a file is, for messages.

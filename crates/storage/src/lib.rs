@@ -33,6 +33,7 @@ mod range_locks;
 mod residency;
 mod scratch;
 mod serial;
+mod snapshots;
 mod staged;
 mod target;
 mod throttled;
@@ -48,6 +49,7 @@ pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use pieces::{Cut, Pieces};
 pub use rados::{PoolSpec, pool_free_bytes};
 pub use scratch::{Leftover, Scratch};
+pub use snapshots::{SnapshotRequest, Snapshots};
 pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
 pub use throttled::Throttled;
 pub use watch::Watch;
@@ -91,6 +93,20 @@ pub struct Residency {
     pub uncounted: bool,
 }
 
+impl Residency {
+    /// Of these files and of others.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, more: Option<u64>| one.zip(more).map(|(one, more)| one + more);
+        Self {
+            cached_bytes: sum(self.cached_bytes, other.cached_bytes),
+            examined_bytes: sum(self.examined_bytes, other.examined_bytes),
+            hole_bytes: sum(self.hole_bytes, other.hole_bytes),
+            uncounted: self.uncounted || other.uncounted,
+        }
+    }
+}
+
 /// What is to be told of a run: a stable code and one sentence.
 pub type Note = (&'static str, String);
 
@@ -129,7 +145,13 @@ pub trait Storage: Send + Sync {
         None
     }
 
-    /// Removes every file and tree that this storage created and gives the space back. Nothing else is ever removed.
+    /// A way to snapshots of what this storage holds; an error that says why there is none. What a snapshot needs, such
+    /// as a subvolume, is made.
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        snapshots::of_any(request, "none of these")
+    }
+
+    /// Removes every file, snapshot and tree that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;
 
     /// The run ends: named files go like with [`clear`](Self::clear), or stay where the target says `keep`. What is to

@@ -15,7 +15,11 @@ use crate::directory::failed;
 use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{close, note_depth};
-use crate::{Advice, DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec};
+use crate::snapshots::of_files;
+use crate::{
+    Advice, DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots,
+    Storage, TargetSpec,
+};
 
 /// Files of a directory, mapped.
 #[derive(Debug)]
@@ -59,6 +63,11 @@ impl Storage for Mapped {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.files.settle(files, cache)
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let (told, advice) = (self.told, Arc::clone(&self.advice));
+        of_files(&self.files, request, Box::new(move |files| Arc::new(Self { files, told, advice: Arc::clone(&advice) })))
     }
 
     fn clear(&self) -> Result<()> {

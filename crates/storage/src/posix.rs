@@ -11,7 +11,10 @@ use tonnage_workload::CachePolicy;
 use crate::error::Result;
 use crate::files::Files;
 use crate::range_locks::LockedFile;
-use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, TargetSpec, Watch};
+use crate::snapshots::of_files;
+use crate::{
+    Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage, TargetSpec, Watch,
+};
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
@@ -52,6 +55,11 @@ impl Storage for Posix {
 
     fn watch(&self, file: u32) -> Option<Watch> {
         self.files.watch(file)
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let range_locks = self.range_locks;
+        of_files(&self.files, request, Box::new(move |files| Arc::new(Self { files, range_locks })))
     }
 
     fn clear(&self) -> Result<()> {

@@ -18,9 +18,10 @@ use crate::error::{Result, StorageError};
 use crate::files::Files;
 use crate::posix::{PosixFile, close};
 use crate::serial::Serial;
+use crate::snapshots::of_files;
 use crate::{
-    Buffer, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Storage, TargetSpec,
-    Watch,
+    Buffer, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, SnapshotRequest,
+    Snapshots, Storage, TargetSpec, Watch,
 };
 
 /// Files of a directory, through `io_uring`.
@@ -80,6 +81,10 @@ impl Storage for Uring {
 
     fn watch(&self, file: u32) -> Option<Watch> {
         self.files.watch(file)
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        of_files(&self.files, request, Box::new(|files| Arc::new(Self { files })))
     }
 
     fn clear(&self) -> Result<()> {

@@ -3,6 +3,7 @@
 //! The engine (on real storage) and the simulator (on a model of one) run the same [`PhaseSpec`] through the same
 //! [`Offsets`], so a simulated trial is the same trial.
 
+mod checkpoint;
 mod command;
 mod files;
 mod geometry;
@@ -17,6 +18,7 @@ mod stream;
 mod tail;
 mod walk;
 
+pub use checkpoint::{Checkpoint, CheckpointStep, Coordination, MOST_ROUNDS, Means, SnapshotCommand};
 pub use command::Command;
 pub use files::{FileOp, Files, MAX_DEPTH, Tree};
 pub use geometry::{Access, Geometry, Layout, Offsets};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::checkpoint::{Checkpoint, CheckpointStep, MOST_ROUNDS};
 use crate::command::Command;
 use crate::files::Files;
 use crate::limit::Limit;
@@ -66,6 +67,8 @@ pub enum Work {
     Tail(Tail),
     /// Copies of a command.
     Command(Command),
+    /// Rounds of writing, with or without a snapshot each.
+    Checkpoint(Checkpoint),
 }
 
 /// One phase: everything that the engine or the simulator has to know. It crosses from Python as JSON.
@@ -181,6 +184,26 @@ pub enum SpecError {
     /// A transfer must fit in one system call.
     #[error("transfer_size {0} is above the 1 GiB that one call can carry")]
     TransferTooLarge(u64),
+    /// More rounds than a result has room for.
+    #[error("rounds {0} is above the {MOST_ROUNDS} that a phase may have")]
+    Rounds(u32),
+    /// Rounds have a number and pauses of their own.
+    #[error("limit and pace are not for checkpoints; give rounds and think_ns")]
+    LimitedRounds,
+    /// A round that never was.
+    #[error("of_round {round} is not among the {rounds} rounds, which count from 0")]
+    NoRound {
+        /// As given.
+        round: u32,
+        /// As given.
+        rounds: u32,
+    },
+    /// A round that another one wrote over.
+    #[error("round {0} was overwritten by the next; take snapshots, or read the newest")]
+    NoSnapshot(u32),
+    /// No part of a shared file is one task's own.
+    #[error("a snapshot by each task needs a file per task; use coordination together, or layout file-per-task")]
+    SharedSnapshot,
 }
 
 impl Work {
@@ -196,6 +219,12 @@ impl Work {
         matches!(self, Self::Stream(stream) if stream.barriers)
     }
 
+    /// How often all tasks meet besides, at numbered points.
+    #[must_use]
+    pub fn meetings(&self) -> u32 {
+        if let Self::Checkpoint(checkpoint) = self { checkpoint.meetings() } else { 0 }
+    }
+
     /// Whether bytes that are read are checked.
     #[must_use]
     pub const fn verifies(&self) -> bool {
@@ -204,6 +233,7 @@ impl Work {
             Self::Files(files) => files.verify || files.check_written && files.op.writes(),
             Self::Tail(tail) => tail.verify,
             Self::Command(_) => false,
+            Self::Checkpoint(checkpoint) => checkpoint.verify && matches!(checkpoint.step, CheckpointStep::Restart),
         }
     }
 }
@@ -229,6 +259,10 @@ impl PhaseSpec {
             Work::Tail(_) if self.limit.wrap => Err(SpecError::TailWraps),
             Work::Tail(tail) => tail.check(self.tasks),
             Work::Command(command) => command.check(),
+            Work::Checkpoint(_) if self.limit != Limit::default() || self.pace != Pace::default() => {
+                Err(SpecError::LimitedRounds)
+            }
+            Work::Checkpoint(checkpoint) => checkpoint.check(self.tasks),
         }
     }
 }

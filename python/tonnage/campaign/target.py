@@ -266,6 +266,7 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "fault-every": ("fault_every", _count),
     "damage-every": ("damage_every", _count),
     "full-after": ("full_after_bytes", units.parse_size),
+    "snapshot": ("snapshot_ns", units.parse_time),
     "names": ("names_per_s", _count),
     "lock-every": ("lock_every_ns", units.parse_time),
     "lock": ("lock_ns", units.parse_time),

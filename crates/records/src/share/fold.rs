@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use super::TOTAL;
 use super::piece::shift;
-use crate::result::{CacheFacts, LatencySummary, PhaseResult, StopReason, VerifyResult};
+use crate::files::SNAPSHOTS;
+use crate::result::{CacheFacts, CheckpointResult, LatencySummary, PhaseResult, StopReason, VerifyResult};
 
 /// Damaged places that a result names; more are counted only.
 const DAMAGE_KEPT: usize = 16;
+/// The coordination of rounds that all tasks begin and end together.
+const TOGETHER: &str = "together";
 
 /// The result of all tasks; `results` are in their order, and their instants count from the start line, which was at
 /// `line_ns`. `None` of no results.
@@ -18,6 +21,9 @@ pub(super) fn fold(results: Vec<PhaseResult>, totals: &BTreeMap<String, LatencyS
     sum.latency = totals.get(TOTAL).copied().unwrap_or_default();
     for part in &mut sum.parts {
         part.latency = totals.get(&part.op).copied().unwrap_or_default();
+    }
+    if let Some(checkpoint) = &mut sum.checkpoint {
+        checkpoint.snapshot = totals.get(SNAPSHOTS).copied().unwrap_or_default();
     }
     sum.events.sort_by_key(|event| (event.time_ns, event.task));
     sum.copies.sort_by_key(|copy| copy.copy);
@@ -59,7 +65,19 @@ fn add(mut sum: PhaseResult, other: PhaseResult) -> PhaseResult {
     // The writer of a tail and its readers run in one process.
     sum.follow = sum.follow.or(other.follow);
     sum.copies.extend(other.copies);
+    sum.checkpoint = sum.checkpoint.zip(other.checkpoint).map(|(ours, theirs)| add_checkpoint(ours, &theirs));
     sum
+}
+
+fn add_checkpoint(mut ours: CheckpointResult, theirs: &CheckpointResult) -> CheckpointResult {
+    ours.rounds = ours.rounds.min(theirs.rounds);
+    ours.windows = ours.windows.iter().zip(&theirs.windows).map(|(one, other)| one.with(*other)).collect();
+    ours.checkpoint_ns =
+        if ours.coordination == TOGETHER { ours.windows_ns() } else { ours.checkpoint_ns.max(theirs.checkpoint_ns) };
+    ours.think_ns = ours.think_ns.max(theirs.think_ns);
+    ours.snapshot_ns += theirs.snapshot_ns;
+    ours.leftovers_ns += theirs.leftovers_ns;
+    ours
 }
 
 const fn graver(one: StopReason, other: StopReason) -> StopReason {

@@ -23,7 +23,7 @@ use crate::result::PhaseResult;
 use piece::Piece;
 
 /// Shares of another layout are refused.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The sum over all tasks that work; the others are named like the kinds of operation of a mix.
 const TOTAL: &str = "total";
 
@@ -164,7 +164,7 @@ fn write_files(pieces: &mut [Piece], run_dir: &Path, record: &str) -> Result<(),
         operations.take().into_iter().try_for_each(|row| files.operation(row))?;
     }
     let mut histograms: Vec<_> = pieces.iter_mut().flat_map(|piece| std::mem::take(&mut piece.histograms)).collect();
-    histograms.sort_by_key(|histogram| matches!(histogram.whose, Tagged::Lag(_)));
+    histograms.sort_by_key(|histogram| matches!(histogram.whose, Tagged::Lag(_) | Tagged::Snapshot(_)));
     files.finish(histograms.len(), histograms.into_iter().map(Ok))
 }
 

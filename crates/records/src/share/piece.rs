@@ -92,4 +92,8 @@ pub(super) fn shift(result: &mut PhaseResult, moved: impl Fn(u64) -> u64) {
     for event in &mut result.events {
         event.time_ns = moved(event.time_ns);
     }
+    for window in result.checkpoint.iter_mut().flat_map(|checkpoint| &mut checkpoint.windows) {
+        (window.first_begin_ns, window.last_begin_ns) = (moved(window.first_begin_ns), moved(window.last_begin_ns));
+        (window.first_end_ns, window.last_end_ns) = (moved(window.first_end_ns), moved(window.last_end_ns));
+    }
 }

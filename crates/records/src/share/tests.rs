@@ -128,6 +128,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
         parts: vec![part("write", &sums[0]), part("read", &sums[1])],
         follow: None,
         copies: did.iter().map(|did| did.copy.clone()).collect(),
+        checkpoint: None,
     };
     result.events.sort_by_key(|event| (event.time_ns, event.task));
     result.copies.sort_by_key(|copy| copy.copy);
