@@ -32,6 +32,16 @@ def refusal(text: str) -> str:
     return str(caught.value)
 
 
+def test_a_campaign_says_what_its_figures_are_divided_by_and_bits_are_no_bytes() -> None:
+    campaign = parse_campaign('target = "sim:"\n[normalise]\ndisks = 10\nlink = "1Gbit/s"\n', "c.toml")
+    assert campaign.normalise is not None
+    assert (campaign.normalise.disks, campaign.normalise.link_bytes_per_s) == (10, 125_000_000)
+    assert build_campaign(json.loads(campaign.model_dump_json()), stored=True) == campaign
+    for text, why in (('link = "1G"', "may be bits or bytes"), ('link = "1Gb/s"', "1Gbit/s"), ("", "says nothing")):
+        with pytest.raises(RequestError, match=why):
+            parse_campaign(f'target = "sim:"\n[normalise]\n{text}\n', "c.toml")
+
+
 def test_transfers_make_blocks_of_each_transfer_size() -> None:
     settings = checkpoint('tasks = 1\ntransfer_size = ["4k", "1MiB"]\ntransfers = [1, 100]\n').settings()
     assert [setting.block_size for setting in settings] == [4096, 409600, MIB, 100 * MIB]  # type: ignore[attr-defined]

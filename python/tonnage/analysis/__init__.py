@@ -34,6 +34,7 @@ def measured_points(run: Run) -> list[Point]:
 def analyse(run: Run) -> Analysis:
     """Everything that can be said about ``run``. RecordError where its files cannot be read."""
     from tonnage.analysis.compare import compare_points
+    from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.links import ceilings_of, links_of
@@ -49,10 +50,7 @@ def analyse(run: Run) -> Analysis:
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
-    estimates = {
-        (op, group): sustained(found, headline(long[op])[0] or 0) if op in long else found
-        for (op, group), found in searched.items()
-    }
+    estimates = _corrected(searched, long)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
     evidence = Evidence(
@@ -89,6 +87,8 @@ def analyse(run: Run) -> Analysis:
         links=links,
         comparisons=compare_points(measured, trials, campaign),
         snapshots=snapshots,
+        bases=bases_of(campaign),
+        divided=divide(measured, bases_of(campaign)),
     )
 
 
@@ -97,6 +97,16 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     for point in found:
         curves[point.op, point.group].append(point)
     return curves
+
+
+def _corrected(
+    searched: Mapping[tuple[str, str], Estimate], long: Mapping[str, Any]
+) -> dict[tuple[str, str], Estimate]:
+    """What a search found, with the plateau of the long trial where there is one."""
+    return {
+        (op, group): sustained(found, headline(long[op])[0] or 0) if op in long else found
+        for (op, group), found in searched.items()
+    }
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tonnage.analysis.results import BANDWIDTH
 from tonnage.errors import RequestError
 from tonnage.units import bits_text, rate_text
 
 LINK = "link"
-_METRICS = {"B/s": "B/s", BANDWIDTH: "B/s", "1/s": "1/s", "operations_per_s": "1/s"}
+_METRICS = {"B/s": "B/s", "bandwidth_bytes_per_s": "B/s", "1/s": "1/s", "operations_per_s": "1/s"}
+"""As a headline has them, and as a point has them."""
 _PER = re.compile(r"(?P<thing>[a-zA-Z][a-zA-Z -]{0,31})\s*=\s*(?P<count>[0-9]{1,9})", re.ASCII)
 _LINK = re.compile(
     r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?P<prefix>[kMGT]?i?)(?P<unit>bit|bits|bps|b|B|Byte|Bytes)?(?P<per>/s)?"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.analysis.fixed_cost import Change, Cost
+from tonnage.analysis.normalise import Basis, Normalised
 
 BANDWIDTH = "bandwidth_bytes_per_s"
 OPERATIONS = "operations_per_s"
@@ -98,6 +99,15 @@ class Point:
     @property
     def repetitions(self) -> int:
         return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """The point of an operation that did most, and its parts."""
+
+    point: Point
+    parts: tuple[Normalised | None, ...]
+    """By basis, in their order; None where the figure has nothing to do with it: operations, and a link of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,3 +452,7 @@ class Analysis:
     """Where a command was run in several settings."""
     snapshots: tuple[SnapshotCost, ...] = ()
     """Where checkpoints were measured with a snapshot and without."""
+    bases: tuple[Basis, ...] = ()
+    """What the campaign wants the best figures divided by."""
+    divided: tuple[Divided, ...] = ()
+    """Those figures."""

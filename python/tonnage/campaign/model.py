@@ -10,14 +10,24 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.checkpoint import Checkpoint
 from tonnage.campaign.kinds.stream import Stream
+from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Time
 from tonnage.published import EXPERIMENTS
-from tonnage.section import Section, refuse, time_field
+from tonnage.section import Section, refuse, time_field, unit_field
 
 
 def _as_list(value: Any) -> Any:
@@ -142,6 +152,37 @@ class Job(Section):
         return self
 
 
+def _link(value: Any) -> Any:
+    from tonnage.analysis.normalise import parse_link
+
+    try:
+        return int(parse_link(value).bytes_per_s or 0) if isinstance(value, str) else value
+    except RequestError as error:
+        raise ValueError(str(error)) from None
+
+
+_LINK = {"anyOf": [{"type": "string", "examples": ["1Gbit/s"]}, {"type": "integer", "minimum": 1}]}
+LinkRate = Annotated[int, BeforeValidator(_link), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_LINK)]
+"""Bytes per second, of a rate that says bits or bytes: ``"1Gbit/s"``."""
+
+
+class Normalise(Section):
+    """What the report also divides the run's best figures by."""
+
+    disks: Count | None = Field(None, description="disks that held the data")
+    servers: Count | None = Field(None, description="servers that served it")
+    nodes: Count | None = Field(None, description="nodes that the tasks ran on")
+    link_bytes_per_s: LinkRate | None = unit_field(
+        "link", "bytes_per_s", None, "rate of the link in between, in bits or bytes: 1Gbit/s, 125MB/s"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Normalise:
+        if all(value is None for value in (self.disks, self.servers, self.nodes, self.link_bytes_per_s)):
+            refuse("normalise", "[normalise] says nothing", "give disks, servers, nodes or link, or leave it out")
+        return self
+
+
 class Campaign(Section):
     """Everything a run needs to know before it starts."""
 
@@ -195,6 +236,7 @@ class Campaign(Section):
     budget: Budget = Budget()
     search: Search | None = Field(None)
     job: Job = Job()
+    normalise: Normalise | None = Field(None)
 
     @field_validator("name")
     @classmethod

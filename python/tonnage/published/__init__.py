@@ -18,6 +18,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "summit-metadata": ("summit-metadata",),
     "summit-nvme": ("summit-ior", "summit-limits", "summit-metadata"),
     "iobsub": ("iobsub-runs",),
+    "ceph-snapshots": ("ceph-mode4-ior", "ceph-mode4-comparison"),
 }
 """What ``published`` of a campaign may name, and the files that belong to it."""
 

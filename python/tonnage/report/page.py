@@ -25,6 +25,7 @@ from tonnage.report import (
     between,
     command,
     compared,
+    divided,
     files,
     hosts,
     links,
@@ -33,6 +34,7 @@ from tonnage.report import (
     percentiles,
     published,
     sentences,
+    snapshots,
     tail,
     tiers,
     trials,
@@ -68,7 +70,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
     """All that a run's page draws: what it found, and the closer look at single records."""
     lines = load_line.exhibits(analysis)
-    for section in (links, tiers, hosts, mixed, files, tail, command, workflow, compared):
+    for section in (links, tiers, hosts, snapshots, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     return lines, [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
 
@@ -87,6 +89,8 @@ def render(analysis: Analysis, source: Source) -> str:
         points=_points_table(analysis.points),
         lines=lines,
         comparisons=published.comparisons(analysis),
+        divided=divided.tables(analysis),
+        divided_notes=divided.notes(analysis),
         closer=closer,
         unfinished=source.unfinished,
         unreadable=source.unreadable,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tonnage import published
 from tonnage.analysis.results import BANDWIDTH, Analysis, Point
-from tonnage.report import published_tiers, sentences, tiers, units
+from tonnage.report import published_snapshots, published_tiers, sentences, tiers, units
 from tonnage.report.figure import Table
 
 NOTHING = units.NOT_MEASURED
@@ -318,6 +318,11 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
     return [Comparison("iobsub: jobs over NFS and at the file server", Table(columns, tuple(rows)))]
 
 
+def _ceph(analysis: Analysis) -> list[Comparison]:
+    """Rates, seconds a snapshot, and both divided by what carried them."""
+    return [Comparison(*told) for told in published_snapshots.compared(analysis)]
+
+
 _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
     "knox-epouta": _knox,
     "knox-epouta-sob": _sob,
@@ -327,4 +332,5 @@ _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
     "summit-metadata": _summit,
     "summit-nvme": _summit_nvme,
     "iobsub": _iobsub,
+    "ceph-snapshots": _ceph,
 }

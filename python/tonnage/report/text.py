@@ -16,6 +16,7 @@ from tonnage.report import (
     between,
     command,
     compared,
+    divided,
     figure,
     files,
     hosts,
@@ -23,6 +24,7 @@ from tonnage.report import (
     mixed,
     published,
     sentences,
+    snapshots,
     tail,
     tiers,
     units,
@@ -60,6 +62,10 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         _print_table(console, _plain(*titled))
     for sentence in tiers.story(analysis.tiers) if analysis.tiers else ():
         console.print(Text(sentence, style="bold"), soft_wrap=True)
+    for titled in snapshots.cost_tables(analysis.snapshots):
+        _print_table(console, _plain(*titled))
+    for sentence in snapshots.story(analysis.snapshots):
+        console.print(Text(sentence, style="bold"), soft_wrap=True)
     for titled in compared.tables(analysis.comparisons):
         _print_table(console, _plain(*titled))
     for sentence in compared.story(analysis.comparisons):
@@ -70,6 +76,11 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     for found in hosts.largest(analysis.hosts):
         for sentence in hosts.stories(found):
             console.print(Text(sentence), soft_wrap=True)
+    for titled in divided.tables(analysis):
+        console.print()
+        _print_table(console, _plain(*titled))
+        for note in divided.notes(analysis):
+            _print_indented(console, note)
     for comparison in published.comparisons(analysis):
         console.print()
         _print_table(console, _plain(comparison.title, comparison.table))
@@ -129,7 +140,9 @@ def _tables(points: list[Point]) -> list[Table]:
         for curve in dict.fromkeys((point.op, point.group) for point in streams)
     ]
     return found + [
-        _plain(*titled) for section in (mixed, files, tail, command, workflow) for titled in section.tables(points)
+        _plain(*titled)
+        for section in (mixed, files, tail, snapshots, command, workflow)
+        for titled in section.tables(points)
     ]
 
 

@@ -8,10 +8,13 @@ from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.fixed_cost import COSTS, UNCHANGED, Change
 from tonnage.analysis.results import Finding, Rounds, SnapshotCost
 from tonnage.analysis.text import count, duration, share
-from tonnage.units import size_text
+from tonnage.units import size_text, three_digits
 
 FIXED_SHARE = 0.10
 """Of a round without a snapshot, where it is the largest share: less of it is lost among the noise of most storages."""
+
+_TIMES = 2.0
+"""Of a round, from which per cents become unreadable."""
 
 
 @finding("fixed-cost")
@@ -34,8 +37,12 @@ def fixed_cost(evidence: Evidence) -> Iterator[Finding]:
 def _shares(found: SnapshotCost, most: Rounds) -> str:
     least = max(found.rounds, key=lambda rounds: rounds.without_ns)
     cost_ns = found.cost.cost_ns
-    text = f"that is {share(cost_ns / most.without_ns)} of a round {_round(most)}"
-    return text if least is most else f"{text} and {share(cost_ns / least.without_ns)} of one {_round(least)}"
+    text = f"that is {_part(cost_ns / most.without_ns)} a round {_round(most)}"
+    return text if least is most else f"{text} and {_part(cost_ns / least.without_ns)} one {_round(least)}"
+
+
+def _part(of_it: float) -> str:
+    return f"{three_digits(of_it)} times" if of_it >= _TIMES else f"{share(of_it)} of"
 
 
 def _round(rounds: Rounds) -> str:

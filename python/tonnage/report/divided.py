@@ -1,0 +1,60 @@
+"""The best of a run, divided by disks, servers, nodes and a link where its campaign names them."""
+
+from __future__ import annotations
+
+from tonnage.analysis.normalise import Normalised
+from tonnage.analysis.results import BANDWIDTH, Analysis, Point
+from tonnage.report import sentences, units
+from tonnage.report.figure import Table
+
+TITLE = "Divided by what carried it"
+
+
+def tables(analysis: Analysis) -> list[tuple[str, Table]]:
+    """One table where the campaign has a ``[normalise]``."""
+    if not analysis.divided:
+        return []
+    columns = ("what", "tasks", "all", "interval", *(_column(str(basis), basis.thing) for basis in analysis.bases))
+    rows = tuple(
+        (
+            sentences.subject(found.point.op, found.point.group),
+            str(found.point.tasks),
+            units.speed(found.point.median, found.point.metric),
+            sentences.bounds(found.point),
+            *(_cell(part, found.point) for part in found.parts),
+        )
+        for found in analysis.divided
+    )
+    return [(TITLE, Table(columns, rows))]
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """What the table is of, and what is more than a link carries."""
+    if not analysis.divided:
+        return []
+    told = ["Of each operation the setting that did most. Only figures divided by the same things can be compared."]
+    for basis in analysis.bases:
+        over = [
+            sentences.subject(found.point.op, found.point.group)
+            for found in analysis.divided
+            for part in found.parts
+            if part and part.basis == basis and basis.bytes_per_s and part.value > 1
+        ]
+        if over:
+            told.append(
+                f"More than {basis} carries: {', '.join(over)}. Something else carried it too (a cache, other links), "
+                "or the link is another."
+            )
+    return told
+
+
+def _column(told: str, thing: str) -> str:
+    return f"of {told}" if thing == "link" else f"a {thing} (of {told})"
+
+
+def _cell(part: Normalised | None, point: Point) -> str:
+    if part is None:
+        return units.NOT_MEASURED
+    if part.basis.bytes_per_s is not None:
+        return units.share(part.value)
+    return units.rate(part.value) if point.metric == BANDWIDTH else units.operations(part.value)
