@@ -146,7 +146,7 @@ def test_bash_completes_commands_options_and_values() -> None:
         )
         return set(subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split())
 
-    assert complete("tonnage", "pr") == {"probe"}
+    assert complete("tonnage", "pr") == {"probe", "project"}
     assert complete("tonnage", "probe", "--max") == {"--max-tasks"}
     assert complete("tonnage", "probe", "--direct", "") == {"auto", "yes", "no"}
     assert complete("tonnage", "stage", "st") == {"start", "status", "stop"}

@@ -68,7 +68,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Curve:
+class Curve:
     """Levels of a curve, ascending in tasks: all arrays are as long as there are measured numbers of tasks."""
 
     tasks: NDArray[np.int64]
@@ -126,7 +126,7 @@ def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDEN
     """
     import numpy as np
 
-    curve = _curve_of(values)
+    curve = curve_of(values)
     end = _end_of_plateau(curve)
     lows, highs, plateaus = _draw(curve, end)
     tail = (1 - confidence) / 2
@@ -157,14 +157,14 @@ def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDEN
     )
 
 
-def _curve_of(values: Mapping[int, Sequence[float]]) -> _Curve:
+def curve_of(values: Mapping[int, Sequence[float]]) -> Curve:
     import numpy as np
 
     tasks = sorted(values)
     logs = [np.log(np.asarray(values[n], dtype=float)) for n in tasks]
     squares = sum(float(((y - y.mean()) ** 2).sum()) for y in logs)
     degrees = _PRIOR_WEIGHT + sum(len(y) - 1 for y in logs)
-    return _Curve(
+    return Curve(
         tasks=np.array(tasks),
         count=np.array([len(y) for y in logs], dtype=float),
         level=np.array([y.mean() for y in logs]),
@@ -174,7 +174,7 @@ def _curve_of(values: Mapping[int, Sequence[float]]) -> _Curve:
     )
 
 
-def _end_of_plateau(curve: _Curve) -> int:
+def _end_of_plateau(curve: Curve) -> int:
     """Number of points up to the end of the plateau: what declines after it is not part of it."""
     import numpy as np
 
@@ -191,7 +191,7 @@ def _end_of_plateau(curve: _Curve) -> int:
     return end
 
 
-def _draw(curve: _Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def _draw(curve: Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Lower and upper end of the knee, and logarithm of the plateau, in each of many draws from their posterior."""
     import numpy as np
 
@@ -233,7 +233,7 @@ class _Hypotheses:
     knee: NDArray[np.int64]
 
 
-def _evidence(curve: _Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
+def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
     """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
     import numpy as np
 
@@ -241,7 +241,7 @@ def _evidence(curve: _Curve, end: int, misfit: Floats, weight: Floats) -> Floats
     return -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - 0.5 * np.log(weight)
 
 
-def _free_rise(curve: _Curve, end: int) -> _Hypotheses:
+def _free_rise(curve: Curve, end: int) -> _Hypotheses:
     """The plateau begins at point i; every level before it is free."""
     import numpy as np
 
@@ -250,12 +250,12 @@ def _free_rise(curve: _Curve, end: int) -> _Hypotheses:
     pooled = np.cumsum((count * level)[::-1])[::-1] / weight
     misfit = np.array([float((count[i:] * (level[i:] - pooled[i]) ** 2).sum()) for i in range(end)])
     free = 0.5 * np.log1p(count * _PRIOR_LEVEL**2 / curve.variance)
-    evidence = _evidence(curve, end, misfit, weight) - (np.cumsum(free) - free)
+    evidence = log_evidence(curve, end, misfit, weight) - (np.cumsum(free) - free)
     freedom = np.arange(end - 1, -1, -1, dtype=float)
     return _Hypotheses(evidence, misfit, pooled, weight, freedom, curve.tasks[:end])
 
 
-def _laws(curve: _Curve, end: int) -> _Hypotheses:
+def _laws(curve: Curve, end: int) -> _Hypotheses:
     """The curve follows a law of saturation; plateau and knee are those within the tasks that were tried."""
     import numpy as np
 
@@ -274,10 +274,10 @@ def _laws(curve: _Curve, end: int) -> _Hypotheses:
     weight = np.full(len(misfit), total)
     knee = np.clip(np.concatenate(knees), 1, tasks[-1]).astype(np.int64)
     freedom = np.full(len(misfit), max(end - 2.0, 0.0))  # plateau and scale are fitted
-    return _Hypotheses(_evidence(curve, end, misfit, weight), misfit, plateau, weight, freedom, knee)
+    return _Hypotheses(log_evidence(curve, end, misfit, weight), misfit, plateau, weight, freedom, knee)
 
 
-def _why_not_reached(curve: _Curve, knee: int) -> str:
+def _why_not_reached(curve: Curve, knee: int) -> str:
     """Empty where at least two points beyond the knee show that the curve does not rise any more."""
     beyond = curve.tasks[curve.tasks > knee]
     top = int(curve.tasks[-1])
@@ -290,7 +290,7 @@ def _why_not_reached(curve: _Curve, knee: int) -> str:
     return ""
 
 
-def _steepest_slope(curve: _Curve, knee: int) -> float:
+def _steepest_slope(curve: Curve, knee: int) -> float:
     """Upper bound (97.5 %) of d log throughput / d log tasks over the points from the knee on."""
     import numpy as np
 

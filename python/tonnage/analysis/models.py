@@ -11,19 +11,26 @@ _CURVE_POINTS = 64
 _BREAKS = 400
 
 
-def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float]) -> list[Model]:
-    """Both models through the medians ``rates`` (of any unit) at ``tasks``; none for fewer than three points."""
+def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float], top: int = 1) -> list[Model]:
+    """Both models through the medians ``rates`` (of any unit) at ``tasks``, drawn as far as they and ``top`` go; none
+    for fewer than three points."""
     if len(tasks) < 3 or min(rates) <= 0:
         return []
     found: list[tuple[str, dict[str, float], Callable[..., float]]] = [
         ("usl", fit_usl(tasks, rates), usl),
         ("hinge", fit_hinge(tasks, rates), hinge),
     ]
-    grid = _grid(max(tasks))
+    grid = _grid(max(*tasks, top))
     return [
         Model(op, group, name, parameters, tuple((n, law(n, **parameters)) for n in grid))
         for name, parameters, law in found
     ]
+
+
+def at(model: Model, tasks: float) -> float:
+    """What a fitted model says at a number of tasks."""
+    laws: dict[str, Callable[..., float]] = {"usl": usl, "hinge": hinge}
+    return laws[model.name](tasks, **model.parameters)
 
 
 def usl(tasks: float, one: float, contention: float, coherency: float) -> float:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonnage.cli.option import Command, Option, count, share
+
+if TYPE_CHECKING:
+    from tonnage.analysis.normalise import Basis
 
 
 def _rate(text: str) -> int:
@@ -23,6 +28,10 @@ def _operations(text: str) -> tuple[str, ...]:
         if part not in METRICS:
             raise RequestError(f"{part!r} is not an operation of tiers; hint: write one of {', '.join(METRICS)}")
     return found
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
@@ -79,4 +88,39 @@ CROSSOVER = Command(
     ),
 )
 
-PROJECTING = (HISTORY, CROSSOVER)
+
+def _per(text: str) -> Basis:
+    from tonnage.analysis.normalise import parse_per
+
+    return parse_per(text)
+
+
+def _link(text: str) -> Basis:
+    from tonnage.analysis.normalise import parse_link
+
+    return parse_link(text)
+
+
+PROJECT = Command(
+    "project",
+    "tell what to expect at a size that was not measured",
+    "Continues the curve of RUN that leads to so many tasks on so many nodes: with an interval from the noise of the "
+    "repetitions and from how far laws part that explain the measured points alike, bounded by the measured ceilings. "
+    "It says how far beyond the measured points that is, and refuses what the points cannot tell.",
+    (
+        Option(("run_directory",), "a run directory", "RUN", completes="directory"),
+        Option(("--tasks",), "tasks in all", "M", "as many on each node as in the run", parse=count),
+        Option(("--nodes",), "nodes that they run on", "N", "the run's", parse=count),
+        Option(("--op",), "only these operations", "OP[,OP]", "all", parse=_names),
+        Option(("--per",), "also divide by so many of a thing, such as disk=10", "THING=COUNT", parse=_per),
+        Option(("--link",), "what the link of each node carries, such as 10Gbit/s: a ceiling", "RATE", parse=_link),
+        PAGE,
+        JSON,
+    ),
+    (
+        ("tonnage project tonnage-runs/probe --tasks 64", "twice the tasks that were measured, on the same node"),
+        ("tonnage project sweep --nodes 128 --link 25Gbit/s --out expected.html", "more nodes, as a picture"),
+    ),
+)
+
+PROJECTING = (HISTORY, CROSSOVER, PROJECT)
