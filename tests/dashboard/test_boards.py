@@ -1,0 +1,102 @@
+"""Tables beside the runs: the file servers of a site, and this user's drains."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import live
+import pytest
+from tonnage.cli.boards import drains_board, servers_board
+from tonnage.dashboard.board import Board, Row, Table
+from tonnage.dashboard.keeper import Keeper
+from tonnage.dashboard.runs import Runs
+from tonnage.dashboard.topics import Topics
+from tonnage.errors import RequestError, TonnageError
+
+EMPTY: dict[str, list[Any]] = {"rows": []}
+Serving = Callable[..., live.Served]
+
+SITE = """\
+scheduler = "local"
+[[server]]
+name = "fs1"
+indices = "http://127.0.0.1:9/metrics"
+"""
+
+
+def test_the_servers_of_a_site_are_a_board_and_one_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tonnage.toml").write_text(SITE)
+    board = servers_board(tmp_path, None)
+    assert board is not None
+    table = board.ask()
+    assert [row.cells[0] for row in table.rows] == ["fs1"]
+    assert len(table.rows[0].cells) == len(board.columns)
+    assert table.rows[0].kind == "dim" and any(note.startswith("fs1: ") for note in table.notes)
+
+
+def test_without_a_server_there_is_no_board_and_a_wrong_site_file_is_refused(tmp_path: Path) -> None:
+    assert servers_board(tmp_path, None) is None
+    (tmp_path / "tonnage.toml").write_text("[[server]]\nname = 1\n")
+    with pytest.raises(RequestError, match=r"tonnage\.toml"):
+        servers_board(tmp_path, None)
+
+
+def test_a_drain_is_a_row_with_its_queue(tmp_path: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    source, to, runs = (tmp_path / name for name in ("local", "pfs", "runs"))
+    for place in (source, to, runs):
+        place.mkdir()
+    (source / "one.dat").write_bytes(b"x" * 1000)
+    command = [*live.COMMAND, "stage", "start", "--from", str(source), "--to", str(to), "--name", "drained"]
+    live.subprocess.run(command, env=live.environment(), check=True, capture_output=True, timeout=live.LIMIT_S)
+    try:
+        with live.Viewer(serving(runs).port) as viewer:
+            found = viewer.until(
+                lambda seen: any(
+                    row["cells"][3].startswith("1 file") for row in seen.get("drains", {"rows": []})["rows"]
+                )
+            )
+        row = next(row for row in found[-1][2]["rows"] if row["cells"][0] == "drained")
+        assert row["cells"][1:3] == [str(source), str(to)]
+        assert row["share"] == 1.0 and row["cells"][4].startswith("0 files")
+        assert len(row["cells"]) == len(drains_board().columns)
+    finally:
+        live.subprocess.run(
+            [*live.COMMAND, "stage", "stop", "--name", "drained"],
+            env=live.environment(), check=True, capture_output=True, timeout=live.LIMIT_S,
+        )  # fmt: skip
+
+
+def test_a_board_that_cannot_be_asked_says_why_and_the_rest_goes_on(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def fails() -> Table:
+        raise TonnageError("no answer; hint: ask later")
+
+    def counts() -> Table:
+        asked.append(1)
+        return Table((Row((str(len(asked)),)),))
+
+    async def look() -> tuple[dict[str, object], dict[str, object]]:
+        boards = [Board("broken", "Broken", ("x",), "", fails, 0.01), Board("well", "Well", ("x",), "", counts, 0.01)]
+        topics = Topics()
+        keeper = Keeper(Runs([tmp_path]), boards, topics)
+        work = asyncio.create_task(keeper.work())
+        with keeper.viewer(None) as wanted:
+            while len(asked) < 5:
+                await topics.wait(5)
+            found = {topic: json.loads(data) for _, topic, data in topics.since(0, wanted)}
+        await asyncio.sleep(0.1)
+        before = len(asked)
+        await asyncio.sleep(0.1)
+        assert len(asked) == before, "nobody looks, and it goes on asking"
+        work.cancel()
+        return found["broken"], found["well"]
+
+    broken, well = asyncio.run(look())
+    assert broken == {"rows": [], "notes": ["no answer; hint: ask later"]}
+    assert well["rows"]
