@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.machine import striping as module
+from tonnage.machine.mounts import Mount
 from tonnage.machine.striping import Striping, stripe
 
 # Recorded.
@@ -164,3 +165,63 @@ def test_what_cannot_be_done_is_one_sentence_and_never_an_exception(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "_LIMIT_S", 0.2)
     assert problem("lustre") == "lfs did not answer within 0.2 s"
+
+
+def volume(at: Path, bricks: int) -> None:
+    """What a GlusterFS client shows of itself below its mount (10.3), as far as pinning looks."""
+    layers = {"scratch": "performance/write-behind", "scratch-dht": "cluster/distribute", "top": "meta"}
+    for name, kind in layers.items():
+        layer = at / ".meta/graphs/active" / name
+        layer.mkdir(parents=True)
+        (layer / "type").write_text(f"{kind}\n")
+    for number in range(bricks):
+        below = at / ".meta/graphs/active/scratch-dht/subvolumes" / str(number)
+        below.mkdir(parents=True)
+        (below / "name").write_text(f"scratch-client-{number}\n")
+
+
+def test_glusterfs_directories_are_pinned_each_to_its_brick_by_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume(tmp_path, 12)
+    monkeypatch.setattr(module, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
+    done = stripe([tmp_path / "a", tmp_path / "b", tmp_path / "c"], ["fuse.glusterfs"] * 3, Striping(osts=(2, 10)))
+    assert [one.problem for one in done] == [None] * 3
+    pins = [f"@scratch-dht:scratch-client-{number}" for number in (2, 10, 2)]
+    assert [one.pin for one in done] == pins
+    (too_far,) = stripe([tmp_path], ["fuse.glusterfs"], Striping(osts=(12,)))
+    assert too_far.problem is not None
+    assert "12 bricks" in too_far.problem
+    assert too_far.pin == ""
+    (several,) = stripe([tmp_path], ["fuse.glusterfs"], Striping(osts=(0, 1)))
+    assert (several.problem, several.pin) == (
+        "GlusterFS pins a directory's files to one brick: give osts, and nothing else", "",
+    )  # fmt: skip
+
+
+def test_glusterfs_that_shows_no_layers_pins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
+    (done,) = stripe([tmp_path], ["fuse.glusterfs"], Striping(osts=(0,)))
+    assert done.problem == "GlusterFS does not tell its bricks: No such file or directory"
+
+
+def test_moosefs_directories_are_pinned_by_storage_classes(tools: Tools, tmp_path: Path) -> None:
+    tools.add("mfssetsclass", {"only": ""})
+    tools.add("mfsgetsclass", {"/": f"{tmp_path}/b: 'only-b'\n"})
+    done = stripe([tmp_path / "a", tmp_path / "b"], ["fuse.mfs"] * 2, Striping(pools=("only-a", "only-b")))
+    assert tools.asked() == [
+        f"mfssetsclass only-a {tmp_path}/a", f"mfsgetsclass {tmp_path}/a",
+        f"mfssetsclass only-b {tmp_path}/b", f"mfsgetsclass {tmp_path}/b",
+    ]  # fmt: skip
+    assert (done[1].problem, done[1].found) == (None, {"storage_class": "only-b"})
+    (wrong,) = stripe([tmp_path], ["fuse.mfs"], Striping(count=2))
+    assert wrong.problem == "MooseFS has storage classes: give one as pool, and nothing else"
+
+
+def test_beegfs_directories_are_each_in_a_pool_of_their_own(tools: Tools, tmp_path: Path) -> None:
+    tools.add("beegfs-ctl", {"--setpattern": BEEGFS_SET, "--getentryinfo": BEEGFS_INFO})
+    stripe([tmp_path / "a", tmp_path / "b"], ["beegfs"] * 2, Striping(count=1, pools=("2", "3")))
+    assert tools.asked()[::2] == [
+        f"beegfs-ctl --setpattern --numtargets=1 --storagepoolid=2 {tmp_path}/a",
+        f"beegfs-ctl --setpattern --numtargets=1 --storagepoolid=3 {tmp_path}/b",
+    ]

@@ -16,6 +16,7 @@ use crate::{Note, Process, TargetSpec};
 pub(crate) struct Devices {
     directories: Vec<Directory>,
     assign: Vec<u32>,
+    pins: Vec<String>,
     process: Process,
 }
 
@@ -28,13 +29,26 @@ impl Devices {
             let text = format!("assign names device {device}, and there are {count}, counted from 0; use numbers below {count}");
             return Err(StorageError::Unsupported(text));
         }
+        check_pins(&spec.pins, paths.len())?;
         let directories = paths.iter().enumerate().map(|(index, path)| Directory::open_marked(path, spec.mark(index)));
         let directories = directories.collect::<Result<_>>()?;
-        Ok(Self { directories, assign: assign.clone(), process: spec.process })
+        Ok(Self { directories, assign: assign.clone(), pins: spec.pins.clone(), process: spec.process })
     }
 
     fn of(&self, file: u32) -> &Directory {
         &self.directories[self.site(file)]
+    }
+}
+
+/// One for each directory or none, and each a part of a name: no way out of the directory.
+fn check_pins(pins: &[String], directories: usize) -> Result<()> {
+    if !pins.is_empty() && pins.len() != directories {
+        let text = format!("{} pins for {directories} directories; give one for each, or none", pins.len());
+        return Err(StorageError::Unsupported(text));
+    }
+    match pins.iter().find(|pin| pin.contains(['/', '\0']) || pin.len() > 200) {
+        Some(pin) => Err(StorageError::Unsupported(format!("{pin:?} cannot be a part of a file's name"))),
+        None => Ok(()),
     }
 }
 
@@ -61,7 +75,13 @@ impl Place for Devices {
     }
 
     fn open(&self, file: u32, flags: OFlags) -> Result<OwnedFd> {
-        self.of(file).open_data(file, flags).map_err(|errno| failed("open", &self.path(file), errno))
+        let pin = self.pins.get(self.site(file)).map_or("", String::as_str);
+        let opened = if pin.is_empty() || !flags.contains(OFlags::CREATE) {
+            self.of(file).open_data(file, flags)
+        } else {
+            self.of(file).open_pinned(file, pin, flags)
+        };
+        opened.map_err(|errno| failed("open", &self.path(file), errno))
     }
 
     fn scratch(&self, file: u32) -> Option<&Directory> {

@@ -75,6 +75,24 @@ impl Directory {
         fs::openat(&self.handle, data_name(file), flags, Mode::RUSR | Mode::WUSR)
     }
 
+    /// The same of a file that is made where it is not there, under a name that ends in `pin` until it is: its file
+    /// system takes that off again and places the file by it.
+    pub(crate) fn open_pinned(&self, file: u32, pin: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        match self.open_data(file, flags - OFlags::CREATE) {
+            Err(Errno::NOENT) => {}
+            other => return other,
+        }
+        let name = format!("{}{pin}", data_name(file));
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = fs::openat(&self.handle, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        // One that took the name as it is has a file that nobody finds again.
+        if let Err(errno) = fs::statat(&self.handle, data_name(file), AtFlags::SYMLINK_NOFOLLOW) {
+            let _ = fs::unlinkat(&self.handle, &name, AtFlags::empty());
+            return Err(errno);
+        }
+        Ok(made)
+    }
+
     /// The name of a data file.
     pub(crate) fn name_of_data(file: u32) -> String {
         data_name(file)

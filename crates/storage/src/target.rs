@@ -106,6 +106,10 @@ pub struct TargetSpec {
     /// Places files otherwise: file *i* lives in `directories[assign[i % len]]`. Empty: round robin.
     #[serde(default)]
     pub assign: Vec<u32>,
+    /// What the name of a new file ends in while it is made, one for each of `directories`, or none: by `@layer:brick`
+    /// GlusterFS is told which brick shall have the file, which is then there without it. Empty ones add nothing.
+    #[serde(default)]
+    pub pins: Vec<String>,
     /// Files of the user instead of directories: file *i* is `names[i]`, an absolute path.
     #[serde(default)]
     pub names: Vec<PathBuf>,
@@ -168,12 +172,13 @@ impl TargetSpec {
         let (existing, direct) = (Existing::default(), DirectMode::default());
         let (directories, names, nurseries) = (Vec::new(), Vec::new(), Vec::new());
         let (assign, run_id, advice, delays) = (Vec::new(), String::new(), Vec::new(), Delays::default());
-        let (keep, cut, range_locks) = (false, None, false);
+        let (keep, cut, range_locks, pins) = (false, None, false, Vec::new());
         let (process, marks) = (Process::default(), Vec::new());
         Self {
             kind,
             directories,
             assign,
+            pins,
             names,
             existing,
             keep,

@@ -111,3 +111,28 @@ fn holes_of_all_files_are_counted_where_they_are() {
     assert_eq!(residency.examined_bytes, Some(2 << 20));
     assert_eq!(residency.hole_bytes, Some(2 * ((1 << 20) - 8192)));
 }
+
+#[test]
+fn a_file_system_that_takes_a_pin_for_a_part_of_the_name_keeps_no_file_of_it() {
+    let (_homes, scratches) = scratches(&[disk(), disk()]);
+    let pins = vec![String::new(), "@dht:brick-1".to_owned()];
+    let storage = open(&TargetSpec { pins, ..spec(StorageKind::Posix, &scratches, &[]) }).unwrap();
+    make_file(&*storage, 0);
+    let one = OpenRequest { file: 1, ..request(&geometry(4096, 1, Access::Sequential), Op::Write, 1) };
+    let Lane::Sync(mut lane) = storage.lane(&one).unwrap() else { panic!("posix is synchronous") };
+    assert!(lane.open().is_err(), "no file data.00000001 came of it");
+    let left = std::fs::read_dir(scratches[1].path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().contains('@')), "the wrong file is gone again");
+    assert_eq!(where_they_are(&scratches), [vec![0], vec![]]);
+}
+
+#[test]
+fn pins_are_one_for_each_directory_and_parts_of_a_name() {
+    let (_homes, scratches) = scratches(&[disk(), disk()]);
+    let refused = |pins: &[&str]| {
+        let pins = pins.iter().map(ToString::to_string).collect();
+        open(&TargetSpec { pins, ..spec(StorageKind::Posix, &scratches, &[]) }).err().expect("refused").to_string()
+    };
+    assert_eq!(refused(&["@a"]), "1 pins for 2 directories; give one for each, or none");
+    assert_eq!(refused(&["@a", "/../b"]), "\"/../b\" cannot be a part of a file's name");
+}

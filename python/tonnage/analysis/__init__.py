@@ -34,6 +34,7 @@ def measured_points(run: Run) -> list[Point]:
 def analyse(run: Run) -> Analysis:
     """Everything that can be said about ``run``. RecordError where its files cannot be read."""
     from tonnage.analysis.compare import compare_points
+    from tonnage.analysis.devices import devices_of
     from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
@@ -84,6 +85,7 @@ def analyse(run: Run) -> Analysis:
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),
         hosts=hosts,
+        devices=devices_of(measured, trials, tasks, run.devices()),
         links=links,
         comparisons=compare_points(measured, trials, campaign),
         snapshots=snapshots,

@@ -405,6 +405,43 @@ class SnapshotCost:
 
 
 @dataclass(frozen=True, slots=True)
+class DevicePart:
+    """What one device held of a point's files."""
+
+    device: str
+    server: str | None
+    files: int
+    """That begin there."""
+    bytes: int
+    """Of first copies: each byte counts once."""
+    all_bytes: int
+    """Of all copies."""
+    share: float
+    """Of ``bytes`` among all devices."""
+    tasks: int | None
+    """Those whose files were all on it; None where there were none in any repetition."""
+    rates: tuple[float, ...]
+    """Theirs together in each repetition, bytes per second."""
+    median_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """Which devices held the files of a point: of its repetition nearest the median."""
+
+    op: str
+    group: str
+    tasks: int
+    record: str
+    """Of the phase that wrote the files."""
+    of: str
+    """``files`` or ``objects``."""
+    examined: int
+    total: int | None
+    parts: tuple[DevicePart, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A named judgement with its evidence and what to do about it."""
 
@@ -446,6 +483,8 @@ class Analysis:
     """Where the run compares two."""
     hosts: tuple[Hosts, ...] = ()
     """Phases over several hosts, in the order of their points."""
+    devices: tuple[Devices, ...] = ()
+    """Where several devices held the files, in the order of their points."""
     links: tuple[Link, ...] = ()
     """Where the run has a ``network``."""
     comparisons: tuple[Comparison, ...] = ()

@@ -12,7 +12,7 @@ from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.mounts import mount_of
-from tonnage.machine.storages import facts_of
+from tonnage.machine.storages import facts_of, type_of
 from tonnage.machine.striping import Striping, stripe
 
 
@@ -74,12 +74,16 @@ def stripe_scratch(campaign: Campaign, target: Target, scratch: RunScratch) -> d
     asked = campaign.stripe
     if asked is None:
         return None
-    wanted = Striping(asked.count, asked.size, asked.osts or (), asked.pool, asked.start)
+    pools = asked.pool if isinstance(asked.pool, tuple) else ()
+    pool = asked.pool if isinstance(asked.pool, str) else None
+    wanted = Striping(asked.count, asked.size, asked.osts or (), pool, pools, asked.start)
     mounts = [mount_of(path) for path in scratch.directories]
-    striped = stripe(scratch.directories, [mount.file_system if mount else None for mount in mounts], wanted)
+    striped = stripe(scratch.directories, [type_of(mount) if mount else None for mount in mounts], wanted)
     problems = [one.problem for one in striped if one.problem]
     if not scratch.directories:
         problems = [f"{target.name} has no scratch directories, and nothing else is ever striped"]
+    if target.names and any(one.pin for one in striped):
+        problems.append("GlusterFS pins scratch files alone, and these were named by the user")
     return {
         "wanted": asked.model_dump(mode="json"),
         "problems": list(dict.fromkeys(problems)),

@@ -46,6 +46,7 @@ else:
     """A ``[workload]`` table of any kind; ``kind`` says which."""
 
 
+PoolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
@@ -102,17 +103,22 @@ class Search(Section):
 
 
 class Stripe(Section):
-    """Striping of the scratch directories, set by the file system's own user tool (Lustre, BeeGFS)."""
+    """Striping of the scratch directories, set by the file system's own user tool (Lustre, BeeGFS, MooseFS), and the
+    devices that they are pinned to."""
 
     count: Annotated[int, Field(ge=-1, le=2000, strict=True)] | None = Field(
         None, description="devices (OSTs, storage targets) that a file is spread over; -1: all"
     )
     size: Size | None = Field(None, description="bytes on a device before the next one")
     osts: tuple[Device, ...] | None = Field(
-        None, description="Lustre: the OSTs; of several directories, directory k is pinned to the k-th"
+        None,
+        description="numbers of OSTs (Lustre) or bricks (GlusterFS); of several directories, k is pinned to the k-th",
     )
     start: Device | None = Field(None, description="Lustre: the OST on which each file begins")
-    pool: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = Field(None, description="a pool of devices")
+    pool: PoolName | tuple[PoolName, ...] | None = Field(
+        None,
+        description="a pool of devices (MooseFS: a storage class); of several, directory k is in the k-th",
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> Stripe:

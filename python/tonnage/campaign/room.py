@@ -65,6 +65,8 @@ class Room:
         self._lay_out_tasks = lay_out_tasks
         self._open: dict[_Key, Ensemble] = {}
         self._laid_out: dict[_Key, _LaidOut] = {}
+        self.pins: tuple[str, ...] = ()
+        """What the names of new files in each of the directories end in while they are made; empty: nothing."""
         self.written_operations: int | None = None
         """Of each task, in the last write of files that the user named; None before one."""
 
@@ -91,6 +93,9 @@ class Room:
                 device=setting.device,
                 run_id=self._run_id,
             )
+            if self.pins and "directories" in spec:
+                one = setting.device
+                spec["pins"] = list(self.pins[: setting.devices] if one is None else self.pins[one : one + 1])
             if setting.cut is not None and self._target.scheme != "sim":
                 spec["cut"] = setting.cut
             if key.opening:

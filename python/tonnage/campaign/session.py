@@ -180,7 +180,7 @@ def _carry_out(
     try:
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
-        _stripe(campaign, plan.target, scratch, writer, observer)
+        room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
             _measure_ceilings(start, base, streams, seed, writer)
         schedule, pilot = _schedule(campaign, plan, seed, part)
@@ -224,12 +224,18 @@ def _measure_ceilings(
     writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
 
 
-def _stripe(campaign: Campaign, target: Target, scratch: RunScratch, writer: RunWriter, observer: Observer) -> None:
+def _stripe(
+    campaign: Campaign, target: Target, scratch: RunScratch, writer: RunWriter, observer: Observer
+) -> tuple[str, ...]:
+    """Stripes the scratch directories; what pins new files in each of them (``Room.pins``)."""
     striped = stripe_scratch(campaign, target, scratch)
-    if striped is not None:
-        writer.update_manifest(target={**writer.manifest["target"], "stripe": striped})
-        for problem in striped["problems"]:
-            observer.note(f"note: the files are not striped as asked: {problem}")
+    if striped is None:
+        return ()
+    writer.update_manifest(target={**writer.manifest["target"], "stripe": striped})
+    for problem in striped["problems"]:
+        observer.note(f"note: the files are not striped as asked: {problem}")
+    pins = tuple(directory["pin"] for directory in striped["directories"])
+    return pins if any(pins) and not target.names else ()
 
 
 def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:

@@ -25,12 +25,14 @@ from tonnage.report import (
     between,
     command,
     compared,
+    devices,
     divided,
     files,
     hosts,
     links,
     load_line,
     mixed,
+    nfs,
     percentiles,
     published,
     sentences,
@@ -70,7 +72,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
     """All that a run's page draws: what it found, and the closer look at single records."""
     lines = load_line.exhibits(analysis)
-    for section in (links, tiers, hosts, snapshots, mixed, files, tail, command, workflow, compared):
+    for section in (links, tiers, devices, nfs, hosts, snapshots, mixed, files, tail, command, workflow, compared):
         lines += section.exhibits(analysis, source)
     return lines, [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
 

@@ -16,6 +16,7 @@ from tonnage.report import (
     between,
     command,
     compared,
+    devices,
     divided,
     figure,
     files,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 _WIDEST = 1000
 _WORDS = (
-    "against", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where", "whose time",
-    "way", "whose", "what", "from", "to", "run", "when", "before", "after", "",
+    "against", "device", "server", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where",
+    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "",
 )  # fmt: skip
 
 
@@ -70,6 +71,10 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         _print_table(console, _plain(*titled))
     for sentence in compared.story(analysis.comparisons):
         console.print(Text(sentence, style="bold"), soft_wrap=True)
+    for titled in devices.tables(analysis):
+        _print_table(console, _plain(*titled))
+    for held in devices.largest(analysis.devices):
+        console.print(Text(devices.story(held)), soft_wrap=True)
     for titled in hosts.tables(analysis):
         console.print()
         _print_table(console, _plain(*titled))

@@ -2,6 +2,7 @@
 
 from tonnage.analysis.findings import (
     curve,
+    devices,
     host,
     hosts,
     imported,
@@ -16,6 +17,6 @@ from tonnage.analysis.findings import (
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [
-    "REGISTRY", "Evidence", "curve", "host", "hosts", "imported", "judge", "kinds", "links", "meanwhile", "noise",
-    "snapshots", "time", "trust",
+    "REGISTRY", "Evidence", "curve", "devices", "host", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
+    "noise", "snapshots", "time", "trust",
 ]  # fmt: skip

@@ -41,12 +41,14 @@ _MODULES = {
 }
 
 
+def type_of(mount: Mount) -> str:
+    """The type of file system; MooseFS calls itself plain ``fuse``, and shows in its source who it is."""
+    return "fuse.mfs" if mount.file_system == "fuse" and mount.device.startswith("mfs#") else mount.file_system
+
+
 def module_of(mount: Mount) -> ModuleType | None:
     """Who knows such a mount; None where nobody does."""
-    name = _MODULES.get(mount.file_system)
-    # MooseFS calls itself plain ``fuse``, by its source.
-    if name is None and mount.file_system == "fuse" and mount.device.startswith("mfs#"):
-        name = "moosefs"
+    name = _MODULES.get(type_of(mount))
     if name is None and block_name(block_number(mount)) is not None:
         name = "local"
     return None if name is None else import_module(f"tonnage.machine.storages.{name}")

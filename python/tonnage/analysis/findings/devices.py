@@ -1,0 +1,52 @@
+"""Judgements on the devices that held the files."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from tonnage.analysis.devices import devices_of
+from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.results import DevicePart, Devices, Finding
+from tonnage.analysis.text import count, share
+from tonnage.units import rate_text
+
+SLOW = 0.75
+"""Share of the other devices' median rate below which a device is slow."""
+_LEAST = 3
+"""Devices of which one can be told from the others."""
+
+
+@finding("straggler-device")
+def straggler_device(evidence: Evidence) -> Iterator[Finding]:
+    """A device that was slower than the others in every repetition. Of each curve the point with most tasks."""
+    found = devices_of(evidence.points, evidence.trials, evidence.tasks, evidence.run.devices())
+    largest = {(one.op, one.group): one for one in sorted(found, key=lambda one: one.tasks)}
+    for one in largest.values():
+        slow = [(part, ratio) for part in one.parts if (ratio := _ratio(one, part)) is not None and ratio < SLOW]
+        if slow and len(slow) <= len(one.parts) // 2:
+            yield _told(one, slow)
+
+
+def _ratio(found: Devices, part: DevicePart) -> float | None:
+    """Its best repetition against the other devices' medians: only what is always slow is called so."""
+    others = [other.median_bytes_per_s for other in found.parts if other is not part and other.median_bytes_per_s]
+    if len(others) < _LEAST - 1 or not part.rates:
+        return None
+    return max(part.rates) / statistics.median(others)
+
+
+def _told(found: Devices, slow: Sequence[tuple[DevicePart, float]]) -> Finding:
+    worst, _ = min(slow, key=lambda pair: pair[1])
+    middle = statistics.median(
+        part.median_bytes_per_s for part in found.parts if part is not worst and part.median_bytes_per_s
+    )
+    rate = worst.median_bytes_per_s or 0.0
+    more = f", and {count(len(slow) - 1, 'other')} as well" if len(slow) > 1 else ""
+    return Finding(
+        "straggler-device",
+        subject(found.op, found.group, found.tasks),
+        f"tasks on {worst.device} moved {rate_text(rate)}, {share(rate / middle)} of the other devices' median, "
+        f"in each of {count(len(worst.rates), 'repetition')}{more}",
+        "That device or its server is slower: compare it by itself (`device`), and look at what else uses it.",
+    )
