@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
@@ -34,7 +35,6 @@ def measured_points(run: Run) -> list[Point]:
 def analyse(run: Run) -> Analysis:
     """Everything that can be said about ``run``. RecordError where its files cannot be read."""
     from tonnage.analysis.compare import compare_points
-    from tonnage.analysis.devices import devices_of
     from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of

@@ -14,7 +14,7 @@ from tonnage.units import rate_text
 SLOW = 0.75
 """Share of the other devices' median rate below which a device is slow."""
 _LEAST = 3
-"""Devices of which one can be told from the others."""
+"""Devices of which one can be told from the others, and repetitions after which it is no accident."""
 
 
 @finding("straggler-device")
@@ -31,7 +31,7 @@ def straggler_device(evidence: Evidence) -> Iterator[Finding]:
 def _ratio(found: Devices, part: DevicePart) -> float | None:
     """Its best repetition against the other devices' medians: only what is always slow is called so."""
     others = [other.median_bytes_per_s for other in found.parts if other is not part and other.median_bytes_per_s]
-    if len(others) < _LEAST - 1 or not part.rates:
+    if len(others) < _LEAST - 1 or len(part.rates) < _LEAST:
         return None
     return max(part.rates) / statistics.median(others)
 
