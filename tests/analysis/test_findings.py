@@ -204,6 +204,7 @@ def test_a_check_that_found_damage_says_where(make_run: Make, quiet_curve: Curve
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
+    here |= {"straggler-device"}  # tests/analysis/test_devices.py
     here |= {"fixed-cost"}  # tests/analysis/test_snapshots.py
     here |= {"engine-time"}  # tests/report/test_workflow.py
     here |= {"link-limited", "rates-not-additive", "iperf3-versions"}  # tests/analysis/test_links.py
