@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import report_sample as sample
 import workflow_sample
+from answers_sample import answers
 from tonnage.analysis import analyse
-from tonnage.report.page import render
+from tonnage.report.page import render, write_answer
 from tonnage.report.source import Source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
@@ -96,6 +97,20 @@ def _look_at(page: Any, plots: list[Any], width: int) -> None:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (800, "dark")])
+@pytest.mark.parametrize("name", ["history", "history-undated", "crossover", "project"])
+def test_answers_about_several_runs_draw_and_their_names_stay_text(
+    browser: Any, tmp_path: Path, name: str, width: int, theme: str
+) -> None:
+    page, trouble = _open(browser, write_answer(answers()[name], tmp_path / "answer.html"), width=width, theme=theme)
+    plots = page.query_selector_all(".plot")
+    assert len(plots) == 1
+    _look_at(page, plots, width)
+    assert page.query_selector("main b") is None and (name == "crossover" or "<b>run</b>" in page.inner_text("body"))
+    assert trouble == []
+    page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -99,12 +99,16 @@ class Crossing:
 
 def tier_of_run(run: Run, name: str) -> Tier:
     """Of the points of ``run`` the best at each number of nodes. RequestError where its records do not tell on how many
-    nodes they were measured."""
+    nodes they were measured, or it has several devices: tiers of its own."""
     trials = run.trials()
     tasks: dict[str, list[dict[str, object]]] = {}
     for task in run.tasks():
         tasks.setdefault(task["record"], []).append(task)
     points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
+    if len({point.setting.get("device") for point in points}) > 1:
+        raise RequestError(
+            f"{name} has several devices, whose crossover its own report tells; hint: tonnage report {name}"
+        )
     hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
     curves: dict[str, dict[int, At]] = {}
     for point in points:

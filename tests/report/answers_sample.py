@@ -1,0 +1,83 @@
+"""Answers to questions about several runs, made by hand: a history, a crossover and a projection, with odd names."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+
+from tonnage.analysis.between import Difference
+from tonnage.analysis.change import segments
+from tonnage.analysis.crossing import crossings
+from tonnage.analysis.extrapolate import extrapolate
+from tonnage.analysis.history import Change, Dated, History, Level, Series
+from tonnage.analysis.models import fit
+from tonnage.analysis.projection import Projection, Refused
+from tonnage.analysis.results import BANDWIDTH, Point
+from tonnage.report import crossing, history, projection
+from tonnage.report.answer import Answer
+from tonnage.report.published_tiers import TIERS, tier
+
+ODD = "<b>run</b> & ünü\u2028"
+
+
+def answers() -> dict[str, Answer]:
+    """By the name of the command that gives it."""
+    gpfs, nvme = map(tier, TIERS)
+    return {
+        "history": history.answer(_history(dated=True)),
+        "history-undated": history.answer(_history(dated=False)),
+        "crossover": crossing.answer(crossings(gpfs, nvme, nodes=600)),
+        "project": projection.answer(ODD, [_projection()], [Refused("read", "", "too few points lead there")]),
+    }
+
+
+def _history(*, dated: bool) -> History:
+    """Two settings over 24 runs: one went down and up again, one never changed."""
+    draw = random.Random(5)
+    begun = datetime(2026, 10, 1, 3, tzinfo=timezone.utc)
+    other = (Difference("host.kernel", "5.10", ODD),)
+    runs = tuple(
+        Dated(
+            f"{ODD}{number}",
+            (begun + timedelta(days=number)).isoformat() if dated else None,
+            other if number in (8, 16) else (),
+        )
+        for number in range(24)
+    )
+    return History(runs, (_series("write", draw, 0.7), _series("read", draw, 1.0)), 0.95)
+
+
+def _series(op: str, draw: random.Random, ratio: float) -> Series:
+    samples = [[2e9 * (ratio if 8 <= at < 16 else 1) * draw.uniform(0.97, 1.03) for _ in range(3)] for at in range(24)]
+    stretches, steps = segments(samples)
+    changes = tuple(
+        Change(
+            "faster" if step.ratio > 1 else "slower", step.at, step.low, step.high, step.low - 1, False,
+            step.ratio, step.ratio_low, step.ratio_high,
+        )
+        for step in steps
+    )  # fmt: skip
+    levels = tuple(
+        Level(number, sorted(values)[1], min(values), max(values), 0.95, 3) for number, values in enumerate(samples)
+    )
+    verdict = changes[-1].verdict if changes else "no change shown"
+    return Series(op, ODD, 8, BANDWIDTH, levels, stretches, changes, verdict, False)
+
+
+def _projection() -> Projection:
+    values = {n: (2e8 * min(n, 10) * 0.97, 2e8 * min(n, 10) * 1.03) for n in (1, 2, 4, 8, 16, 32)}
+    points = tuple(
+        Point(
+            op="write", tasks=n, transfer_size=1, group="", values=both, records=("0000-write", "0001-write"),
+            median=sum(both) / 2, low=both[0], high=both[1], confidence=0.95, latency={}, operations_per_s=1,
+            cpu_ns_per_gib=None, cache_state=None, cache_device_share=None,
+        )
+        for n, both in values.items()
+    )  # fmt: skip
+    band = extrapolate(values, [1, 2, 4, 8, 12, 16, 24, 32, 48, 64])
+    return Projection(
+        op="write", group="", metric=BANDWIDTH, tasks=64, nodes=1, median=band[-1].median, low=band[-1].low, high=2.1e9,
+        confidence=0.95, most_tasks=32, beyond=2.0, along="tasks", ceiling="memory copy", ceiling_per_s=2.1e9,
+        points=points, band=tuple(band),
+        models=tuple(fit("write", "", list(values), [point.median for point in points], 64)),
+    )  # fmt: skip
