@@ -108,8 +108,9 @@ def test_what_cannot_be_told_is_one_line(
 ) -> None:
     file = Path(__file__).parents[1] / "importers" / "recorded" / "fio" / "plus.json"
     assert main(["import", "fio", str(file), "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
-    both = 'target = ["sim:knee=2", "sim:knee=4"]\n[[workload]]\nop = "write"\ntasks = 2\ndevice = [0, 1]\n'
-    (tmp_path / "both.toml").write_text(f'{both}transfer_size = "1MiB"\nblock_size = "4MiB"\n')
+    each = 'op = "write"\ntasks = 2\ntransfer_size = "1MiB"\nblock_size = "4MiB"\n'
+    workloads = "".join(f'[[workload]]\nname = "d{device}"\ndevice = {device}\n{each}' for device in (0, 1))
+    (tmp_path / "both.toml").write_text(f'target = ["sim:knee=2", "sim:knee=4"]\n{workloads}')
     assert main(["run", str(tmp_path / "both.toml"), "--out", str(tmp_path / "both"), "--no-report"]) == 0
     for words, why in (
         ([tiers["own"], tmp_path / "both"], "has several devices, whose crossover its own report tells"),

@@ -10,6 +10,26 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 
+IOR = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
+
+Began: Mon Mar  2 10:00:00 2015
+Command line used: ior -a POSIX -t 1m -b 1g -w -F -i 3 -o /gpfs/me/ior
+Machine: Linux node17
+
+Test 0 started: Mon Mar  2 10:00:00 2015
+Summary:
+\tapi                = POSIX
+\tclients            = {tasks} (1 per node)
+\trepetitions        = 3
+\txfersize           = 1 MiB
+\tblocksize          = 1 GiB
+
+access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ---------- ---------  --------   --------   --------   --------   ----
+{rows}
+Finished: Mon Mar  2 10:01:40 2015
+"""
+
 
 def measured(directory: Path, name: str, model: str, tasks: list[int], more: str = "", count: int = 4) -> Path:
     file = directory / f"{name}.toml"
@@ -107,6 +127,28 @@ def test_what_the_points_cannot_tell_is_one_line(runs: dict[str, Path], capsys: 
         with pytest.raises(SystemExit) as ended:
             main(["project", str(tasks), "--tasks", "64", option, value])
         assert ended.value.code == 2 and why in capsys.readouterr().err
+
+
+def test_an_imported_sweep_says_that_its_nodes_are_unknown_and_refuses_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for tasks in (1, 2, 4, 8):
+        rows = ""
+        for number, share in enumerate((1.0, 1.04, 0.98)):
+            mib_per_s = 100 * min(tasks, 4) * share
+            took = f"{1024 * tasks / mib_per_s:.4f}"
+            rows += f"write     {mib_per_s:.2f}    1048576    1024.00    0.01    {took}    0.001    {took}   {number}\n"
+        files.append(tmp_path / f"{tasks}.txt")
+        files[-1].write_text(IOR.format(tasks=tasks, rows=rows))
+    out = tmp_path / "theirs"
+    assert main(["import", "ior", *map(str, files), "--out", str(out), "--no-report"]) == 0
+    found = told(capsys, out, "--tasks", 16)
+    assert found["nodes"] is None and found["most_tasks"] == 8
+    main(["project", str(out), "--tasks", "16"])
+    assert "on as many nodes as were measured, which its records do not tell" in capsys.readouterr().out
+    assert main(["project", str(out), "--tasks", "16", "--nodes", "4"]) == 2
+    assert "does not say on how many nodes" in capsys.readouterr().err
 
 
 def test_the_page_draws_band_models_and_where_measuring_ended(

@@ -141,9 +141,9 @@ def time_of(run: Run) -> datetime | None:
     for text in (run.manifest.get("created"), *trials):
         try:
             when = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
-        except ValueError:
+            return when.astimezone(timezone.utc) if when.tzinfo else when.replace(tzinfo=timezone.utc)
+        except (ValueError, OverflowError):
             continue
-        return when.astimezone(timezone.utc) if when.tzinfo else when.replace(tzinfo=timezone.utc)
     return None
 
 

@@ -8,7 +8,7 @@ the share of a storage that one node gets tells nothing of many.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tonnage.analysis import models
@@ -41,7 +41,8 @@ class Projection:
     group: str
     metric: str
     tasks: int
-    nodes: int
+    nodes: int | None
+    """None: those of an imported run, whose records do not tell how many."""
     median: float
     low: float
     high: float
@@ -94,6 +95,12 @@ def project(
     if not points:
         asked = " and ".join(ops) or "operation whose throughput could be projected"
         raise RequestError(f"{run.path} has no {asked}; hint: see tonnage report {run.path}")
+    unknown = bool(run.manifest.get("imported")) and all(
+        task.get("host") is None for point in points for task in lines.get(point.records[0], ())
+    )
+    if unknown and (nodes is not None or link is not None):
+        why = "is imported and does not say on how many nodes it was measured"
+        raise RequestError(f"{run.path} {why}; hint: leave out --nodes and --link")
     hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, lines)}
     placed = [(point, hosts.get((point.op, point.group, point.tasks), 1)) for point in points]
     tasks, nodes = _asked(placed, tasks, nodes)
@@ -104,7 +111,7 @@ def project(
     ]
     found = [_curve(curve, tasks, nodes, ceilings, link) for curve in curves]
     return (
-        [one for one in found if isinstance(one, Projection)],
+        [replace(one, nodes=None) if unknown else one for one in found if isinstance(one, Projection)],
         [one for one in found if isinstance(one, Refused)],
     )
 

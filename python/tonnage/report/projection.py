@@ -59,20 +59,25 @@ def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], ba
 def normalised(found: Projection, basis: Basis) -> Normalised:
     """The projection divided by ``basis``; RequestError for what cannot be. A link is that of each node."""
     if basis.bytes_per_s is not None:
-        basis = replace(basis, bytes_per_s=basis.bytes_per_s * found.nodes)
+        basis = replace(basis, bytes_per_s=basis.bytes_per_s * (found.nodes or 1))
     metric = "B/s" if found.metric == BANDWIDTH else "1/s"
     return normalise(found.median, metric, basis, found.low, found.high)
 
 
 def _told(found: Projection, bases: Sequence[Basis]) -> Told:
-    where = "one node" if found.nodes == 1 else f"{sentences.number(found.nodes)} nodes"
-    at = f"{sentences.tasks(found.tasks)} on {where}"
+    at = f"{sentences.tasks(found.tasks)}{_on(found.nodes)}"
     expected = f"{_speed(found, found.median)}, {units.share(found.confidence)} interval {_interval(found)}"
     why = [_far(found)]
     if found.ceiling and found.ceiling_per_s is not None:
         why.append(f"The interval ends at a ceiling: {found.ceiling}, {units.rate(found.ceiling_per_s)}.")
     why += [_divided(normalised(found, basis)) for basis in bases]
     return Told(sentences.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1)
+
+
+def _on(nodes: int | None) -> str:
+    if nodes is None:
+        return " on as many nodes as were measured, which its records do not tell"
+    return " on one node" if nodes == 1 else f" on {sentences.number(nodes)} nodes"
 
 
 def _far(found: Projection) -> str:
@@ -107,7 +112,12 @@ def _table(found: Sequence[Projection]) -> Table:
     for one in found:
         fits = (_speed(one, models.at(model, one.tasks)) for model in one.models)
         beyond = "" if one.beyond <= 1 else f"{units.significant(one.beyond, 2)} times"
-        head = (sentences.subject(one.op, one.group), str(one.nodes), str(one.tasks), _speed(one, one.median))
+        head = (
+            sentences.subject(one.op, one.group),
+            str(one.nodes or units.NOT_MEASURED),
+            str(one.tasks),
+            _speed(one, one.median),
+        )
         rows.append((*head, _interval(one), beyond, *fits))
     return Table(columns, tuple(rows))
 
