@@ -155,6 +155,12 @@ def pool_free_bytes(pool: str) -> int | None:
     PoolSpec as JSON; ValueError where it cannot be reached or has no such pool.
     """
 
+def export_facts(export: str) -> str:
+    """What an NFS server says of an export, as a JSON object (``ExportFacts`` of ``crates/storage/src/nfs/mod.rs``).
+    ``export`` is an ExportSpec as JSON. Nothing is made; ValueError where it cannot be reached, is not exported to this
+    host, or this user may make nothing in it.
+    """
+
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
     ceiling.

@@ -154,3 +154,28 @@ def test_a_null_target_takes_delays_and_hands_them_to_the_storage() -> None:
     spec = target.spec("posix", "no", [], 1)
     assert spec == {"kind": "null", "delays": {"create_ns": 20_000_000, "transfer_ns": 100_000, "task": 0}}
     assert parse_target("null:").spec("posix", "no", [], 1) == {"kind": "null"}
+
+
+def test_an_export_is_a_server_and_a_path() -> None:
+    target = parse_target("nfs://fs1/export/scratch?rsize=64KiB&wsize=1MiB&port=2049&mountport=20048")
+    export = {"server": "fs1", "path": "/export/scratch", "rsize": 65536, "wsize": 1 << 20}
+    assert target.export == {**export, "port": 2049, "mount_port": 20048}
+    assert target.spec("posix", "auto", (), 1, run_id="r1") == {"kind": "nfs", "nfs": target.export, "run_id": "r1"}
+    assert parse_target("nfs://[fd00::1]/x").export == {"server": "fd00::1", "path": "/x"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("nfs:fs1/export", "write nfs://SERVER/PATH"),
+        ("nfs://fs1", "write nfs://SERVER/PATH"),
+        ("nfs://fs1/", "write nfs://SERVER/PATH"),
+        ("nfs:///export", "write nfs://SERVER/PATH"),
+        ("nfs://fs1/x?port=65536", "no port"),
+        ("nfs://fs1/x?rsize=1", "between 1KiB and 1GiB"),
+        ("nfs://fs1/x?version=4", "has no 'version'"),
+    ],
+)
+def test_what_names_no_export_is_refused(uri: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        parse_target(uri)

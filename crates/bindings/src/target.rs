@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tonnage_engine::monotonic_ns;
 use tonnage_records::PhaseFiles;
 use tonnage_simulator::{ModelSpec, Simulator};
-use tonnage_storage::{PoolSpec, Storage, TargetSpec};
+use tonnage_storage::{ExportSpec, PoolSpec, Storage, TargetSpec};
 use tonnage_workload::PhaseSpec;
 
 use crate::errors;
@@ -142,6 +142,13 @@ pub fn memory_copy_bytes_per_s(py: Python<'_>, transfer_size: usize, tasks: usiz
 pub fn pool_free_bytes(py: Python<'_>, pool: &str) -> PyResult<Option<u64>> {
     let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
     py.detach(|| tonnage_storage::pool_free_bytes(&pool)).map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
+pub fn export_facts(py: Python<'_>, export: &str) -> PyResult<String> {
+    let export: ExportSpec = serde_json::from_str(export).map_err(|error| errors::json("export", &error))?;
+    let facts = py.detach(|| tonnage_storage::export_facts(&export)).map_err(|error| errors::storage(&error))?;
+    serde_json::to_string(&facts).map_err(|error| errors::json("export", &error))
 }
 
 #[pyfunction]

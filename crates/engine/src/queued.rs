@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -86,6 +87,22 @@ fn next_completion(worker: &mut StreamWorker) -> Option<Completion> {
         Lane::Queued(queue) => queue.next_completion(),
         Lane::Sync(_) => None,
     }
+}
+
+/// Writes bytes of the queue's memory, with nothing else in flight.
+pub fn write_once(queue: &mut dyn Queue, offset: u64, bytes: Range<usize>) -> io::Result<()> {
+    let (mut start, end) = (bytes.start, bytes.end);
+    while start < end {
+        let offset = offset + (start - bytes.start) as u64;
+        queue.push(Request { slot: 0, op: Op::Write, offset, start, length: end - start });
+        queue.submit_and_wait(1)?;
+        match queue.next_completion().map_or(0, |completion| completion.result) {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            moved if moved > 0 => start += moved as usize,
+            errno => return Err(io::Error::from_raw_os_error(-errno)),
+        }
+    }
+    Ok(())
 }
 
 #[inline]

@@ -1,5 +1,6 @@
 //! `stream`: transfers of one size.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
@@ -8,7 +9,11 @@ use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, S
 use crate::goal::Stonewall;
 use crate::outside::Outside;
 use crate::task::{Crew, Desk, Shared, Worker};
+use crate::transfers::{Rest, write_all};
 use crate::{queued, sync};
+
+/// A server that loses what it took, each time that it is sent, is given up after so many.
+const TIMES_WRITTEN_AGAIN: u32 = 3;
 
 /// What the tasks of a stream share.
 pub struct StreamCrew {
@@ -101,6 +106,7 @@ impl StreamCrew {
             transfer_size,
             queue_depth: depth,
             preallocate: stream.preallocate,
+            durable_each: stream.durability == Durability::FsyncEach,
         })?;
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
         let landing = if stream.writes() { Payload::arena_bytes(stream.payload, transfer_size, slots) } else { 0 };
@@ -140,13 +146,13 @@ impl Worker for StreamWorker {
 
     fn sync(&mut self, desk: &mut Desk) {
         if self.stream.writes() && self.stream.durability != Durability::None {
-            let synced = self.lane.sync();
+            let synced = self.end_with(Lane::sync);
             self.finish_step(desk, "fsync", synced);
         }
     }
 
     fn close(&mut self, desk: &mut Desk) {
-        let closed = self.lane.close();
+        let closed = self.end_with(Lane::close);
         self.finish_step(desk, "close", closed);
     }
 
@@ -165,6 +171,45 @@ impl StreamWorker {
             (Lane::Sync(_), None) => return,
         };
         self.arena = Some(Arena::fill(payload, task, self.transfer_size, slots, &mut memory[..self.landing]));
+    }
+
+    /// A sync or close, once more after each time that the storage lost what it had taken and it was written again.
+    fn end_with(&mut self, step: fn(&mut Lane) -> std::io::Result<()>) -> std::io::Result<()> {
+        let mut done = step(&mut self.lane);
+        for _ in 0..TIMES_WRITTEN_AGAIN {
+            if done.is_ok() {
+                break;
+            }
+            let lost = self.lane.take_lost();
+            if lost.is_empty() {
+                break;
+            }
+            lost.iter().try_for_each(|range| self.write_again(range))?;
+            done = step(&mut self.lane);
+        }
+        done
+    }
+
+    /// Writes each transfer that touches `range` as it was first written.
+    fn write_again(&mut self, range: &Range<u64>) -> std::io::Result<()> {
+        let size = self.transfer_size as u64;
+        let rest = Rest::of(self.stream.single_attempt);
+        let Some(arena) = &mut self.arena else { return Ok(()) };
+        for transfer in range.start / size..range.end.div_ceil(size) {
+            let offset = transfer * size;
+            match (&mut self.lane, &mut self.memory) {
+                (Lane::Sync(file), Some(memory)) => {
+                    let bytes = arena.next(memory, 0, self.file, offset);
+                    write_all(offset, &memory[bytes], rest, |offset, bytes| file.write_at(offset, bytes))?;
+                }
+                (Lane::Sync(_), None) => {}
+                (Lane::Queued(queue), _) => {
+                    let bytes = arena.next(queue.memory(), 0, self.file, offset);
+                    queued::write_once(queue.as_mut(), offset, bytes)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.

@@ -60,6 +60,7 @@ impl TailCrew {
             queue_depth: 1,
             // A reserved file would have its length from the beginning.
             preallocate: false,
+            durable_each: false,
         }
     }
 

@@ -241,7 +241,7 @@ pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
-fn data_name(file: u32) -> String {
+pub(crate) fn data_name(file: u32) -> String {
     format!("data.{file:08}")
 }
 

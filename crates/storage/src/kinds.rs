@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, StorageError};
 use crate::{Delays, Pieces, Storage, StorageKind, TargetSpec};
-use crate::{memory::Memory, mmap::Mapped, null::Null, posix::Posix, rados::Rados, uring::Uring};
+use crate::{memory::Memory, mmap::Mapped, nfs::Nfs, null::Null, posix::Posix, rados::Rados, uring::Uring};
 
 /// Opens the storage that `spec` names. Kinds with files need a directory that [`Scratch`](crate::Scratch) marked.
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
@@ -16,6 +16,7 @@ pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
         StorageKind::Mmap => Arc::new(Mapped::new(spec)?),
         StorageKind::Memory => Arc::new(Memory::default()),
         StorageKind::Rados => Arc::new(Rados::new(spec)?),
+        StorageKind::Nfs => Arc::new(Nfs::new(spec)?),
     };
     Ok(match spec.cut {
         None => storage,
@@ -30,6 +31,7 @@ fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
         (spec.range_locks, "range_locks", StorageKind::Posix),
         (spec.delays != Delays::default(), "delays", StorageKind::Null),
         (spec.rados.is_some(), "a pool", StorageKind::Rados),
+        (spec.nfs.is_some(), "an export", StorageKind::Nfs),
     ] {
         if given && spec.kind != kind {
             let text = format!("{name} is for kind {kind:?}, not {:?}; leave it out", spec.kind).to_lowercase();

@@ -23,6 +23,7 @@ mod memory_names;
 mod mmap;
 mod named;
 mod names;
+mod nfs;
 mod null;
 mod nursery;
 mod pieces;
@@ -46,6 +47,7 @@ pub use error::{Result, StorageError};
 pub use faulty::{Fault, Faulty};
 pub use kinds::open;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
+pub use nfs::{ExportFacts, ExportSpec, export_facts};
 pub use pieces::{Cut, Pieces};
 pub use rados::{PoolSpec, pool_free_bytes};
 pub use scratch::{Leftover, Scratch};
@@ -54,6 +56,7 @@ pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, Tar
 pub use throttled::Throttled;
 pub use watch::Watch;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tonnage_workload::{CachePolicy, Op};
@@ -75,6 +78,8 @@ pub struct OpenRequest {
     pub queue_depth: usize,
     /// A write reserves the file's whole space when it opens it.
     pub preallocate: bool,
+    /// A sync follows each write: a storage may make each durable at once instead.
+    pub durable_each: bool,
 }
 
 /// What is known of the files before they are read. Bytes; `None` where the system does not say.
@@ -197,6 +202,15 @@ impl Lane {
             Self::Queued(queue) => queue.close(),
         }
     }
+
+    /// After a sync or close that failed: what of the file must be written again before another, as a server took it
+    /// and lost it. Empty where that was not the reason.
+    pub fn take_lost(&mut self) -> Vec<Range<u64>> {
+        match self {
+            Self::Sync(file) => file.take_lost(),
+            Self::Queued(queue) => queue.take_lost(),
+        }
+    }
 }
 
 /// One operation at a time. `open` comes first, `close` last; both are inside the clock.
@@ -211,6 +225,10 @@ pub trait File: Send {
     fn sync(&mut self) -> std::io::Result<()>;
     /// Closes the file.
     fn close(&mut self) -> std::io::Result<()>;
+    /// See [`Lane::take_lost`].
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
 }
 
 /// One operation for a [`Queue`], on `length` bytes of the queue's memory from `start`.
@@ -257,4 +275,8 @@ pub trait Queue: Send {
     fn sync(&mut self) -> std::io::Result<()>;
     /// Closes the file. Only with nothing in flight.
     fn close(&mut self) -> std::io::Result<()>;
+    /// See [`Lane::take_lost`].
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
 }

@@ -13,7 +13,7 @@ use crate::error::{Result, StorageError};
 pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
 
 /// A fixed size, so that taking over is one write in place: a crash leaves the old marker or the new one.
-const MARKER_BYTES: usize = 1024;
+pub(crate) const MARKER_BYTES: usize = 1024;
 
 /// Who made a scratch directory, or took it over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,13 @@ impl Marker {
         format!("run {run_id} of process {pid}/{pid_start_ticks} on {host}")
     }
 
+    /// What the file holds.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec(self).expect("a marker is plain text and numbers");
+        text.resize(MARKER_BYTES, b'\n');
+        text
+    }
+
     /// Writes the marker of a new directory; it must not be there yet.
     pub(crate) fn create(&self, directory: impl AsFd, path: &Path) -> Result<()> {
         self.write(directory, path, OFlags::CREATE | OFlags::EXCL)
@@ -53,8 +60,7 @@ impl Marker {
     }
 
     fn write(&self, directory: impl AsFd, path: &Path, extra: OFlags) -> Result<()> {
-        let mut text = serde_json::to_vec(self).expect("a marker is plain text and numbers");
-        text.resize(MARKER_BYTES, b'\n');
+        let text = self.text();
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
         fs::openat(directory, MARKER_NAME, flags, Mode::RUSR | Mode::WUSR)
             .and_then(|file| match io::pwrite(&file, &text, 0)? {

@@ -12,7 +12,7 @@ use crate::directory::{Directory, failed, open_directory};
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_NAME, Marker};
 
-const PREFIX: &str = ".tonnage-";
+pub(crate) const PREFIX: &str = ".tonnage-";
 
 /// A marked directory that this process created or took over.
 #[derive(Debug)]

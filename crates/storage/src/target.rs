@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::Directory;
 use crate::error::Result;
+use crate::nfs::ExportSpec;
 use crate::pieces::Cut;
 use crate::rados::PoolSpec;
 
@@ -25,6 +26,8 @@ pub enum StorageKind {
     Memory,
     /// Objects of a Ceph pool.
     Rados,
+    /// Files of an NFS export, without a mount.
+    Nfs,
 }
 
 /// Whether operations go past the page cache.
@@ -151,6 +154,9 @@ pub struct TargetSpec {
     /// Kind `rados` only: which pool.
     #[serde(default)]
     pub rados: Option<PoolSpec>,
+    /// Kind `nfs` only: which export.
+    #[serde(default)]
+    pub nfs: Option<ExportSpec>,
 }
 
 impl TargetSpec {
@@ -192,6 +198,7 @@ impl TargetSpec {
             range_locks,
             delays,
             rados: None,
+            nfs: None,
         }
     }
 }

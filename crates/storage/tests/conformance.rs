@@ -242,6 +242,7 @@ conformance!(mmap_two: Mmap, Auto, Two, |inner| inner);
 conformance!(mmap_named: Mmap, Auto, Named, |inner| inner);
 conformance!(memory: Memory, No, |inner| inner);
 conformance!(rados: Rados, No, Pool, |inner| inner, #[ignore = "needs a Ceph; tests/lab/test_rados.py runs it with one"]);
+conformance!(nfs: Nfs, No, Export, |inner| inner, #[ignore = "needs a server of NFS version 3; tests/lab/test_nfs.py runs it with one"]);
 conformance!(faulty_posix: Posix, No, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(faulty_uring: Uring, Auto, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(throttled_posix: Posix, Auto, |inner| Arc::new(Throttled::new(inner, Some(100_000_000_000), None)));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use support::disk;
+use support::{disk, export, own_name};
 use tonnage_storage::{
     Fault, Faulty, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, Throttled, open,
 };
@@ -127,6 +127,23 @@ fn every_kind_answers_like_a_file_system() {
         rig.scratch.remove().unwrap();
     }
     answers_like_a_file_system(&*open(&TargetSpec::new(StorageKind::Memory)).unwrap());
+}
+
+#[test]
+#[ignore = "needs a server of NFS version 3; tests/lab/test_nfs.py runs it with one"]
+fn an_export_answers_like_a_file_system() {
+    let spec = || TargetSpec { nfs: Some(export()), run_id: own_name(), ..TargetSpec::new(StorageKind::Nfs) };
+    let storage = open(&spec()).unwrap();
+    answers_like_a_file_system(&*storage);
+    storage.finish().unwrap();
+
+    let again = spec();
+    let storage = open(&again).unwrap();
+    plant(&mut *storage.names(&REQUEST).unwrap());
+    storage.clear().unwrap();
+    assert_eq!(kind_of(storage.names(&REQUEST).unwrap().list(0)), Some(ErrorKind::NotFound), "the tree went with all in it");
+    storage.finish().unwrap();
+    assert!(open(&again).unwrap().length(0).is_err());
 }
 
 #[test]

@@ -9,6 +9,7 @@ from typing import Any
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.scratch import RunScratch
+from tonnage.campaign.space import export_facts
 from tonnage.campaign.target import Target
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.mounts import mount_of
@@ -50,6 +51,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
         "files": [str(name) for name in target.names],
         "stripe": None,
         "interrupt_cpus": _interrupt_cpus(target),
+        "export": target.export and {**target.export, **export_facts(target.export)},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonnage import _native
 from tonnage.campaign.target import Target
@@ -25,17 +25,28 @@ _SEARCH_SPACE_SHARE = 10
 
 def free_bytes(target: Target) -> int | None:
     """Bytes an ordinary user may still write, spread evenly over the target's directories; None where there is no
-    bound or no such directory. Directories on one file system share what it has. RequestError where a pool cannot be
-    reached."""
+    bound or no such directory. Directories on one file system share what it has. RequestError where a pool or
+    an export cannot be reached."""
     if target.pool is not None:
         try:
             return _native.pool_free_bytes(json.dumps({**target.pool, "namespace": "-"}))
         except (OSError, ValueError) as error:
             raise RequestError(str(error)) from None
+    if target.export is not None:
+        return int(export_facts(target.export)["free_bytes"])
     if target.scheme == "memory":
         return memory("MemAvailable")
     each = [free // len(shared) for shared, free in _file_systems(target) if free is not None]
     return min(each) * len(target.paths) if each else None
+
+
+def export_facts(export: dict[str, Any]) -> dict[str, Any]:
+    """What the server of an ExportSpec says of it; RequestError where it says no."""
+    try:
+        found: dict[str, Any] = json.loads(_native.export_facts(json.dumps(export)))
+    except (OSError, ValueError) as error:
+        raise RequestError(str(error)) from None
+    return found
 
 
 def search_space(free: int | None) -> int:

@@ -1,5 +1,5 @@
 """Which storage is meant: directories, ``null:`` (or ``null:transfer=1ms``), ``memory:``, ``sim:knee=8,noise=20%``,
-``rados://pool``."""
+``rados://pool``, ``nfs://server/export/path``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Target:
 
     uri: str
     scheme: str
-    """``path``, ``null``, ``memory``, ``sim`` or ``rados``."""
+    """``path``, ``null``, ``memory``, ``sim``, ``rados`` or ``nfs``."""
     paths: tuple[Path, ...] = ()
     """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
     asked for, and is then in it so many times: each has a scratch directory of its own there."""
@@ -46,6 +46,8 @@ class Target:
     """How long each call waits; only for ``null``."""
     pool: dict[str, Any] | None = None
     """A PoolSpec (``crates/storage/src/rados/pool.rs``) without its namespace; only for ``rados``."""
+    export: dict[str, Any] | None = None
+    """An ExportSpec (``crates/storage/src/nfs/export.rs``); only for ``nfs``."""
 
     @property
     def keeps(self) -> bool:
@@ -83,6 +85,8 @@ class Target:
             return {"kind": "sim", "seed": seed, **self.models[(device or 0) if len(self.models) > 1 else 0]}
         if self.pool is not None:
             return {"kind": "rados", "rados": {**self.pool, "namespace": f"tonnage-{run_id}"}}
+        if self.export is not None:
+            return {"kind": "nfs", "nfs": self.export, "run_id": run_id}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
             kind = {"kind": storage if self.scheme == "path" else self.scheme}
             return {**kind, "delays": self.delays} if self.delays else kind
@@ -160,6 +164,8 @@ def _parse_one(uri: str) -> Target:
         return Target(uri, "sim", models=(parse_model(rest),))
     if colon and scheme == "rados":
         return Target(uri, scheme, pool=_parse_pool(rest))
+    if colon and scheme == "nfs":
+        return Target(uri, scheme, export=_parse_export(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
     return Target(uri, "path", (Path.cwd() / uri,))
@@ -176,6 +182,17 @@ def _parse_pool(text: str) -> dict[str, Any]:
     if not text.startswith("//") or not name or "/" in name:
         raise RequestError("rados: names a pool; hint: write rados://POOL, or rados://POOL?object=4MiB")
     return {"pool": name, "object_bytes": 4 << 20, **_parse_keys("rados", query.replace("&", ","), POOL_KEYS)}
+
+
+def _parse_export(text: str) -> dict[str, Any]:
+    """``//server/export/path?port=2049&rsize=1MiB`` as an ExportSpec."""
+    place, _, query = text.removeprefix("//").partition("?")
+    server, slash, path = place.partition("/")
+    server = server.removeprefix("[").removesuffix("]")
+    if not text.startswith("//") or not server or not path or "\0" in place:
+        raise RequestError("nfs: names a server and a directory that it exports; hint: write nfs://SERVER/PATH")
+    keys = _parse_keys("nfs", query.replace("&", ","), EXPORT_KEYS)
+    return {"server": server, "path": slash + path, **keys}
 
 
 def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str], Any]]]) -> dict[str, Any]:
@@ -201,6 +218,20 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
         raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
     return int(text)
+
+
+def _port(text: str) -> int:
+    port = _count(text)
+    if port > 65535:
+        raise RequestError(f"{text} is no port; hint: write a number up to 65535")
+    return port
+
+
+def _call_size(text: str) -> int:
+    size = units.parse_size(text)
+    if not 1024 <= size <= 1 << 30:
+        raise RequestError(f"{text} is not between 1KiB and 1GiB; hint: write it like 1MiB")
+    return size
 
 
 def _number_of_task(text: str) -> int:
@@ -285,6 +316,15 @@ POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 """Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is
 read."""
+
+EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "port": ("port", _port),
+    "mountport": ("mount_port", _port),
+    "rsize": ("rsize", _call_size),
+    "wsize": ("wsize", _call_size),
+}
+"""Key after ``nfs://SERVER/PATH?`` → name in the ``ExportSpec`` of ``crates/storage/src/nfs/export.rs``, and how its
+value is read."""
 
 DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "create": ("create_ns", units.parse_time),

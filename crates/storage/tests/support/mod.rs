@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    Buffer, Completion, DirectMode, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage, StorageKind, TargetSpec, open,
+    Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage, StorageKind,
+    TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
 
@@ -29,6 +30,8 @@ pub enum Ground {
     Named,
     /// In the pool that `TONNAGE_TEST_POOL` names, of the cluster that `CEPH_CONF` leads to.
     Pool,
+    /// In the export that `TONNAGE_TEST_EXPORT` names as `server:/path`.
+    Export,
 }
 
 /// A kind of storage as the suite sees it.
@@ -46,7 +49,7 @@ impl Kind {
     }
 
     pub fn has_files(&self) -> bool {
-        !matches!(self.storage, StorageKind::Memory | StorageKind::Rados)
+        !matches!(self.storage, StorageKind::Memory | StorageKind::Rados | StorageKind::Nfs)
     }
 }
 
@@ -69,7 +72,7 @@ impl Rig {
         let runs: &[&str] = match kind.ground {
             Ground::One => &["test"],
             Ground::Two => &["first", "second"],
-            Ground::Named | Ground::Pool => &[],
+            Ground::Named | Ground::Pool | Ground::Export => &[],
         };
         let scratches: Vec<_> = runs.iter().map(|run| Scratch::create(home.path(), run).unwrap()).collect();
         let mut spec = TargetSpec { direct: kind.direct, ..TargetSpec::new(kind.storage) };
@@ -88,6 +91,10 @@ impl Rig {
                 spec.rados = Some(pool());
                 home.path().join("data.00000000")
             }
+            Ground::Export => {
+                (spec.nfs, spec.run_id) = (Some(export()), own_name());
+                home.path().join("data.00000000")
+            }
         };
         let storage = (kind.wrap)(open(&spec)?);
         Ok(Self { home, scratches, storage, file })
@@ -103,15 +110,27 @@ impl Rig {
 
 /// A namespace of its own. Objects are of a size that no transfer divides.
 pub fn pool() -> PoolSpec {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
     PoolSpec {
         pool: std::env::var("TONNAGE_TEST_POOL").expect("TONNAGE_TEST_POOL names a pool"),
-        namespace: format!("test-{}-{number}", std::process::id()),
+        namespace: own_name(),
         object_bytes: 100_000,
         conf: None,
         user: "client.admin".to_owned(),
     }
+}
+
+/// No other rig has it.
+pub fn own_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Read and written by calls of sizes that no transfer divides.
+pub fn export() -> ExportSpec {
+    let text = std::env::var("TONNAGE_TEST_EXPORT").expect("TONNAGE_TEST_EXPORT names an export");
+    let (server, path) = text.split_once(':').expect("it is server:/path");
+    let (server, path) = (server.to_owned(), path.to_owned());
+    ExportSpec { server, path, port: None, mount_port: None, rsize: Some(100_001), wsize: Some(100_003) }
 }
 
 /// A tmpfs, and a directory on a disk.
@@ -137,6 +156,7 @@ pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
         transfer_size: geometry.transfer_size as usize,
         queue_depth: depth,
         preallocate: false,
+        durable_each: false,
     }
 }
 

@@ -1,0 +1,255 @@
+//! One task's calls to a server, one at a time; of those that broke with their connection, again on another.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nfs3_types::nfs3::{
+    self, ACCESS3args, ACCESS3resok, COMMIT3args, COMMIT3resok, CREATE3args, CREATE3resok, FSINFO3args, FSINFO3resok,
+    FSSTAT3args, FSSTAT3resok, GETATTR3args, GETATTR3resok, LOOKUP3args, LOOKUP3resok, MKDIR3args, MKDIR3resok, NFS_PROGRAM,
+    Nfs3Option, Nfs3Result, READDIR3args, READDIR3resok, REMOVE3args, REMOVE3resok, RENAME3args, RENAME3resok, RMDIR3args,
+    RMDIR3resok, cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfsstat3, sattr3, writeverf3,
+};
+use nfs3_types::xdr_codec::{Pack, Unpack};
+use rustix::io::Errno;
+
+use super::export::{Export, SILENCE, first_xid};
+use super::link::Link;
+use super::rpc::{Procedure, Trouble, encode, errno, exchange};
+use super::troubles::backoff;
+
+/// One task's connection to an export.
+pub(super) struct Client {
+    pub(super) export: Arc<Export>,
+    /// Taken out only when the client ends.
+    link: Option<Link>,
+    xid: u32,
+    message: Vec<u8>,
+    /// The latest call went out more than once: the server may have executed an earlier one.
+    repeated: bool,
+}
+
+/// What a procedure of NFS gives, or why not.
+type Answer<T, E> = Nfs3Result<T, E>;
+
+/// A file or directory that was found or made.
+pub(super) struct Found {
+    pub(super) handle: nfs_fh3,
+    pub(super) attributes: fattr3,
+}
+
+pub(super) const fn procedure(number: NFS_PROGRAM) -> Procedure {
+    Procedure { program: nfs3::PROGRAM, version: nfs3::VERSION, number: number as u32 }
+}
+
+impl Client {
+    pub(super) fn new(export: Arc<Export>) -> io::Result<Self> {
+        let link = Some(export.link()?);
+        Ok(Self { export, link, xid: first_xid(), message: Vec::new(), repeated: false })
+    }
+
+    pub(super) fn link(&mut self) -> io::Result<&mut Link> {
+        self.link.as_mut().ok_or_else(|| Errno::NOTCONN.into())
+    }
+
+    pub(super) fn next_xid(&mut self) -> u32 {
+        self.xid = self.xid.wrapping_add(1);
+        self.xid
+    }
+
+    /// Another connection, where this one broke; `since`: when the server was last heard of.
+    pub(super) fn reconnect(&mut self, since: Instant, error: &io::Error) -> io::Result<()> {
+        // A connection with an answer half read is of no use to anybody.
+        self.link = None;
+        self.link = Some(self.export.link_again(since, error)?);
+        Ok(())
+    }
+
+    /// Nothing may be expected on it any more: it is not for others.
+    pub(super) fn abandon(&mut self) {
+        self.link = None;
+    }
+
+    fn call<T: Unpack, E: Unpack>(&mut self, number: NFS_PROGRAM, args: &impl Pack) -> io::Result<T> {
+        let (since, mut pauses) = (Instant::now(), backoff());
+        self.repeated = false;
+        let mut xid = self.next_xid();
+        loop {
+            let export = Arc::clone(&self.export);
+            encode(&mut self.message, xid, procedure(number), &export.credential, 0, |out| args.pack(out));
+            let link = self.link.as_mut().ok_or(Errno::NOTCONN)?;
+            match exchange::<Answer<T, E>>(link, xid, &self.message) {
+                Ok(Nfs3Result::Ok(value)) => return Ok(value),
+                Ok(Nfs3Result::Err((nfsstat3::NFS3ERR_JUKEBOX, _))) if since.elapsed() < SILENCE => {
+                    export.troubles.delayed();
+                    std::thread::sleep(pauses.next().unwrap_or_default());
+                    // By the same number the server would only repeat its answer.
+                    xid = self.next_xid();
+                }
+                Ok(Nfs3Result::Err((status, _))) => return Err(errno(status)),
+                Err(Trouble::Connection(error)) => {
+                    self.reconnect(since, &error)?;
+                    export.troubles.sent_again(1);
+                    self.repeated = true;
+                }
+                Err(Trouble::Answer(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether `error` is what a call says whose first try was executed although its answer was lost.
+    fn done_before(&self, error: &io::Error, kind: io::ErrorKind) -> bool {
+        self.repeated && error.kind() == kind
+    }
+
+    pub(super) fn attributes(&mut self, handle: &nfs_fh3) -> io::Result<fattr3> {
+        let args = GETATTR3args { object: handle.clone() };
+        let found: GETATTR3resok = self.call::<_, nfs3_types::xdr_codec::Void>(NFS_PROGRAM::NFSPROC3_GETATTR, &args)?;
+        Ok(found.obj_attributes)
+    }
+
+    pub(super) fn lookup(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<Found> {
+        let args = LOOKUP3args { what: at(directory, name) };
+        let found: LOOKUP3resok = self.call::<_, nfs3::LOOKUP3resfail>(NFS_PROGRAM::NFSPROC3_LOOKUP, &args)?;
+        self.found(found.object, found.obj_attributes)
+    }
+
+    fn found(&mut self, handle: nfs_fh3, attributes: Nfs3Option<fattr3>) -> io::Result<Found> {
+        let attributes = match attributes {
+            Nfs3Option::Some(attributes) => attributes,
+            Nfs3Option::None => self.attributes(&handle)?,
+        };
+        Ok(Found { handle, attributes })
+    }
+
+    /// A regular file that is there.
+    pub(super) fn open(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<Found> {
+        regular(self.lookup(directory, name)?)
+    }
+
+    /// A regular file, made where there is none; with `exclusive`, there must be none.
+    pub(super) fn create(&mut self, directory: &nfs_fh3, name: &[u8], exclusive: bool) -> io::Result<Found> {
+        let attributes = sattr3 { mode: Nfs3Option::Some(0o600), ..sattr3::default() };
+        let how = if exclusive { createhow3::GUARDED(attributes) } else { createhow3::UNCHECKED(attributes) };
+        let args = CREATE3args { where_: at(directory, name), how };
+        match self.call::<CREATE3resok, nfs3::CREATE3resfail>(NFS_PROGRAM::NFSPROC3_CREATE, &args) {
+            Ok(CREATE3resok { obj: Nfs3Option::Some(handle), obj_attributes, .. }) => {
+                regular(self.found(handle, obj_attributes)?)
+            }
+            Ok(_) => self.open(directory, name),
+            Err(error) if self.done_before(&error, io::ErrorKind::AlreadyExists) => self.open(directory, name),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn make_directory(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<nfs_fh3> {
+        let attributes = sattr3 { mode: Nfs3Option::Some(0o700), ..sattr3::default() };
+        let args = MKDIR3args { where_: at(directory, name), attributes };
+        match self.call::<MKDIR3resok, nfs3::MKDIR3resfail>(NFS_PROGRAM::NFSPROC3_MKDIR, &args) {
+            Ok(MKDIR3resok { obj: Nfs3Option::Some(handle), .. }) => Ok(handle),
+            Ok(_) => self.enter(directory, name),
+            Err(error) if self.done_before(&error, io::ErrorKind::AlreadyExists) => self.enter(directory, name),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A directory that is there.
+    pub(super) fn enter(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<nfs_fh3> {
+        let found = self.lookup(directory, name)?;
+        match found.attributes.type_ {
+            ftype3::NF3DIR => Ok(found.handle),
+            ftype3::NF3LNK => Err(Errno::LOOP.into()),
+            _ => Err(Errno::NOTDIR.into()),
+        }
+    }
+
+    pub(super) fn remove(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<()> {
+        let args = REMOVE3args { object: at(directory, name) };
+        let removed = self.call::<REMOVE3resok, nfs3::REMOVE3resfail>(NFS_PROGRAM::NFSPROC3_REMOVE, &args).map(drop);
+        removed.or_else(|error| if self.done_before(&error, io::ErrorKind::NotFound) { Ok(()) } else { Err(error) })
+    }
+
+    pub(super) fn remove_directory(&mut self, directory: &nfs_fh3, name: &[u8]) -> io::Result<()> {
+        let args = RMDIR3args { object: at(directory, name) };
+        let removed = self.call::<RMDIR3resok, nfs3::RMDIR3resfail>(NFS_PROGRAM::NFSPROC3_RMDIR, &args).map(drop);
+        removed.or_else(|error| if self.done_before(&error, io::ErrorKind::NotFound) { Ok(()) } else { Err(error) })
+    }
+
+    /// Within one directory.
+    pub(super) fn rename(&mut self, directory: &nfs_fh3, from: &[u8], to: &[u8]) -> io::Result<()> {
+        let args = RENAME3args { from: at(directory, from), to: at(directory, to) };
+        let renamed = self.call::<RENAME3resok, nfs3::RENAME3resfail>(NFS_PROGRAM::NFSPROC3_RENAME, &args).map(drop);
+        match renamed {
+            Err(error) if self.done_before(&error, io::ErrorKind::NotFound) => self.lookup(directory, to).map(drop),
+            other => other,
+        }
+    }
+
+    /// Calls `each` with the names in a directory, `.` and `..` left out.
+    pub(super) fn list(&mut self, directory: &nfs_fh3, count: u32, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let (mut cookie, mut cookieverf) = (0, cookieverf3::default());
+        loop {
+            let args = READDIR3args { dir: directory.clone(), cookie, cookieverf, count };
+            let page: READDIR3resok<'_> = self.call::<_, nfs3::READDIR3resfail>(NFS_PROGRAM::NFSPROC3_READDIR, &args)?;
+            cookieverf = page.cookieverf;
+            let before = cookie;
+            for entry in page.reply.entries.into_inner() {
+                cookie = entry.cookie;
+                if !matches!(entry.name.as_ref(), b"." | b"..") {
+                    each(entry.name.as_ref());
+                }
+            }
+            if page.reply.eof {
+                return Ok(());
+            }
+            if cookie == before {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the server lists nothing and no end"));
+            }
+        }
+    }
+
+    /// Makes what was written to a file durable; the server's number for this time that it runs.
+    pub(super) fn commit(&mut self, file: &nfs_fh3) -> io::Result<writeverf3> {
+        let args = COMMIT3args { file: file.clone(), offset: 0, count: 0 };
+        let done: COMMIT3resok = self.call::<_, nfs3::COMMIT3resfail>(NFS_PROGRAM::NFSPROC3_COMMIT, &args)?;
+        Ok(done.verf)
+    }
+
+    pub(super) fn sizes(&mut self) -> io::Result<FSINFO3resok> {
+        let args = FSINFO3args { fsroot: self.export.root.clone() };
+        self.call::<_, nfs3::FSINFO3resfail>(NFS_PROGRAM::NFSPROC3_FSINFO, &args)
+    }
+
+    pub(super) fn space(&mut self) -> io::Result<FSSTAT3resok> {
+        let args = FSSTAT3args { fsroot: self.export.root.clone() };
+        self.call::<_, nfs3::FSSTAT3resfail>(NFS_PROGRAM::NFSPROC3_FSSTAT, &args)
+    }
+
+    /// Which of `wanted` this user may do with the export's directory.
+    pub(super) fn access(&mut self, wanted: u32) -> io::Result<u32> {
+        let args = ACCESS3args { object: self.export.root.clone(), access: wanted };
+        let found: ACCESS3resok = self.call::<_, nfs3::ACCESS3resfail>(NFS_PROGRAM::NFSPROC3_ACCESS, &args)?;
+        Ok(found.access)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.export.give_back(link);
+        }
+    }
+}
+
+fn at<'a>(directory: &nfs_fh3, name: &'a [u8]) -> diropargs3<'a> {
+    diropargs3 { dir: directory.clone(), name: filename3::from(name) }
+}
+
+fn regular(found: Found) -> io::Result<Found> {
+    match found.attributes.type_ {
+        ftype3::NF3REG => Ok(found),
+        ftype3::NF3LNK => Err(Errno::LOOP.into()),
+        ftype3::NF3DIR => Err(Errno::ISDIR.into()),
+        _ => Err(Errno::INVAL.into()),
+    }
+}

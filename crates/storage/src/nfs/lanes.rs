@@ -1,0 +1,159 @@
+//! A task's way to its file: one operation at a time, or several under way on its connection.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tonnage_workload::Op;
+
+use super::Grounds;
+use super::pipeline::{Memory, Pipeline};
+use crate::directory::data_name;
+use crate::error::{Result, StorageError};
+use crate::{Buffer, Completion, File, OpenRequest, Queue, Request};
+
+/// What both kinds share.
+struct Opened {
+    grounds: Arc<Grounds>,
+    request: OpenRequest,
+    pipeline: Pipeline,
+}
+
+/// One operation at a time.
+pub(super) struct NfsFile(Opened);
+
+/// Several under way.
+pub(super) struct NfsQueue {
+    opened: Opened,
+    memory: Buffer,
+}
+
+impl Opened {
+    fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
+        let client = grounds.client()?;
+        let pipeline = Pipeline::new(client, request.queue_depth, grounds.sizes());
+        Ok(Self { grounds: Arc::clone(grounds), request: *request, pipeline })
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let (request, name) = (self.request, data_name(self.request.file));
+        let client = &mut self.pipeline.client;
+        let failed = |action, error| self.grounds.failed(action, &name, error);
+        if request.op == Op::Write {
+            let directory = self.grounds.made_directory(client)?;
+            let found = client.create(&directory, name.as_bytes(), false).map_err(|error| failed("create", error))?;
+            self.pipeline.set_file(found.handle, request.durable_each);
+            return Ok(());
+        }
+        let directory = self.grounds.directory(client)?;
+        let found = client.open(&directory, name.as_bytes()).map_err(|error| failed("open", error))?;
+        let (needed, actual) = (request.file_bytes, found.attributes.size);
+        if actual < needed {
+            return Err(StorageError::TooShort { file: request.file, needed, actual });
+        }
+        self.pipeline.set_file(found.handle, false);
+        Ok(())
+    }
+}
+
+impl NfsFile {
+    pub(super) fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
+        Opened::new(grounds, request).map(Self)
+    }
+
+    fn operate(&mut self, op: Op, offset: u64, mut memory: Memory<'_>, length: usize) -> io::Result<usize> {
+        operate(&mut self.0.pipeline, op, offset, &mut memory, length)
+    }
+}
+
+/// One operation from its beginning to its end; how many bytes it moved.
+pub(super) fn operate(pipeline: &mut Pipeline, op: Op, offset: u64, memory: &mut Memory<'_>, length: usize) -> io::Result<usize> {
+    pipeline.begin(&Request { slot: 0, op, offset, start: 0, length });
+    pipeline.run(memory, 1, None)?;
+    match pipeline.next_ended().map_or(0, |completion| completion.result) {
+        moved if moved >= 0 => Ok(moved as usize),
+        errno => Err(io::Error::from_raw_os_error(-errno)),
+    }
+}
+
+impl File for NfsFile {
+    fn open(&mut self) -> Result<()> {
+        self.0.open()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len();
+        self.operate(Op::Read, offset, Memory::Into(buffer), length)
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        self.operate(Op::Write, offset, Memory::From(buffer), buffer.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.pipeline.commit()
+    }
+
+    /// Commits what no sync has committed, as every client of NFS does when it closes a file.
+    fn close(&mut self) -> io::Result<()> {
+        self.0.pipeline.commit()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.0.pipeline.take_lost()
+    }
+}
+
+impl NfsQueue {
+    pub(super) fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
+        Ok(Self { opened: Opened::new(grounds, request)?, memory: Buffer::new(0)? })
+    }
+
+    fn run(&mut self, wait_for: usize, until: Option<Instant>) -> io::Result<()> {
+        self.opened.pipeline.run(&mut Memory::Into(&mut self.memory), wait_for, until)
+    }
+}
+
+impl Queue for NfsQueue {
+    fn open(&mut self) -> Result<()> {
+        self.opened.open()
+    }
+
+    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+        self.memory = memory;
+        Ok(())
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    fn push(&mut self, request: Request) {
+        self.opened.pipeline.begin(&request);
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        self.run(wait_for, None)
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        self.run(wait_for, Some(Instant::now() + timeout))
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.opened.pipeline.next_ended()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.opened.pipeline.commit()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.opened.pipeline.commit()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.opened.pipeline.take_lost()
+    }
+}

@@ -1,0 +1,306 @@
+//! Files of an NFS export, through version 3 of the protocol in user space: no mount, and no cache of a client.
+//!
+//! The run has a directory of its own in the export, `.tonnage-<run id>`, spelled and marked as a scratch directory of a
+//! file system is: `tonnage clean` finds on a mount of the export what a killed run left.
+
+mod clearing;
+mod client;
+mod export;
+mod lanes;
+mod link;
+mod names;
+mod pipeline;
+mod rpc;
+mod troubles;
+mod uncommitted;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nfs3_types::nfs3::{ACCESS3_DELETE, ACCESS3_EXTEND, ACCESS3_LOOKUP, ACCESS3_MODIFY, nfs_fh3};
+use rustix::io::Errno;
+use serde::Serialize;
+use tonnage_workload::CachePolicy;
+
+pub use export::ExportSpec;
+
+use crate::directory::data_name;
+use crate::error::{Result, StorageError};
+use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
+use crate::scratch::PREFIX;
+use crate::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
+use client::Client;
+use export::Export;
+use lanes::{NfsFile, NfsQueue, operate};
+use names::NfsNames;
+use pipeline::{Memory, Pipeline};
+
+/// How often another process of the run is given time to mark the directory that it has just made.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Bytes of names in one READDIR.
+const LISTING_BYTES: std::ops::RangeInclusive<u32> = 4096..=1 << 20;
+
+/// What a server says of an export. Bytes, where nothing else is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExportFacts {
+    /// Of the protocol.
+    pub version: u32,
+    /// Of a READ here, of what the user and the server want.
+    pub rsize: u32,
+    /// Of a WRITE here.
+    pub wsize: u32,
+    /// That the server prefers for a READ, a WRITE, and a page of names.
+    pub rtpref: u32,
+    /// See `rtpref`.
+    pub wtpref: u32,
+    /// See `rtpref`.
+    pub dtpref: u32,
+    /// The most that it takes for a READ.
+    pub rtmax: u32,
+    /// … and for a WRITE.
+    pub wtmax: u32,
+    /// Of the file system.
+    pub total_bytes: u64,
+    /// That this user may still write.
+    pub free_bytes: u64,
+}
+
+/// Asks a server for an export that this user may make a directory in. Nothing is made.
+///
+/// # Errors
+/// One line: the server, its portmapper, its mount service or the permissions.
+pub fn export_facts(spec: &ExportSpec) -> Result<ExportFacts> {
+    let export = Arc::new(Export::open(spec)?);
+    let failed = |error| export.failed("ask the server of", "", error);
+    let mut client = Client::new(Arc::clone(&export)).map_err(failed)?;
+    let wanted = ACCESS3_LOOKUP | ACCESS3_MODIFY | ACCESS3_EXTEND | ACCESS3_DELETE;
+    if client.access(wanted).map_err(failed)? & (ACCESS3_MODIFY | ACCESS3_EXTEND) != (ACCESS3_MODIFY | ACCESS3_EXTEND) {
+        let (uri, user) = (spec.uri(), rustix::process::geteuid().as_raw());
+        let squashed = if user == 0 { " (an export squashes root unless it says no_root_squash)" } else { "" };
+        let text = format!("user {user} may make nothing in {uri}{squashed}; give a directory in which it may");
+        return Err(StorageError::Unsupported(text));
+    }
+    let (sizes, space) = (client.sizes().map_err(failed)?, client.space().map_err(failed)?);
+    Ok(ExportFacts {
+        version: nfs3_types::nfs3::VERSION,
+        rsize: Export::size(spec.rsize, sizes.rtpref, sizes.rtmax),
+        wsize: Export::size(spec.wsize, sizes.wtpref, sizes.wtmax),
+        rtpref: sizes.rtpref,
+        wtpref: sizes.wtpref,
+        dtpref: sizes.dtpref,
+        rtmax: sizes.rtmax,
+        wtmax: sizes.wtmax,
+        total_bytes: space.tbytes,
+        free_bytes: space.abytes,
+    })
+}
+
+/// The run's directory in an export.
+#[derive(Debug)]
+struct Grounds {
+    export: Arc<Export>,
+    run_id: String,
+    /// Of the directory.
+    name: String,
+    /// Of a READ, and of a WRITE.
+    sizes: (u32, u32),
+    /// Of a page of names.
+    listing_bytes: u32,
+    /// Once it was found, and its marker read.
+    directory: Mutex<Option<nfs_fh3>>,
+}
+
+impl Grounds {
+    fn open(spec: &ExportSpec, run_id: &str) -> Result<Self> {
+        let export = Arc::new(Export::open(spec)?);
+        let mut client = Client::new(Arc::clone(&export)).map_err(|error| export.failed("reach", "", error))?;
+        let sizes = client.sizes().map_err(|error| export.failed("ask for the sizes of", "", error))?;
+        drop(client);
+        Ok(Self {
+            sizes: (Export::size(spec.rsize, sizes.rtpref, sizes.rtmax), Export::size(spec.wsize, sizes.wtpref, sizes.wtmax)),
+            listing_bytes: sizes.dtpref.clamp(*LISTING_BYTES.start(), *LISTING_BYTES.end()),
+            export,
+            run_id: run_id.to_owned(),
+            name: format!("{PREFIX}{run_id}"),
+            directory: Mutex::default(),
+        })
+    }
+
+    /// Bytes of a READ, and of a WRITE.
+    const fn sizes(&self) -> (u32, u32) {
+        self.sizes
+    }
+
+    fn client(&self) -> Result<Client> {
+        Client::new(Arc::clone(&self.export)).map_err(|error| self.export.failed("reach", "", error))
+    }
+
+    /// An error about something in the directory.
+    fn failed(&self, action: &'static str, name: &str, error: io::Error) -> StorageError {
+        self.export.failed(action, &format!("{}/{name}", self.name), error)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<nfs_fh3>> {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory, which is there and this run's.
+    fn directory(&self, client: &mut Client) -> Result<nfs_fh3> {
+        if let Some(known) = self.known().clone() {
+            return Ok(known);
+        }
+        let found = client.enter(&self.export.root, self.name.as_bytes()).map_err(|error| self.failed("open", "", error))?;
+        self.check(client, &found)?;
+        *self.known() = Some(found.clone());
+        Ok(found)
+    }
+
+    /// The directory, made and marked if it is not there. Before the first write and not before: what is refused leaves
+    /// nothing.
+    fn made_directory(&self, client: &mut Client) -> Result<nfs_fh3> {
+        if let Some(known) = self.known().clone() {
+            return Ok(known);
+        }
+        let made = match client.make_directory(&self.export.root, self.name.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return self.directory(client),
+            made => made.map_err(|error| self.failed("make the directory", "", error))?,
+        };
+        if let Err(error) = self.mark(client, &made) {
+            // Without a marker nobody may ever remove it. The error that led here says more than these calls could.
+            let _ = client.remove(&made, MARKER_NAME.as_bytes());
+            let _ = client.remove_directory(&self.export.root, self.name.as_bytes());
+            return Err(self.failed("write", MARKER_NAME, error));
+        }
+        *self.known() = Some(made.clone());
+        Ok(made)
+    }
+
+    fn mark(&self, client: &mut Client, directory: &nfs_fh3) -> io::Result<()> {
+        let file = client.create(directory, MARKER_NAME.as_bytes(), true)?.handle;
+        let mut pipeline = Pipeline::new(Client::new(Arc::clone(&self.export))?, 1, self.sizes);
+        pipeline.set_file(file, true);
+        let text = Marker::of_this_process(&self.run_id).text();
+        let moved = operate(&mut pipeline, tonnage_workload::Op::Write, 0, &mut Memory::From(&text), text.len())?;
+        if moved == text.len() { Ok(()) } else { Err(Errno::NOSPC.into()) }
+    }
+
+    /// An error if the directory's marker is not this run's. Another process may have made it and not marked it yet.
+    fn check(&self, client: &mut Client, directory: &nfs_fh3) -> Result<()> {
+        let not_ours = |why: String| StorageError::NotOurs { path: self.export.path(&self.name), why };
+        let mut why = String::new();
+        for _ in 0..LOOKS {
+            match self.read_marker(client, directory) {
+                Ok(marker) if marker.run_id == self.run_id => return Ok(()),
+                Ok(marker) => return Err(not_ours(format!("its marker names run {}", marker.run_id))),
+                Err(error) => why = format!("its marker {MARKER_NAME} cannot be read: {error}"),
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Err(not_ours(why))
+    }
+
+    fn read_marker(&self, client: &mut Client, directory: &nfs_fh3) -> io::Result<Marker> {
+        let file = client.open(directory, MARKER_NAME.as_bytes())?.handle;
+        let mut pipeline = Pipeline::new(Client::new(Arc::clone(&self.export))?, 1, self.sizes);
+        pipeline.set_file(file, false);
+        let mut text = [0; MARKER_BYTES];
+        let count = operate(&mut pipeline, tonnage_workload::Op::Read, 0, &mut Memory::Into(&mut text), MARKER_BYTES)?;
+        Ok(serde_json::from_slice(&text[..count])?)
+    }
+}
+
+/// Files in one directory of an export.
+#[derive(Debug)]
+pub(crate) struct Nfs {
+    grounds: Arc<Grounds>,
+    process: Process,
+}
+
+impl Nfs {
+    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
+        let Some(export) = &spec.nfs else {
+            return Err(StorageError::Unsupported("a storage of kind nfs needs an export".to_owned()));
+        };
+        if spec.run_id.is_empty() || spec.run_id.contains('/') {
+            return Err(StorageError::Unsupported("the run's id cannot name a directory".to_owned()));
+        }
+        Ok(Self { grounds: Arc::new(Grounds::open(export, &spec.run_id)?), process: spec.process })
+    }
+
+    /// The run's directory, if there is one.
+    fn there(&self, client: &mut Client) -> Result<Option<nfs_fh3>> {
+        match self.grounds.directory(client) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(error) if error.io().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Storage for Nfs {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        Ok(if request.queue_depth > 1 {
+            Lane::Queued(Box::new(NfsQueue::new(&self.grounds, request)?))
+        } else {
+            Lane::Sync(Box::new(NfsFile::new(&self.grounds, request)?))
+        })
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(NfsNames::new(&self.grounds, *request)?))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        let name = data_name(file);
+        let mut client = self.grounds.client()?;
+        let directory = self.grounds.directory(&mut client)?;
+        let found = client.open(&directory, name.as_bytes()).map_err(|error| self.grounds.failed("measure", &name, error))?;
+        Ok(found.attributes.size)
+    }
+
+    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
+        self.grounds.export.troubles.forget();
+        self.grounds.made_directory(&mut self.grounds.client()?).map(drop)
+    }
+
+    /// This host has no cache of the files; what the server has in memory, it does not tell.
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+        self.grounds.export.troubles.forget();
+        Ok(Residency { uncounted: true, ..Residency::default() })
+    }
+
+    fn clear(&self) -> Result<()> {
+        if self.process == Process::Other {
+            return Ok(());
+        }
+        let mut client = self.grounds.client()?;
+        match self.there(&mut client)? {
+            Some(directory) => clearing::clear(&self.grounds, &mut client, &directory).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&self) -> Result<Vec<Note>> {
+        if self.process == Process::Other {
+            return Ok(Vec::new());
+        }
+        let mut client = self.grounds.client()?;
+        let Some(directory) = self.there(&mut client)? else { return Ok(Vec::new()) };
+        if let Some(foreign) = clearing::clear(&self.grounds, &mut client, &directory)? {
+            let action = "remove the run's directory, because Tonnage did not make";
+            return Err(self.grounds.failed(action, &foreign, Errno::NOTEMPTY.into()));
+        }
+        client.remove(&directory, MARKER_NAME.as_bytes()).map_err(|error| self.grounds.failed("remove", MARKER_NAME, error))?;
+        *self.grounds.known() = None;
+        client
+            .remove_directory(&self.grounds.export.root, self.grounds.name.as_bytes())
+            .map_err(|error| self.grounds.failed("remove the directory", "", error))?;
+        Ok(Vec::new())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { direct: true, notes: self.grounds.export.troubles.notes(), ..Facts::default() }
+    }
+}
