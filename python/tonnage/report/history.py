@@ -122,15 +122,14 @@ def settings(history: History) -> Table:
         ends = (units.speed(one.levels[0].median, one.metric), units.speed(one.levels[-1].median, one.metric))
         for number, change in enumerate(one.changes or (None,)):
             head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
-            rows.append((*head, *_change_cells(change, history, one)))
+            rows.append((*head, *_change_cells(change, history)))
     columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by")
     return Table(columns, tuple(rows))
 
 
-def _change_cells(change: Change | None, history: History, series: Series) -> tuple[str, ...]:
+def _change_cells(change: Change | None, history: History) -> tuple[str, ...]:
     if change is None:
-        verdict = "too few runs" if series.too_few else UNCHANGED
-        return (verdict, *[units.NOT_MEASURED] * 4)
+        return (UNCHANGED, *[units.NOT_MEASURED] * 4)
     ends = (_when(history.runs[change.after]), _when(history.runs[change.high]))
     return (change.verdict, units.ratio(change.ratio), _interval(change), *ends)
 
