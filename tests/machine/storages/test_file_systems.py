@@ -218,10 +218,10 @@ def test_files_on_a_disk_of_this_host_are_on_it(tmp_path: Path) -> None:
 def test_a_file_system_that_fails_to_answer_is_told_of_in_one_sentence(
     error: OSError, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def fail(_call: Callable[[], Any], **_limit: float) -> Any:
+    def fail(_call: Callable[[], Any], _paths: object, **_limit: float) -> Any:
         raise error
 
-    monkeypatch.setattr("tonnage.machine.storages.registry.in_time", fail)
+    monkeypatch.setattr("tonnage.machine.storages.registry.carefully", fail)
     monkeypatch.setattr("tonnage.machine.storages.registry.find_mount", lambda *_: mount("ext4"))
     held = held_files([(os.fspath(tmp_path / "a"), 0, 0)])
     assert held is not None

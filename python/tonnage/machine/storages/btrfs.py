@@ -46,7 +46,7 @@ def facts(spot: Spot) -> dict[str, Any]:
 
 def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
     """On one disk each file is there. Where each is on several, only root may ask."""
-    uuid = in_time(lambda: _uuid(spot.path), timeout_s=spot.timeout_s)
+    uuid = _uuid(spot.path)
     names = _disks(uuid)
     devices = tuple((name, platform.node()) for name in names)
     if len(names) != 1:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tonnage.machine.blocks import block_name, block_number
-from tonnage.machine.bounded import in_time
+from tonnage.machine.careful import carefully
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.storages.held import Held, Item, Looked
 from tonnage.machine.storages.spot import Gathering, Spot
@@ -83,7 +83,8 @@ def held_files(
     if not by_mount:
         return None
     try:
-        sizes = in_time(lambda: _sizes([path for path, _, _ in chosen]), timeout_s=timeout_s)
+        directories = {os.path.dirname(path) for path, _, _ in chosen}  # noqa: PTH120
+        sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=timeout_s)
         looked = [
             _look(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
             for mount, paths in by_mount.items()
