@@ -153,7 +153,7 @@ pub trait Storage: Send + Sync {
     /// A way to snapshots of what this storage holds; an error that says why there is none. What a snapshot needs, such
     /// as a subvolume, is made.
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
-        snapshots::of_any(request, "none of these")
+        snapshots::of_any(request, &[], "another storage")
     }
 
     /// Removes every file, snapshot and tree that this storage created and gives the space back. Nothing else is ever removed.

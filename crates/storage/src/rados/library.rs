@@ -60,6 +60,14 @@ functions! {
     ioctx_create: fn(Cluster, Text, *mut Context) -> c_int;
     ioctx_destroy: fn(Context);
     ioctx_set_namespace: fn(Context, Text);
+    wait_for_latest_osdmap: fn(Cluster) -> c_int;
+    ioctx_snap_create: fn(Context, Text) -> c_int;
+    ioctx_snap_remove: fn(Context, Text) -> c_int;
+    ioctx_snap_lookup: fn(Context, Text, *mut u64) -> c_int;
+    ioctx_snap_set_read: fn(Context, u64);
+    ioctx_selfmanaged_snap_create: fn(Context, *mut u64) -> c_int;
+    ioctx_selfmanaged_snap_remove: fn(Context, u64) -> c_int;
+    ioctx_selfmanaged_snap_set_write_ctx: fn(Context, u64, *mut u64, c_int) -> c_int;
     read: fn(Context, Text, *mut c_char, usize, u64) -> c_int;
     write: fn(Context, Text, Text, usize, u64) -> c_int;
     stat: fn(Context, Text, *mut u64, *mut libc::time_t) -> c_int;

@@ -6,20 +6,26 @@
 mod library;
 mod pool;
 mod queue;
+mod snapshots;
 
 use std::ffi::CStr;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use tonnage_workload::{CachePolicy, Op};
+use tonnage_workload::{CachePolicy, Means, Op};
 
 pub use pool::PoolSpec;
 
 use crate::error::{Result, StorageError};
-use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
+use crate::snapshots::of_any as snapshots_of_any;
+use crate::{
+    Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, SnapshotRequest, Snapshots, Storage,
+    TargetSpec,
+};
 use pool::Pool;
 use queue::RadosQueue;
+use snapshots::{Book, RadosSnapshots};
 
 const MARKER: &CStr = c"TONNAGE-SCRATCH";
 const MARKER_NAME: &str = "TONNAGE-SCRATCH";
@@ -38,6 +44,7 @@ pub fn pool_free_bytes(spec: &PoolSpec) -> Result<Option<u64>> {
 pub(crate) struct Rados {
     pool: Arc<Pool>,
     process: Process,
+    book: Arc<Book>,
 }
 
 /// An object's name, spelled without an allocation.
@@ -101,7 +108,7 @@ impl Rados {
         if pool.object_bytes == 0 || pool.namespace.is_empty() {
             return Err(StorageError::Unsupported("objects have at least one byte, and a namespace a name".to_owned()));
         }
-        Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process })
+        Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process, book: Arc::default() })
     }
 
     /// Makes the marker, or sees that it is this run's. Before the first write and not before: what is refused leaves
@@ -159,7 +166,19 @@ impl Storage for Rados {
         Ok(Residency { uncounted: true, ..Residency::default() })
     }
 
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        match &request.means {
+            Means::RadosSelfManaged {} | Means::RadosPool {} => Ok(Box::new(RadosSnapshots::new(self, request)?)),
+            _ => {
+                let PoolSpec { pool, namespace, .. } = &self.pool.spec;
+                snapshots_of_any(request, &[("pool", pool.clone()), ("namespace", namespace.clone())], "a pool of Ceph")
+            }
+        }
+    }
+
+    /// Snapshots first: an object that one of them needs would leave its bytes behind.
     fn clear(&self) -> Result<()> {
+        self.book.remove_all(&self.pool)?;
         if self.process == Process::Other || !self.is_marked()? {
             return Ok(());
         }

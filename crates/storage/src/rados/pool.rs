@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub(super) struct Pool {
     cluster: Cluster,
     pub(super) context: Context,
     pub(super) spec: PoolSpec,
+    /// Whose connection it is, where it is not its own.
+    lender: Option<Arc<Pool>>,
 }
 
 // SAFETY: librados' handles may be used by several threads at once; the context is changed only before it is shared.
@@ -78,7 +81,7 @@ impl Pool {
         let refused = |what: String, why: &io::Error| StorageError::Unsupported(format!("{what}: {why}"));
         let (user, pool, namespace) = (text(&spec.user)?, text(&spec.pool)?, text(&spec.namespace)?);
         let conf = spec.conf.as_ref().map(|path| text(&path.to_string_lossy())).transpose()?;
-        let mut found = Self { library, cluster: null_mut(), context: null_mut(), spec: spec.clone() };
+        let mut found = Self { library, cluster: null_mut(), context: null_mut(), spec: spec.clone(), lender: None };
         // SAFETY: of each call by its declaration; `found` ends what was begun, whatever fails.
         unsafe {
             done((library.create2)(&raw mut found.cluster, c"ceph".as_ptr(), user.as_ptr(), 0))
@@ -116,6 +119,70 @@ impl Pool {
             (library.ioctx_set_namespace)(found.context, namespace.as_ptr());
         }
         Ok(found)
+    }
+
+    /// The same objects by the same connection, with a context of their own: other snapshots are read or carried.
+    pub(super) fn another(self: &Arc<Self>) -> Result<Self> {
+        let (pool, namespace) = (text(&self.spec.pool)?, text(&self.spec.namespace)?);
+        let mut context = null_mut();
+        // SAFETY: of each call by its declaration.
+        let made = done(unsafe { (self.library.ioctx_create)(self.cluster, pool.as_ptr(), &raw mut context) });
+        made.map_err(|error| self.failed("open the pool of", "", error))?;
+        // SAFETY: a new context, which nobody else knows.
+        unsafe { (self.library.ioctx_set_namespace)(context, namespace.as_ptr()) };
+        let (library, cluster, spec) = (self.library, self.cluster, self.spec.clone());
+        Ok(Self { library, cluster, context, spec, lender: Some(Arc::clone(self)) })
+    }
+
+    /// Takes a snapshot of the whole pool.
+    pub(super) fn take_snapshot(&self, name: &CStr) -> io::Result<()> {
+        // SAFETY: a name.
+        done(unsafe { (self.library.ioctx_snap_create)(self.context, name.as_ptr()) }).map(drop)
+    }
+
+    pub(super) fn remove_snapshot(&self, name: &CStr) -> io::Result<()> {
+        // SAFETY: a name.
+        done(unsafe { (self.library.ioctx_snap_remove)(self.context, name.as_ptr()) }).map(drop)
+    }
+
+    pub(super) fn snapshot_number(&self, name: &CStr) -> io::Result<u64> {
+        let mut number = 0;
+        // SAFETY: a name, and a place to write to.
+        done(unsafe { (self.library.ioctx_snap_lookup)(self.context, name.as_ptr(), &raw mut number) }).map(|_| number)
+    }
+
+    /// Reads are from that snapshot from now on. Before the context is shared.
+    pub(super) fn read_snapshot(&self, number: u64) {
+        // SAFETY: nothing is in flight.
+        unsafe { (self.library.ioctx_snap_set_read)(self.context, number) };
+    }
+
+    /// Takes a self-managed snapshot, which is one of what the writers that carry it write over; its number.
+    pub(super) fn take_own_snapshot(&self) -> io::Result<u64> {
+        let mut number = 0;
+        // SAFETY: a place to write to.
+        done(unsafe { (self.library.ioctx_selfmanaged_snap_create)(self.context, &raw mut number) }).map(|_| number)
+    }
+
+    pub(super) fn remove_own_snapshot(&self, number: u64) -> io::Result<()> {
+        // SAFETY: a number.
+        done(unsafe { (self.library.ioctx_selfmanaged_snap_remove)(self.context, number) }).map(drop)
+    }
+
+    /// Writes carry these from now on, the newest first. With nothing in flight.
+    pub(super) fn carry_snapshots(&self, numbers: &[u64]) -> io::Result<()> {
+        let (mut numbers, newest) = (numbers.to_vec(), numbers.first().copied().unwrap_or(0));
+        let count = numbers.len() as libc::c_int;
+        // SAFETY: as many numbers as is said, which are copied.
+        let set =
+            unsafe { (self.library.ioctx_selfmanaged_snap_set_write_ctx)(self.context, newest, numbers.as_mut_ptr(), count) };
+        done(set).map(drop)
+    }
+
+    /// Learns what the monitors say of the pools now.
+    pub(super) fn look_up_map(&self) -> io::Result<()> {
+        // SAFETY: a call without arguments.
+        done(unsafe { (self.library.wait_for_latest_osdmap)(self.cluster) }).map(drop)
     }
 
     /// Where an object is, for messages.
@@ -244,7 +311,7 @@ impl Drop for Pool {
             if !self.context.is_null() {
                 (self.library.ioctx_destroy)(self.context);
             }
-            if !self.cluster.is_null() {
+            if !self.cluster.is_null() && self.lender.is_none() {
                 (self.library.shutdown)(self.cluster);
             }
         }

@@ -55,10 +55,10 @@ pub trait Snapshots: Send {
 /// Makes a storage of its kind over other files.
 pub(crate) type Rebuild = Box<dyn Fn(Arc<Files>) -> Arc<dyn Storage> + Send + Sync>;
 
-/// A means that a storage does not know. A program of the user snapshots any.
-pub(crate) fn of_any(request: &SnapshotRequest, place: &str) -> Result<Box<dyn Snapshots>> {
+/// A means that a storage does not know, which is `place`. A program of the user snapshots any; `words` are filled in.
+pub(crate) fn of_any(request: &SnapshotRequest, words: &[(&'static str, String)], place: &str) -> Result<Box<dyn Snapshots>> {
     match &request.means {
-        Means::Command(command) => Ok(Box::new(CommandSnapshots::new(command, request, &[], None)?)),
+        Means::Command(command) => Ok(Box::new(CommandSnapshots::new(command, request, words, None)?)),
         other => Err(refused(other, place)),
     }
 }
