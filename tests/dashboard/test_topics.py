@@ -70,20 +70,22 @@ def test_an_event_is_one_line_of_ascii_and_no_number_that_json_has_not() -> None
 
 
 def test_what_takes_long_is_done_a_hundredth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
+    now, used = [0.0], [0.0]
     monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(pace.time, "thread_time", lambda: used[0])
+
+    def busy() -> str:
+        now[0], used[0] = now[0] + 3.0, used[0] + 0.5  # it had to wait for a processor
+        return "done"
+
     work = Pace(2.0)
-    assert work.is_due()
-    work.begin()
-    now[0] = 0.5
-    work.done()
-    now[0] = 49.9
+    assert work.is_due() and work.during(busy) == "done"
+    now[0] = 3.0 + 49.4
     assert not work.is_due()
-    now[0] = 50.1
+    now[0] = 3.0 + 49.6
     assert work.is_due()
-    work.begin()
-    work.done()
-    now[0] = 52.0
+    work.during(lambda: None)
+    now[0] += 1.9
     assert not work.is_due()
-    now[0] = 52.2
+    now[0] += 0.2
     assert work.is_due()

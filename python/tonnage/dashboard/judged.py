@@ -16,6 +16,11 @@ _MOST = 8
 """Load lines, and their figures, that a live page shows."""
 
 
+def load_analysis() -> None:
+    """Imports what the first judgement would wait for."""
+    import scipy.stats  # noqa: F401
+
+
 def judge(path: Path) -> dict[str, Any]:
     """As the page's script shows it; ``problem`` says why there is nothing. May take seconds where a run is long."""
     try:

@@ -10,7 +10,7 @@ from functools import partial
 
 from tonnage.dashboard.aside import aside
 from tonnage.dashboard.board import Board
-from tonnage.dashboard.judged import judge
+from tonnage.dashboard.judged import judge, load_analysis
 from tonnage.dashboard.pace import Pace
 from tonnage.dashboard.runs import Runs
 from tonnage.dashboard.topics import Topics, encode
@@ -73,6 +73,9 @@ class Keeper:
 
     async def _keep_judgements(self) -> None:
         pace = Pace(_JUDGE_S)
+        await self._somebody()
+        # Once, and no part of the price of a judgement.
+        await aside(load_analysis)
         while True:
             await self._somebody()
             for run in self._looked_at():
@@ -81,9 +84,7 @@ class Keeper:
             due = self._due(only_new=not pace.is_due())
             if due is not None:
                 key = (due.recorded, due.state)
-                pace.begin()
-                found = await aside(partial(judge, due.path))
-                pace.done()
+                found = await aside(partial(pace.during, partial(judge, due.path)))
                 if found["problem"] is None:
                     due.findings = [one["code"] for one in found["findings"]]
                 self._judged[due.identifier] = (key, encode(found))

@@ -43,15 +43,12 @@ class Runs:
 
     def refresh(self, looked_at: Collection[str]) -> dict[str, str]:
         """Topic → what it says now, for all runs and more for those that are ``looked_at``."""
-        if whole := self._pace.is_due():
-            self._pace.begin()
-            self._find()
+        if self._pace.is_due():
+            self._pace.during(self._look)
         for identifier, run in list(self._known.items()):
             closely = identifier in looked_at
-            if whole or closely or run.is_under_way:
+            if closely or run.is_under_way:
                 run.refresh(closely=closely)
-        if whole:
-            self._pace.done()
         rows = {run.identifier: run.row() for run in sorted(self._known.values(), key=_newest, reverse=True)}
         told = {
             "underway": encode([row for row in rows.values() if row["underWay"]]),
@@ -64,7 +61,8 @@ class Runs:
             del self._courses[identifier]
         return told
 
-    def _find(self) -> None:
+    def _look(self) -> None:
+        """For new runs, and at those that have ended: one may have been resumed."""
         found = find_runs(self._roots)
         self._note = found.note
         for identifier in set(self._known) - set(found.runs):
@@ -72,6 +70,9 @@ class Runs:
         for identifier, path in found.runs.items():
             if identifier not in self._known:
                 self._known[identifier] = Watched(identifier, path, self._place(path))
+        for run in self._known.values():
+            if not run.is_under_way:
+                run.refresh(closely=False)
 
     def _place(self, path: Path) -> str:
         for root in self._roots:
