@@ -9,6 +9,7 @@ from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.dashboard import words
+from tonnage.dashboard.pace import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.lines import COUNTED
@@ -22,6 +23,7 @@ _RECORDS = 60
 """Latest ones that are drawn."""
 _HEAT_COLUMNS = 160
 """Intervals of all records in the heat map, at most."""
+_HEAT_S = 2.0
 _TAIL = 0.05
 """The sampler looks once more after a phase: an interval of nothing, shorter than this share of it, is left out."""
 _EDGE_LEFT = 80
@@ -46,7 +48,8 @@ class Course:
     def __init__(self) -> None:
         self._intervals: OrderedDict[str, list[Interval]] = OrderedDict()
         self._heats: OrderedDict[str, dict[str, list[int]]] = OrderedDict()
-        self.unreadable: str | None = None
+        self.pace = Pace(_HEAT_S)
+        """Of the heat map."""
 
     def throughput(self, run: Run, lines: Sequence[Line], told: words.Keys | None) -> list[Figure]:
         """A figure for what moves bytes and one for what is counted, where the run has either; the phase that runs now
@@ -126,8 +129,8 @@ class Course:
     def _read(self, read: Any, record: str) -> dict[str, list[int]] | None:
         try:
             columns: dict[str, list[int]] | None = read(record)
-        except RecordError as error:
-            self.unreadable = str(error)
+        except RecordError:
+            # Its report tells of the file; here one picture is without one record.
             return None
         return columns
 

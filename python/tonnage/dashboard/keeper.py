@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -17,8 +18,10 @@ from tonnage.dashboard.topics import Topics, encode
 from tonnage.dashboard.watched import Watched
 from tonnage.errors import TonnageError
 
-EVERY_S = 1.0
-"""Between two looks at the runs under way: as often as they tell of themselves."""
+EVERY_S, _RARELY_S = 1.0, 5.0
+"""Between two looks at the runs under way: as often as they tell of themselves; where many are told, less often."""
+_SHARE = 100
+"""… so that looking and telling take no more than one in so many of a processor's time."""
 _JUDGE_S = 2.0
 _KEPT = 50
 """Judgements that are remembered."""
@@ -59,17 +62,21 @@ class Keeper:
                     self.topics.drop([f"{topic}:{run}" for topic in _OF_RUN])
 
     async def _keep_runs(self) -> None:
+        told_s = time.thread_time()
         while True:
             await self._somebody()
             self._came.clear()
             looked_at = [name for name in self._viewers if name]
-            for topic, told in (await aside(partial(self.runs.refresh, looked_at))).items():
+            news, cost_s = await aside(partial(_timed, partial(self.runs.refresh, looked_at)))
+            for topic, told in news.items():
                 _, _, run = topic.partition(":")
                 if not run or run in self._viewers:
                     self.topics.put(topic, told)
+            # This thread's time since the last turn went into telling.
+            cost_s, told_s = cost_s + time.thread_time() - told_s, time.thread_time()
             # Who comes now is not kept waiting for the next turn.
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._came.wait(), EVERY_S)
+                await asyncio.wait_for(self._came.wait(), min(_RARELY_S, max(EVERY_S, _SHARE * cost_s)))
 
     async def _keep_judgements(self) -> None:
         pace = Pace(_JUDGE_S)
@@ -122,3 +129,9 @@ class Keeper:
         while not (self._viewers[""] if of_list else self._viewers):
             self._came.clear()
             await self._came.wait()
+
+
+def _timed(refresh: Callable[[], dict[str, str]]) -> tuple[dict[str, str], float]:
+    """And the processor time that it took, in this thread."""
+    began_s = time.thread_time()
+    return refresh(), time.thread_time() - began_s

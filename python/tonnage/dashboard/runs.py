@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class Runs:
         self._roots = roots
         self._known: dict[str, Watched] = {}
         self._courses: dict[str, tuple[Course, int, str]] = {}
-        """Of the runs that are looked at: the pictures, how many records they know, and the heat map of these."""
+        """Of the runs that are looked at: the pictures, how many records the heat map knows, and that map."""
         self._pace = Pace(_LOOK_S)
         self._note: str | None = None
 
@@ -91,15 +92,15 @@ class Runs:
             opened = Run(run.path, dict(run.manifest))
             lines = list(run.latest)
             figures = [plain(figure) for figure in course.throughput(opened, lines, run.told)]
-            if known != run.recorded:
-                figure = course.latency(opened, lines)
-                heat = "null" if figure is None else encode(plain(figure))
+            if known != run.recorded and (course.pace.is_due() or not run.is_under_way):
+                figure = course.pace.during(partial(course.latency, opened, lines))
+                heat, known = "null" if figure is None else encode(plain(figure)), run.recorded
             found[f"course:{run.identifier}"] = encode(figures)
             found[f"heat:{run.identifier}"] = heat
         except Exception as error:
             # Lines of any make are drawn: what does not fit leaves the pictures as they were.
             found[f"run:{run.identifier}"] = encode({**told, "problem": f"no picture of it: {type(error).__name__}"})
-        self._courses[run.identifier] = (course, run.recorded, heat)
+        self._courses[run.identifier] = (course, known, heat)
         return found
 
 

@@ -44,6 +44,8 @@
       $("figcaption", box).textContent = figure.caption;
       const plot = $(".plot", box);
       plot.setAttribute("aria-label", figure.alt);
+      // While the kit draws, what is below stays where it is.
+      plot.style.minHeight = `${figure.layout.height}px`;
       drawn.set(plot, figure);
       return draw(plot);
     });
