@@ -24,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
 /// Groups of a user that `AUTH_SYS` has room for.
 const GROUPS: usize = 16;
-/// A transfer of this much in one call, where the server takes it; as Linux does.
+/// Of one call at most, unless the user wants more: some servers prefer 64 times that, and a mounted client does not.
 const PREFERRED_BYTES: u32 = 1 << 20;
 
 /// Which export is meant.
@@ -137,7 +137,7 @@ impl Export {
     pub(super) fn size(asked: Option<u32>, preferred: u32, most: u32) -> u32 {
         let most = if most == 0 { PREFERRED_BYTES } else { most };
         let preferred = if preferred == 0 { PREFERRED_BYTES } else { preferred };
-        asked.unwrap_or(preferred.max(PREFERRED_BYTES)).clamp(1, most)
+        asked.unwrap_or(preferred.min(PREFERRED_BYTES)).clamp(1, most)
     }
 }
 
