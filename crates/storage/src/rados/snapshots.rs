@@ -136,16 +136,16 @@ impl Snapshots for RadosSnapshots {
     }
 
     fn take(&mut self, round: u32) -> Result<u64> {
-        let taken = self.make(&snapshot_name(self.owner, round));
-        let kept = taken.and_then(|taken| {
-            let token = if let Taken::SelfManaged(number) = taken { number } else { 0 };
-            self.keep(round, taken).map(|()| token)
+        let made = self.make(&snapshot_name(self.owner, round));
+        let kept = made.and_then(|taken| {
+            let said = if let Taken::SelfManaged(number) = taken { number } else { 0 };
+            self.keep(round, taken).map(|()| said)
         });
         kept.map_err(|error| failed(&self.pool, "take", self.owner, round, error))
     }
 
     fn adopt(&mut self, round: u32, token: u64) -> Result<()> {
-        let taken = if self.of_pool {
+        let known = if self.of_pool {
             let name = format!("{}.{}", self.pool.spec.namespace, snapshot_name(self.owner, round));
             CString::new(name).map(Taken::Pool).map_err(io::Error::from).and_then(|taken| {
                 // What is written from here on must know of it.
@@ -154,7 +154,7 @@ impl Snapshots for RadosSnapshots {
         } else {
             Ok(Taken::SelfManaged(token))
         };
-        let kept = taken.and_then(|taken| self.keep(round, taken));
+        let kept = known.and_then(|taken| self.keep(round, taken));
         kept.map_err(|error| failed(&self.pool, "take", self.owner, round, error))
     }
 
