@@ -184,3 +184,24 @@ fn who_waits_for_a_phase_is_woken_by_a_meeting_once() {
     assert!(parts[0].phase.wait(Duration::from_secs(10)), "a stop ends the waiting");
     assert_eq!(parts[0].phase.meeting(), None);
 }
+
+#[test]
+fn rounds_of_checkpoints_are_those_of_all_processes_and_one_snapshot_is_of_all() {
+    let stream = r#"{"transfer_size": 65536, "block_size": 262144, "layout": "file-per-task", "access": "sequential"}"#;
+    let text = format!(
+        r#"{{"kind": "checkpoint", "step": "checkpoint", "rounds": 3, "coordination": "together", "geometry": {stream},
+            "durability": "none", "snapshot": {{"means": "command", "argv": ["sleep", "0.05"]}}}}"#
+    );
+    let spec = PhaseSpec { work: serde_json::from_str(&text).expect("a checkpoint"), ..spec(Op::Write, 3) };
+    let mut parts = prepare(&straggling(2), &spec, &[2, 1]);
+    assert_eq!(attend(&mut parts).len(), 9, "three times a round");
+    let result = merged(&parts);
+    let checkpoint = result.checkpoint.expect("it is one");
+    assert_eq!((checkpoint.rounds, checkpoint.snapshot.count, checkpoint.windows.len()), (3, 3, 3));
+    assert_eq!(checkpoint.checkpoint_ns, checkpoint.windows_ns());
+    for window in checkpoint.windows {
+        assert!(window.first_end_ns - window.last_begin_ns >= 80_000_000 + 50_000_000, "all wait for all: {window:?}");
+        assert!(window.first_begin_ns >= 5 * S && window.snapshot_ns >= 50_000_000, "{window:?}");
+    }
+    assert_eq!(result.events.iter().filter(|event| event.kind == "snapshot").count(), 3);
+}
