@@ -14,7 +14,8 @@ heading = @printf '\n== %s ==\n' '$(1)'
 # scheduler, network and file services of the lab.
 PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
 	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
-	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin
+	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin \
+	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
 
 # For workflows: a Java, and Maven, which brings Nextflow's jars. A machine may have others than Debian's.
 PACKAGES += $(if $(and $(shell command -v java),$(shell command -v mvn)),,default-jre-headless maven)
@@ -29,7 +30,7 @@ DEV_REQUIREMENTS := import importlib.metadata as m; \
 
 # The order in which a failure says most: small parts first, whole runs after.
 LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster tests/mpi \
-	tests/report tests/placement tests/staging tests/dashboard tests/cli tests/e2e tests/lab lab tests/tidy)
+	tests/report tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/e2e tests/lab lab tests/tidy)
 # A directory of tests that the list above does not name yet still runs, before the rest.
 OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 
