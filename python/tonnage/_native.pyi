@@ -161,6 +161,11 @@ def export_facts(export: str) -> str:
     host, or this user may make nothing in it.
     """
 
+def check_bucket(bucket: str) -> None:
+    """Sees that a bucket can be reached and lets the credentials in; nothing is made. ``bucket`` is a BucketSpec as
+    JSON; ValueError where it does not.
+    """
+
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
     ceiling.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tonnage_engine::monotonic_ns;
 use tonnage_records::PhaseFiles;
 use tonnage_simulator::{ModelSpec, Simulator};
-use tonnage_storage::{ExportSpec, PoolSpec, Storage, TargetSpec};
+use tonnage_storage::{BucketSpec, ExportSpec, PoolSpec, Storage, TargetSpec};
 use tonnage_workload::PhaseSpec;
 
 use crate::errors;
@@ -149,6 +149,12 @@ pub fn export_facts(py: Python<'_>, export: &str) -> PyResult<String> {
     let export: ExportSpec = serde_json::from_str(export).map_err(|error| errors::json("export", &error))?;
     let facts = py.detach(|| tonnage_storage::export_facts(&export)).map_err(|error| errors::storage(&error))?;
     serde_json::to_string(&facts).map_err(|error| errors::json("export", &error))
+}
+
+#[pyfunction]
+pub fn check_bucket(py: Python<'_>, bucket: &str) -> PyResult<()> {
+    let bucket: BucketSpec = serde_json::from_str(bucket).map_err(|error| errors::json("bucket", &error))?;
+    py.detach(|| tonnage_storage::check_bucket(&bucket)).map_err(|error| errors::storage(&error))
 }
 
 #[pyfunction]

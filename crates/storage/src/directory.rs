@@ -241,6 +241,7 @@ pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
+/// How a data file is named.
 pub(crate) fn data_name(file: u32) -> String {
     format!("data.{file:08}")
 }
@@ -255,6 +256,7 @@ fn is_clone_name(name: &[u8]) -> bool {
     dot.is_some_and(|dot| is_data_name(&name[..dot]) && is_round_name(&name[dot + 1..]))
 }
 
+/// Whether `name` is exactly how a data file is named.
 pub(crate) fn is_data_name(name: &[u8]) -> bool {
     let number = name.strip_prefix(b"data.").and_then(|digits| std::str::from_utf8(digits).ok());
     // Formatting again refuses other spellings of a number, such as `+1` or too many zeros.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, StorageError};
 use crate::{Delays, Pieces, Storage, StorageKind, TargetSpec};
-use crate::{memory::Memory, mmap::Mapped, nfs::Nfs, null::Null, posix::Posix, rados::Rados, uring::Uring};
+use crate::{memory::Memory, mmap::Mapped, nfs::Nfs, null::Null, posix::Posix, rados::Rados, s3::S3, uring::Uring};
 
 /// Opens the storage that `spec` names. Kinds with files need a directory that [`Scratch`](crate::Scratch) marked.
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
@@ -17,6 +17,7 @@ pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
         StorageKind::Memory => Arc::new(Memory::default()),
         StorageKind::Rados => Arc::new(Rados::new(spec)?),
         StorageKind::Nfs => Arc::new(Nfs::new(spec)?),
+        StorageKind::S3 => Arc::new(S3::new(spec)?),
     };
     Ok(match spec.cut {
         None => storage,
@@ -32,6 +33,7 @@ fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
         (spec.delays != Delays::default(), "delays", StorageKind::Null),
         (spec.rados.is_some(), "a pool", StorageKind::Rados),
         (spec.nfs.is_some(), "an export", StorageKind::Nfs),
+        (spec.s3.is_some(), "a bucket", StorageKind::S3),
     ] {
         if given && spec.kind != kind {
             let text = format!("{name} is for kind {kind:?}, not {:?}; leave it out", spec.kind).to_lowercase();

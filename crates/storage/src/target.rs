@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::nfs::ExportSpec;
 use crate::pieces::Cut;
 use crate::rados::PoolSpec;
+use crate::s3::BucketSpec;
 
 /// The kinds of storage in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub enum StorageKind {
     Rados,
     /// Files of an NFS export, without a mount.
     Nfs,
+    /// Objects of a bucket of S3.
+    S3,
 }
 
 /// Whether operations go past the page cache.
@@ -157,6 +160,9 @@ pub struct TargetSpec {
     /// Kind `nfs` only: which export.
     #[serde(default)]
     pub nfs: Option<ExportSpec>,
+    /// Kind `s3` only: which bucket.
+    #[serde(default)]
+    pub s3: Option<BucketSpec>,
 }
 
 impl TargetSpec {
@@ -199,6 +205,7 @@ impl TargetSpec {
             delays,
             rados: None,
             nfs: None,
+            s3: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use support::{Ground, Kind, Rig, disk, geometry, places, read_all, request, writ
 use tonnage_storage::{
     Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Storage, StorageError, StorageKind, Throttled,
 };
-use tonnage_workload::{Access, CachePolicy, Op};
+use tonnage_workload::{Access, CachePolicy, Geometry, Op};
 
 /// Opens the lane's file; the error if it cannot be.
 fn open_lane(storage: &dyn Storage, request: &OpenRequest) -> tonnage_storage::Result<Lane> {
@@ -46,8 +46,9 @@ fn bytes_come_back(kind: &Kind, access: Access) {
         for (size, count) in [(512, 70), (4096, 70), (47_008, 40), (1 << 20, 9)] {
             let rig = Rig::new(kind, &place);
             let geometry = geometry(size, count, access);
+            let written = if kind.writes_at_random() { access } else { Access::Sequential };
             for depth in [1, 4, 32] {
-                write_all(&*rig.storage, &geometry, depth);
+                write_all(&*rig.storage, &Geometry { access: written, ..geometry.clone() }, depth);
                 read_all(&*rig.storage, &geometry, depth);
             }
             assert_eq!(rig.storage.length(0).unwrap(), geometry.file_bytes(1));
@@ -243,6 +244,7 @@ conformance!(mmap_named: Mmap, Auto, Named, |inner| inner);
 conformance!(memory: Memory, No, |inner| inner);
 conformance!(rados: Rados, No, Pool, |inner| inner, #[ignore = "needs a Ceph; tests/lab/test_rados.py runs it with one"]);
 conformance!(nfs: Nfs, No, Export, |inner| inner, #[ignore = "needs a server of NFS version 3; tests/lab/test_nfs.py runs it with one"]);
+conformance!(s3: S3, No, Bucket, |inner| inner, #[ignore = "needs an S3; tests/lab/test_s3.py runs it with one"]);
 conformance!(faulty_posix: Posix, No, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(faulty_uring: Uring, Auto, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
 conformance!(throttled_posix: Posix, Auto, |inner| Arc::new(Throttled::new(inner, Some(100_000_000_000), None)));

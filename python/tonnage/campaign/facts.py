@@ -49,6 +49,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
             for path, mount in zip(target.paths, mounts, strict=True)
         ],
         "files": [str(name) for name in target.names],
+        "bucket": target.bucket,
         "stripe": None,
         "interrupt_cpus": _interrupt_cpus(target),
         "export": target.export and {**target.export, **export_facts(target.export)},

@@ -286,7 +286,7 @@ class Campaign(Section):
 
     @model_validator(mode="after")
     def _depth_needs_a_queue(self) -> Campaign:
-        if isinstance(self.target, str) and self.target.startswith(("rados:", "nfs:")):
+        if isinstance(self.target, str) and self.target.startswith(("rados:", "nfs:", "s3:")):
             return self  # it has one of its own, whatever storage says
         for workload in self.workloads:
             if (

@@ -9,6 +9,7 @@ from pathlib import Path
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.objects import check_objects
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
@@ -69,6 +70,8 @@ def check(campaign: Campaign, plan: Plan) -> None:
     target = plan.target
     settings = plan.settings or tuple(campaign.settings())
     _check_devices(campaign, target, settings)
+    if target.bucket is not None:
+        check_objects(settings, target.bucket["part_bytes"])
     check_space(campaign, plan)
     direct = any(setting.direct == "yes" for setting in settings)
     for path in target.paths if direct else ():

@@ -25,8 +25,8 @@ _SEARCH_SPACE_SHARE = 10
 
 def free_bytes(target: Target) -> int | None:
     """Bytes an ordinary user may still write, spread evenly over the target's directories; None where there is no
-    bound or no such directory. Directories on one file system share what it has. RequestError where a pool or
-    an export cannot be reached."""
+    bound or no such directory. Directories on one file system share what it has. RequestError where a pool, an export
+    or a bucket cannot be reached."""
     if target.pool is not None:
         try:
             return _native.pool_free_bytes(json.dumps({**target.pool, "namespace": "-"}))
@@ -34,6 +34,12 @@ def free_bytes(target: Target) -> int | None:
             raise RequestError(str(error)) from None
     if target.export is not None:
         return int(export_facts(target.export)["free_bytes"])
+    if target.bucket is not None:
+        try:
+            _native.check_bucket(json.dumps(target.bucket))
+        except (OSError, ValueError) as error:
+            raise RequestError(str(error)) from None
+        return None  # a service does not tell what it has left
     if target.scheme == "memory":
         return memory("MemAvailable")
     each = [free // len(shared) for shared, free in _file_systems(target) if free is not None]

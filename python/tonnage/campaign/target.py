@@ -1,9 +1,11 @@
 """Which storage is meant: directories, ``null:`` (or ``null:transfer=1ms``), ``memory:``, ``sim:knee=8,noise=20%``,
-``rados://pool``, ``nfs://server/export/path``."""
+``rados://pool``, ``nfs://server/export/path``, ``s3://bucket/prefix``."""
 
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +27,7 @@ class Target:
 
     uri: str
     scheme: str
-    """``path``, ``null``, ``memory``, ``sim``, ``rados`` or ``nfs``."""
+    """``path``, ``null``, ``memory``, ``sim``, ``rados``, ``nfs`` or ``s3``."""
     paths: tuple[Path, ...] = ()
     """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
     asked for, and is then in it so many times: each has a scratch directory of its own there."""
@@ -48,6 +50,8 @@ class Target:
     """A PoolSpec (``crates/storage/src/rados/pool.rs``) without its namespace; only for ``rados``."""
     export: dict[str, Any] | None = None
     """An ExportSpec (``crates/storage/src/nfs/export.rs``); only for ``nfs``."""
+    bucket: dict[str, Any] | None = None
+    """A BucketSpec (``crates/storage/src/s3/spec.rs``), its prefix without the run; only for ``s3``."""
 
     @property
     def keeps(self) -> bool:
@@ -87,6 +91,9 @@ class Target:
             return {"kind": "rados", "rados": {**self.pool, "namespace": f"tonnage-{run_id}"}}
         if self.export is not None:
             return {"kind": "nfs", "nfs": self.export, "run_id": run_id}
+        if self.bucket is not None:
+            prefix = "/".join(filter(None, (self.bucket["prefix"], f"tonnage-{run_id}")))
+            return {"kind": "s3", "s3": {**self.bucket, "prefix": prefix}}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
             kind = {"kind": storage if self.scheme == "path" else self.scheme}
             return {**kind, "delays": self.delays} if self.delays else kind
@@ -166,6 +173,8 @@ def _parse_one(uri: str) -> Target:
         return Target(uri, scheme, pool=_parse_pool(rest))
     if colon and scheme == "nfs":
         return Target(uri, scheme, export=_parse_export(rest))
+    if colon and scheme == "s3":
+        return Target(uri, scheme, bucket=_parse_bucket(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
     return Target(uri, "path", (Path.cwd() / uri,))
@@ -193,6 +202,62 @@ def _parse_export(text: str) -> dict[str, Any]:
         raise RequestError("nfs: names a server and a directory that it exports; hint: write nfs://SERVER/PATH")
     keys = _parse_keys("nfs", query.replace("&", ","), EXPORT_KEYS)
     return {"server": server, "path": slash + path, **keys}
+
+
+def _parse_bucket(text: str) -> dict[str, Any]:
+    """``//bucket/prefix?endpoint=http://127.0.0.1:7070`` as a BucketSpec whose prefix is not the run's yet. A message
+    never repeats what may hold a secret."""
+    place, _, query = text.removeprefix("//").partition("?")
+    name, _, prefix = place.partition("/")
+    if not text.startswith("//") or not _BUCKET.fullmatch(name):
+        raise RequestError(
+            "s3: names a bucket, and keys are never part of it; hint: write s3://BUCKET/PREFIX?endpoint=http://HOST:PORT"
+        )
+    prefix = prefix.strip("/")
+    if prefix and not (_PREFIX.fullmatch(prefix) and {"", ".", ".."}.isdisjoint(prefix.split("/"))):
+        raise RequestError("s3: a prefix holds letters, digits and . _ - in parts between slashes; hint: write another")
+    given = _parse_keys("s3", query.replace("&", ","), BUCKET_KEYS)
+    region = given.get("region") or _first_set("AWS_REGION", "AWS_DEFAULT_REGION") or "us-east-1"
+    named = given.get("endpoint") or _endpoint(_first_set("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    return {
+        "part_bytes": 8 << 20,
+        # AWS's own names are hosts; of other services few have a name for each bucket.
+        "path_style": named is not None,
+        **given,
+        "bucket": name,
+        "prefix": prefix,
+        "region": region,
+        "endpoint": named or f"https://s3.{region}.amazonaws.com",
+    }
+
+
+def _first_set(*names: str) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)
+
+
+def _endpoint(text: str | None) -> str | None:
+    if text is not None and not _ENDPOINT.fullmatch(text):
+        raise RequestError("not the address of a service; hint: write it like http://127.0.0.1:7070")
+    return text
+
+
+def _part(text: str) -> int:
+    size = units.parse_size(text)
+    if not 5 << 20 <= size <= 5 << 30:
+        raise RequestError("S3 takes parts of 5MiB to 5GiB; hint: give one of them")
+    return size
+
+
+def _plain(text: str) -> str:
+    if not _PLAIN.fullmatch(text):
+        raise RequestError("a name holds letters, digits and . _ -; hint: write another")
+    return text
+
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_PREFIX = re.compile(r"[A-Za-z0-9._/-]{1,512}")
+_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_ENDPOINT = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 
 
 def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str], Any]]]) -> dict[str, Any]:
@@ -325,6 +390,16 @@ EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 """Key after ``nfs://SERVER/PATH?`` → name in the ``ExportSpec`` of ``crates/storage/src/nfs/export.rs``, and how its
 value is read."""
+
+BUCKET_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "endpoint": ("endpoint", _endpoint),
+    "region": ("region", _plain),
+    "part": ("part_bytes", _part),
+    "path_style": ("path_style", _yes_or_no),
+    "profile": ("profile", _plain),
+}
+"""Key after ``s3://BUCKET?`` → name in the ``BucketSpec`` of ``crates/storage/src/s3/spec.rs``, and how its value is
+read."""
 
 DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "create": ("create_ns", units.parse_time),

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage, StorageKind,
-    TargetSpec, open,
+    BucketSpec, Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage,
+    StorageKind, TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
 
@@ -32,6 +32,8 @@ pub enum Ground {
     Pool,
     /// In the export that `TONNAGE_TEST_EXPORT` names as `server:/path`.
     Export,
+    /// In the bucket `test` of the S3 that `TONNAGE_TEST_S3` is the address of.
+    Bucket,
 }
 
 /// A kind of storage as the suite sees it.
@@ -49,7 +51,12 @@ impl Kind {
     }
 
     pub fn has_files(&self) -> bool {
-        !matches!(self.storage, StorageKind::Memory | StorageKind::Rados | StorageKind::Nfs)
+        !matches!(self.storage, StorageKind::Memory | StorageKind::Rados | StorageKind::Nfs | StorageKind::S3)
+    }
+
+    /// Whether a file's bytes may be written in any order.
+    pub fn writes_at_random(&self) -> bool {
+        self.storage != StorageKind::S3
     }
 }
 
@@ -72,7 +79,7 @@ impl Rig {
         let runs: &[&str] = match kind.ground {
             Ground::One => &["test"],
             Ground::Two => &["first", "second"],
-            Ground::Named | Ground::Pool | Ground::Export => &[],
+            Ground::Named | Ground::Pool | Ground::Export | Ground::Bucket => &[],
         };
         let scratches: Vec<_> = runs.iter().map(|run| Scratch::create(home.path(), run).unwrap()).collect();
         let mut spec = TargetSpec { direct: kind.direct, ..TargetSpec::new(kind.storage) };
@@ -95,6 +102,10 @@ impl Rig {
                 (spec.nfs, spec.run_id) = (Some(export()), own_name());
                 home.path().join("data.00000000")
             }
+            Ground::Bucket => {
+                spec.s3 = Some(bucket());
+                home.path().join("data.00000000")
+            }
         };
         let storage = (kind.wrap)(open(&spec)?);
         Ok(Self { home, scratches, storage, file })
@@ -105,6 +116,19 @@ impl Rig {
         let geometry = geometry(size, count, Access::Sequential);
         self.storage.prepare_write(&[0]).unwrap();
         write_all(&*self.storage, &geometry, 1);
+    }
+}
+
+/// A prefix of its own. The larger files have two parts.
+pub fn bucket() -> BucketSpec {
+    BucketSpec {
+        bucket: "test".to_owned(),
+        prefix: format!("suite/{}", own_name()),
+        endpoint: std::env::var("TONNAGE_TEST_S3").expect("TONNAGE_TEST_S3 is the address of an S3"),
+        region: "us-east-1".to_owned(),
+        part_bytes: 5 << 20,
+        path_style: true,
+        profile: None,
     }
 }
 
