@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,9 +32,9 @@ fsid = {fsid}
 mon host = [v2:127.0.0.1:{port}]
 mon initial members = a
 public addr = 127.0.0.1
-auth cluster required = none
-auth service required = none
-auth client required = none
+auth cluster required = {auth}
+auth service required = {auth}
+auth client required = {auth}
 run dir = {directory}
 log file =
 admin socket =
@@ -64,6 +65,14 @@ osd pool default pg autoscale mode = off
 """
 
 
+_KEYS = """keyring = {directory}/keyring
+[mon]
+keyring = {directory}/mon/keyring
+[osd]
+keyring = {directory}/osd.$id/keyring
+"""
+
+
 @dataclass
 class Ceph:
     """A cluster that runs."""
@@ -72,11 +81,18 @@ class Ceph:
     conf: Path
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     """By name: ``mon.a``, ``osd.0`` …"""
+    auth: str = "none"
 
     def ask(self, *words: str) -> str:
         """What ``ceph`` prints."""
         argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", *words]
         return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def user(self, name: str, *caps: str) -> Path:
+        """Makes a user with such rights (``mon``, ``allow r``, …); the keyring with its key."""
+        path = self.directory / f"{name}.keyring"
+        path.write_text(self.ask("auth", "get-or-create", name, *caps))
+        return path
 
     def pool(self, name: str) -> str:
         """Makes a pool for objects."""
@@ -108,6 +124,14 @@ class Ceph:
         self.daemons[name].kill()
         self.daemons.pop(name).wait()
 
+    def halt(self, name: str) -> None:
+        """As a host that hangs: it is there, and answers nothing until ``go_on``."""
+        self.daemons[name].send_signal(signal.SIGSTOP)
+
+    def go_on(self, name: str) -> None:
+        """After ``halt``."""
+        self.daemons[name].send_signal(signal.SIGCONT)
+
     def said(self, name: str) -> str:
         """The end of its log."""
         return (self.directory / f"{name}.log").read_text(errors="replace")[-400:].strip()
@@ -115,15 +139,24 @@ class Ceph:
 
 @contextlib.contextmanager
 def ceph(
-    directory: Path, *, osds: int = 3, store: str = "memstore", size: int = 1 << 30, copies: int = 1, groups: int = 32
+    directory: Path,
+    *,
+    osds: int = 3,
+    store: str = "memstore",
+    size: int = 1 << 30,
+    copies: int = 1,
+    groups: int = 32,
+    auth: str = "none",
 ) -> Iterator[Ceph]:
-    """A cluster below an empty directory; ``size``: bytes of each OSD. Impossible where Ceph cannot run."""
+    """A cluster below an empty directory; ``size``: bytes of each OSD; ``auth``: ``cephx`` for one with keys, whose
+    administrator's is in ``keyring`` there. Impossible where Ceph cannot run."""
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         raise Impossible(f"{missing[0]} is not installed")
     conf, port, fsid = directory / "ceph.conf", free_port(), str(uuid.uuid4())
-    known = {"fsid": fsid, "port": port, "directory": directory, "store": store, "bytes": size}
-    conf.write_text(_CONF.format(**known, copies=copies, groups=groups))
-    found = Ceph(directory, conf)
+    known = {"fsid": fsid, "port": port, "directory": directory, "store": store, "bytes": size, "auth": auth}
+    text = _CONF.format(**known, copies=copies, groups=groups)
+    conf.write_text(text if auth == "none" else text + _KEYS.format(directory=directory))
+    found = Ceph(directory, conf, auth=auth)
     try:
         _monitor(found, fsid, port)
         for number in range(osds):
@@ -142,7 +175,8 @@ def _monitor(found: Ceph, fsid: str, port: int) -> None:
     (found.directory / "mon").mkdir()
     monitors = found.directory / "monmap"
     _run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v2:127.0.0.1:{port}]", str(monitors))
-    _run("ceph-mon", "--mkfs", "--id=a", f"--conf={found.conf}", f"--monmap={monitors}")
+    keys = _keys(found) if found.auth != "none" else ()
+    _run("ceph-mon", "--mkfs", "--id=a", f"--conf={found.conf}", f"--monmap={monitors}", *keys)
     daemon = found.start("mon.a", "ceph-mon", "--id=a")
 
     def answers() -> bool:
@@ -155,11 +189,23 @@ def _monitor(found: Ceph, fsid: str, port: int) -> None:
     wait_for(answers, "the monitor answers")
 
 
+def _keys(found: Ceph) -> tuple[str, ...]:
+    """Those of the monitors and of the administrator."""
+    rights = [word for who in ("mon", "osd", "mgr") for word in ("--cap", who, "allow *")]
+    path = str(found.directory / "keyring")
+    _run("ceph-authtool", "--create-keyring", path, "--gen-key", "--name=mon.", "--cap", "mon", "allow *")
+    _run("ceph-authtool", path, "--gen-key", "--name=client.admin", *rights)
+    return (f"--keyring={path}",)
+
+
 def _make_osd(found: Ceph, number: int) -> None:
     (found.directory / f"osd.{number}").mkdir()
     # A store in memory takes no number from outside: it draws one, and is made known by it.
-    _run("ceph-osd", f"--id={number}", f"--conf={found.conf}", "--mkfs")
+    _run("ceph-osd", f"--id={number}", f"--conf={found.conf}", "--mkfs", "--no-mon-config")
     found.ask("osd", "new", (found.directory / f"osd.{number}" / "fsid").read_text().strip(), str(number))
+    if found.auth != "none":
+        keyring = found.user(f"osd.{number}", "mon", "allow profile osd", "osd", "allow *")
+        keyring.replace(found.directory / f"osd.{number}" / "keyring")
 
 
 def _run(*argv: str) -> None:

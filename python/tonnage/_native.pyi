@@ -166,6 +166,11 @@ def check_bucket(bucket: str) -> None:
     JSON; ValueError where it does not.
     """
 
+def ask_monitor(pool: str, questions: list[str]) -> list[str]:
+    """The answers of a monitor of a pool's cluster to questions in JSON, such as ``{"prefix": "osd tree"}``; ``pool``
+    and errors as of ``pool_free_bytes``; OSError where it refuses one.
+    """
+
 def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) -> int:
     """Measured rate at which ``tasks`` threads copy buffers of ``transfer_size`` bytes, all together: the memory
     ceiling.

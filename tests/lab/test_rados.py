@@ -6,17 +6,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import ceph as lab
 import pytest
+from commands import LIMIT_S, tonnage
 from throttled import Impossible
 from tonnage.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +32,6 @@ def objects(cluster: lab.Ceph) -> list[str]:
     """All that are in the pool, with their namespaces."""
     argv = ["rados", "--conf", str(cluster.conf), "--pool", "bench", "ls", "--all"]
     return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout.split("\n")[:-1]
-
-
-def tonnage(*words: str | Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "tonnage.cli", *map(str, words)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def campaign(directory: Path, target: str) -> Path:

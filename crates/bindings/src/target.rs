@@ -158,6 +158,12 @@ pub fn check_bucket(py: Python<'_>, bucket: &str) -> PyResult<()> {
 }
 
 #[pyfunction]
+pub fn ask_monitor(py: Python<'_>, pool: &str, questions: Vec<String>) -> PyResult<Vec<String>> {
+    let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
+    py.detach(|| tonnage_storage::ask_monitor(&pool, &questions)).map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
 pub fn clock_name() -> &'static str {
     tonnage_engine::Clock::new().name()
 }

@@ -17,6 +17,7 @@ mod line;
 mod meeting;
 mod outside;
 mod pace;
+mod patience;
 mod phase;
 mod queued;
 mod stream;

@@ -126,7 +126,7 @@ impl Phase {
             storage,
             crew,
             clock: Clock::new(),
-            stop: AtomicBool::new(false),
+            stop: Arc::new(AtomicBool::new(false)),
             interrupted: AtomicBool::new(false),
             running: AtomicU32::new(spec.tasks.here),
             supervisor: OnceLock::new(),

@@ -1,13 +1,15 @@
 //! `stream`: transfers of one size.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
 
 use crate::goal::Stonewall;
 use crate::outside::Outside;
+use crate::patience::{Patience, Retries, patient};
 use crate::task::{Crew, Desk, Shared, Worker};
 use crate::transfers::{Rest, write_all};
 use crate::{queued, sync};
@@ -37,6 +39,8 @@ pub struct StreamWorker {
     pub verifier: Option<Verifier>,
     pub passes: u64,
     pub wall: Option<Arc<Stonewall>>,
+    /// What was tried again, where anything is.
+    pub retries: Option<Arc<Mutex<Retries>>>,
 }
 
 impl StreamCrew {
@@ -86,7 +90,8 @@ impl Crew for StreamCrew {
     }
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
-        Ok(Box::new(self.worker_on(shared.storage.as_ref(), &shared.spec, task)?))
+        let worker = self.worker_on(shared.storage.as_ref(), &shared.spec, task)?;
+        Ok(Box::new(worker.as_patient_as_asked(task, &shared.stop)))
     }
 }
 
@@ -122,8 +127,8 @@ impl StreamCrew {
             }
         };
         let verifier = stream.verify.then(|| Verifier::new(payload));
-        let wall = self.wall.clone();
-        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes: 0, wall })
+        let (passes, wall, retries) = (0, self.wall.clone(), None);
+        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes, wall, retries })
     }
 }
 
@@ -156,12 +161,28 @@ impl Worker for StreamWorker {
         self.finish_step(desk, "close", closed);
     }
 
+    fn retries(&mut self) -> Retries {
+        let told = self.retries.as_ref().map(|told| told.lock().unwrap_or_else(PoisonError::into_inner));
+        told.map(|mut told| std::mem::take(&mut *told)).unwrap_or_default()
+    }
+
     fn wrapped(&self, operations: u64) -> bool {
         self.passes > 1 || (self.passes == 1 && operations > self.stream.geometry.operations())
     }
 }
 
 impl StreamWorker {
+    /// The same, with a lane that tries again what fails, where the stream says so.
+    fn as_patient_as_asked(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
+        if let Some(limit_ns) = self.stream.retry_ns {
+            let told = Arc::<Mutex<Retries>>::default();
+            let patience = Patience { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };
+            self.lane = patient(self.lane, self.stream.op, self.stream.queue_depth as usize, patience);
+            self.retries = Some(told);
+        }
+        self
+    }
+
     /// From now on writes carry the payload of this seed.
     pub fn renew(&mut self, task: u32, seed: u64) {
         let payload = Payload::new(self.stream.payload, seed);

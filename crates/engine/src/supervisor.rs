@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, ErrorAt, Event, FileError, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult, Role, SNAPSHOTS,
-    SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
+    BUCKETS, CacheFacts, ErrorAt, Event, FileError, HeldResult, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult,
+    PlacementResult, Role, SNAPSHOTS, SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
 };
-use tonnage_storage::{Buffer, Facts, Residency};
+use tonnage_storage::{Buffer, Facts, Held, Placement, Residency, Traffic};
 
 use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
@@ -95,9 +95,20 @@ impl Supervisor {
         Some(ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message })
     }
 
+    /// Where the storage put the objects of the phase, or a note on why that is not known.
+    fn placement(&self, notes: &mut Vec<tonnage_storage::Note>) -> Option<PlacementResult> {
+        match self.shared.storage.placement() {
+            Ok(found) => found.map(placement_result),
+            Err(error) => {
+                notes.push(("not-placed", format!("it is not known which servers hold the objects: {error}")));
+                None
+            }
+        }
+    }
+
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
         let parts = self.shared.spec.work.mixes().then(|| sum_of_sides(&outcomes));
-        let events = sampler.finish(&outcomes, &self.shared.crew.histograms(), parts.as_ref())?;
+        let mut events = sampler.finish(&outcomes, &self.shared.crew.histograms(), parts.as_ref())?;
         let mut total = LatencyRecorder::new();
         let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
@@ -113,11 +124,14 @@ impl Supervisor {
                 let room = DAMAGE_KEPT - verify.first_damage.len();
                 verify.first_damage.extend(outcome.damage.into_iter().take(room));
             }
+            events.extend(outcome.events);
             first_error = first_error.or(outcome.error);
             tasks.push(outcome.result);
         }
         let first_error = first_error.or_else(|| self.complaint());
-        let Facts { direct, flags, notes } = self.shared.storage.facts();
+        events.sort_by_key(|event| (event.time_ns, event.task));
+        let Facts { direct, flags, mut notes } = self.shared.storage.facts();
+        let placement = self.placement(&mut notes);
         let mut result = PhaseResult {
             stop_reason: match () {
                 () if first_error.is_some() => StopReason::Error,
@@ -145,6 +159,7 @@ impl Supervisor {
             follow: None,
             copies: Vec::new(),
             checkpoint: None,
+            placement,
         };
         self.shared.crew.after(&mut result);
         Ok(result)
@@ -154,6 +169,15 @@ impl Supervisor {
 /// What a storage has to tell, as a result tells it.
 pub fn notes_of(notes: Vec<tonnage_storage::Note>) -> impl Iterator<Item = Note> {
     notes.into_iter().map(|(code, message)| Note { code: code.to_owned(), message })
+}
+
+fn placement_result(found: Placement) -> PlacementResult {
+    let held = |Held { group, osds, objects, names, traffic }| {
+        let Traffic { writes, written_bytes, reads, read_bytes } = traffic;
+        HeldResult { group, osds, objects, names, writes, written_bytes, reads, read_bytes }
+    };
+    let Placement { epoch, groups, unplaced_objects, held: all } = found;
+    PlacementResult { epoch, groups, unplaced_objects, held: all.into_iter().map(held).collect() }
 }
 
 /// What the tasks of a phase that mixes did of each kind: writes first.
@@ -329,9 +353,9 @@ impl Watched {
         let between_ns = (self.progress_ns - opened_ns).checked_div(self.last.operations).unwrap_or(0);
         let mean_ns = latency_ns.min(between_ns);
         if duration_ns >= STALL_NS && duration_ns >= STALL_LATENCIES * mean_ns {
-            let event =
-                Event { time_ns: self.progress_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(duration_ns) };
-            events.push(event);
+            let kind = "stall".to_owned();
+            let (time_ns, duration_ns) = (self.progress_ns, Some(duration_ns));
+            events.push(Event { time_ns, kind, task: Some(task), duration_ns, ..Event::default() });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tonnage_records::{DamageAt, ErrorAt, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
+use tonnage_records::{DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
 use tonnage_storage::{Residency, Storage, StorageError};
 use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
 
@@ -14,6 +14,7 @@ use crate::command::CommandCrew;
 use crate::files::FilesCrew;
 use crate::meeting::Meeting;
 use crate::outside::{Outside, Point};
+use crate::patience::Retries;
 use crate::stream::StreamCrew;
 use crate::tail::TailCrew;
 
@@ -27,7 +28,7 @@ pub struct Shared {
     pub crew: Box<dyn Crew>,
     pub clock: Clock,
     /// Set when the tasks are to end after the operation in hand.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// The user asked for it.
     pub interrupted: AtomicBool,
     /// Tasks that have not ended; the last one wakes the supervisor.
@@ -49,6 +50,8 @@ pub struct Outcome {
     pub damage: Vec<DamageAt>,
     pub checked_bytes: u64,
     pub log: Vec<(u64, u64)>,
+    /// What happened to it.
+    pub events: Vec<Event>,
     /// The task ended because its time was up.
     pub timed_out: bool,
 }
@@ -116,6 +119,11 @@ pub trait Worker: Send {
     /// The end.
     fn close(&mut self, _desk: &mut Desk) {}
 
+    /// What it tried again, once, after all else.
+    fn retries(&mut self) -> Retries {
+        Retries::default()
+    }
+
     /// Whether it began its part again.
     fn wrapped(&self, _operations: u64) -> bool {
         false
@@ -180,6 +188,7 @@ impl Task {
             worker.close(&mut desk);
         }
         let end_ns = monotonic_ns();
+        let retries = worker.retries();
         let Desk { shared, board, number, mut tally } = desk;
         let sides = tally.reads.map(|reads| {
             let writes = Side { recorder: tally.recorder.clone(), bytes: board.bytes() - reads.bytes };
@@ -201,6 +210,7 @@ impl Task {
             bytes: board.bytes(),
             operations: board.operations(),
             errors,
+            retries: retries.attempts,
             damaged_operations,
             wrapped: worker.wrapped(board.operations()),
             stonewall_operations: stonewall.map(|(operations, _)| operations),
@@ -209,7 +219,7 @@ impl Task {
             max_lag_ns: None,
             max_lag_bytes: None,
         };
-        Outcome { result, recorder, sides, error, damage, checked_bytes, log, timed_out }
+        Outcome { result, recorder, sides, error, damage, checked_bytes, log, events: retries.events, timed_out }
     }
 }
 

@@ -78,6 +78,50 @@ fn an_error_is_counted_with_its_offset_and_ends_the_phase() {
 }
 
 #[test]
+fn what_fails_for_a_passing_reason_is_tried_again_and_counted() {
+    for depth in [1, 8] {
+        let patient = |op| streaming(spec(op, depth), |stream| stream.retry_ns = Some(10_000_000_000));
+        let faults = [Op::Write, Op::Read].map(|op| Fault::FailEvery { op, nth: 20, errno: EIO });
+        let result = run(faults.to_vec(), &[patient(Op::Write), patient(Op::Read)]);
+        let task = &result.tasks[0];
+        assert_eq!((result.stop_reason, task.errors, task.operations), (StopReason::Size, 0, 100), "depth {depth}");
+        // Attempts are counted as well: the 20th, 40th … of 105 fail.
+        assert_eq!(task.retries, 5, "depth {depth}");
+        assert_eq!(result.verify.expect("it checks").damaged_operations, 0);
+        let told: u64 = result.events.iter().filter_map(|event| event.attempts).sum();
+        assert_eq!(told, 5);
+        for event in result.events {
+            assert_eq!((event.kind.as_str(), event.task), ("retry", Some(0)));
+            assert!(event.message.expect("why").starts_with("read failed: "));
+            assert!(event.duration_ns.expect("how long") >= 10_000_000, "the first pause");
+        }
+        assert!(result.latency.max_ns >= 10_000_000, "latency counts from the first attempt");
+    }
+}
+
+#[test]
+fn patience_ends_with_its_limit_and_is_not_for_what_stays() {
+    for depth in [1, 8] {
+        for (errno, attempts) in [(EIO, 1..20), (ENOSPC, 0..1)] {
+            let fault = Fault::FailAt { op: Op::Write, offset: 30 * TRANSFER, errno };
+            let patient = streaming(spec(Op::Write, depth), |stream| stream.retry_ns = Some(100_000_000));
+            let result = run(vec![fault], &[patient]);
+            assert_eq!(result.first_error.expect("it fails in the end").errno, errno);
+            let task = &result.tasks[0];
+            assert_eq!((result.stop_reason, task.errors), (StopReason::Error, 1));
+            assert!(attempts.contains(&task.retries), "{} attempts at depth {depth}", task.retries);
+        }
+    }
+}
+
+#[test]
+fn a_failed_fsync_is_never_tried_again() {
+    let patient = streaming(spec(Op::Write, 1), |stream| stream.retry_ns = Some(10_000_000_000));
+    let result = run(vec![Fault::FailSync { errno: EIO }], &[patient]);
+    assert_eq!((result.tasks[0].errors, result.tasks[0].retries), (1, 0));
+}
+
+#[test]
 fn a_full_storage_ends_the_phase_and_counts_only_what_fitted() {
     for depth in [1, 4] {
         let result = run(vec![Fault::FullAfter { bytes: 10 * TRANSFER + 100 }], &[spec(Op::Write, depth)]);

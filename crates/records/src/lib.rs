@@ -6,6 +6,7 @@ mod files;
 mod histograms;
 mod latency;
 mod memory;
+mod placement;
 mod read;
 mod result;
 mod share;
@@ -14,6 +15,7 @@ mod table;
 pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
+pub use placement::{HeldResult, PlacementResult};
 pub use read::{TaggedCounts, read_histograms, read_table};
 pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::placement::PlacementResult;
+
 /// What ended a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -88,16 +90,20 @@ pub struct Note {
 }
 
 /// Something that happened during a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// On the run's clock.
     pub time_ns: u64,
-    /// Stable, kebab-case: `stall`.
+    /// Stable, kebab-case: `stall`, `retry`.
     pub kind: String,
     /// The task it happened to.
     pub task: Option<u32>,
     /// How long it lasted, where that means anything.
     pub duration_ns: Option<u64>,
+    /// Of a `retry`: attempts that failed and were followed by another.
+    pub attempts: Option<u64>,
+    /// What there is to say.
+    pub message: Option<String>,
 }
 
 /// What a task is in its trial.
@@ -262,6 +268,8 @@ pub struct TaskResult {
     pub bytes: u64,
     pub operations: u64,
     pub errors: u64,
+    /// Attempts that failed and were followed by another (`retry_ns`).
+    pub retries: u64,
     pub damaged_operations: u64,
     pub wrapped: bool,
     /// What it had done when the time was up, where it then went on to wear out (`limit.wear_out`).
@@ -301,4 +309,6 @@ pub struct PhaseResult {
     pub copies: Vec<CopyResult>,
     /// Of a `checkpoint` phase.
     pub checkpoint: Option<CheckpointResult>,
+    /// Where the storage says where its objects are.
+    pub placement: Option<PlacementResult>,
 }

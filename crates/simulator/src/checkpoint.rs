@@ -301,6 +301,7 @@ impl Rounds<'_> {
             kind: "snapshot".to_owned(),
             task: Some(task),
             duration_ns: Some(took_ns),
+            ..Event::default()
         };
         let tasks = (first_task..).zip(&self.courses);
         let events = tasks.flat_map(|(task, course)| course.takes.iter().map(move |take| event(task, take))).collect();

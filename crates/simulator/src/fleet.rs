@@ -301,6 +301,7 @@ impl Squad {
             bytes: self.operations * size,
             operations: self.operations,
             errors: 0,
+            retries: 0,
             damaged_operations: 0,
             wrapped: self.operations > pass * u64::from(self.tasks),
             stonewall_operations: None,

@@ -207,6 +207,20 @@ impl<'a> Race<'a> {
         self.model.fault_every > 0 && self.counters.operations.is_multiple_of(self.model.fault_every)
     }
 
+    /// An operation of the task at `index` fails at `failed_ns` and is over at `end_ns`, by another attempt.
+    #[cold]
+    pub fn tried_again(&mut self, index: usize, failed_ns: u64, end_ns: u64, verb: &str) {
+        self.runners[index].retries += 1;
+        self.sampler.happened(Event {
+            time_ns: failed_ns,
+            kind: "retry".to_owned(),
+            task: Some(self.runners[index].number),
+            duration_ns: Some(end_ns - failed_ns),
+            attempts: Some(1),
+            message: Some(format!("{verb} failed: {}", io::Error::from_raw_os_error(EIO))),
+        });
+    }
+
     /// The task at `index` follows others, and is in no total of the trial.
     pub fn follow(&mut self, index: usize) {
         let runner = &mut self.runners[index];

@@ -73,7 +73,8 @@ impl Sampler {
             if gap_ns >= STALL_LATENCIES * mean_ns {
                 let task = Some(self.first_task + index as u32);
                 let kind = "stall".to_owned();
-                self.events.push(Event { time_ns: watched.progress_ns, kind, task, duration_ns: Some(gap_ns) });
+                let (time_ns, duration_ns) = (watched.progress_ns, Some(gap_ns));
+                self.events.push(Event { time_ns, kind, task, duration_ns, ..Event::default() });
             }
         }
         watched.progress_ns = now_ns;
@@ -83,6 +84,11 @@ impl Sampler {
         watched.interval.operations += 1;
         watched.interval.latency_sum_ns += latency_ns;
         self.heat[bucket_of(latency_ns)] += u64::from(watched.works);
+    }
+
+    /// Keeps an event.
+    pub fn happened(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     /// The task follows others: its latencies are not the trial's.

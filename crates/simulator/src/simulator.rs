@@ -139,6 +139,7 @@ impl Simulator {
             follow,
             copies,
             checkpoint,
+            placement: None,
         })
     }
 }

@@ -32,6 +32,12 @@ struct Transfer {
 
 /// The kinds of operation of a phase that mixes, as its record names them.
 const KINDS: [&str; 2] = ["write", "read"];
+/// What the engine pauses before its second attempt, which succeeds on a model.
+const RETRY_PAUSE_NS: u64 = 10_000_000;
+
+const fn verb(op: Op) -> &'static str {
+    KINDS[(matches!(op, Op::Read)) as usize]
+}
 
 /// Counts of one kind of operation.
 #[derive(Default)]
@@ -176,9 +182,16 @@ impl Operations for Transfers<'_> {
             Op::Read if hit => race.speed.cache_ns(size),
             Op::Read => Self::device_ns(race, Op::Read, task, self.read_s, now_ns),
         };
-        let end_ns = race.end_of(task, now_ns, mean_ns);
+        let mut end_ns = race.end_of(task, now_ns, mean_ns);
+        let fails = race.draws_fault();
+        let is_mended = fails && self.stream.retry_ns.is_some_and(|limit_ns| limit_ns >= RETRY_PAUSE_NS);
+        if is_mended {
+            let failed_ns = end_ns;
+            end_ns = race.end_of(task, failed_ns + RETRY_PAUSE_NS, mean_ns);
+            race.tried_again(task, failed_ns, end_ns, verb(op));
+        }
         let errno = match () {
-            () if race.draws_fault() => EIO,
+            () if fails && !is_mended => EIO,
             () if op == Op::Write && !self.files.write(file, offset, size, first_pass) => ENOSPC,
             () => 0,
         };
@@ -193,8 +206,7 @@ impl Operations for Transfers<'_> {
         race.arrive(task, now_ns, true);
         let file = &mut self.files.files[self.courses[task].file];
         if errno != 0 {
-            let verb = if op == Op::Write { "write" } else { "read" };
-            race.fail(task, (file.number, offset), verb, errno);
+            race.fail(task, (file.number, offset), verb(op), errno);
             return;
         }
         let latency_ns = now_ns - from_ns;

@@ -12,8 +12,8 @@ use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
-    Storage, Watch,
+    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
+    Residency, Storage, Watch,
 };
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
@@ -102,6 +102,10 @@ impl Storage for Faulty {
 
     fn keep_named(&self, keep: bool) {
         self.inner.keep_named(keep);
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        self.inner.placement()
     }
 
     fn facts(&self) -> Facts {

@@ -28,6 +28,7 @@ mod null;
 mod nursery;
 mod pieces;
 mod place;
+mod placement;
 mod posix;
 mod rados;
 mod range_locks;
@@ -50,7 +51,8 @@ pub use kinds::open;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use nfs::{ExportFacts, ExportSpec, export_facts};
 pub use pieces::{Cut, Pieces};
-pub use rados::{PoolSpec, pool_free_bytes};
+pub use placement::{Held, Placement, Traffic};
+pub use rados::{PoolSpec, ask_monitor, pool_free_bytes};
 pub use s3::{BucketSpec, check_bucket};
 pub use scratch::{Leftover, Scratch};
 pub use snapshots::{SnapshotRequest, Snapshots};
@@ -167,6 +169,12 @@ pub trait Storage: Send + Sync {
 
     /// Decides anew whether [`finish`](Self::finish) leaves the named files, whatever the target says.
     fn keep_named(&self, _keep: bool) {}
+
+    /// Where the objects are that were worked on since the last call, and what was sent for each, once every lane has
+    /// ended: `None` where nobody spreads objects. May take seconds.
+    fn placement(&self) -> Result<Option<Placement>> {
+        Ok(None)
+    }
 
     /// What became of the requests so far (direct or not, fixed buffers or not, and why).
     fn facts(&self) -> Facts;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tonnage_workload::CachePolicy;
 
 use crate::error::{Result, StorageError};
-use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage, Watch};
+use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Placement, Residency, Storage, Watch};
 
 /// How a file is cut: `count` files of `bytes` each. File *f* is kept as the files *f* × `count` and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +91,10 @@ impl Storage for Pieces {
 
     fn keep_named(&self, keep: bool) {
         self.inner.keep_named(keep);
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        self.inner.placement()
     }
 
     fn facts(&self) -> Facts {

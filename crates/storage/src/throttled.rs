@@ -10,8 +10,8 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
-    Storage, Watch,
+    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
+    Residency, Storage, Watch,
 };
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
@@ -80,6 +80,10 @@ impl Storage for Throttled {
 
     fn keep_named(&self, keep: bool) {
         self.inner.keep_named(keep);
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        self.inner.placement()
     }
 
     fn facts(&self) -> Facts {

@@ -42,6 +42,9 @@ pub struct Stream {
     /// A call that moves less than a whole transfer is a failure; else it is followed by another for the rest.
     #[serde(default)]
     pub single_attempt: bool,
+    /// A read or write that failed for a reason that may pass is tried again for so long; `None`: it fails the phase.
+    #[serde(default)]
+    pub retry_ns: Option<u64>,
     /// Seed of the order in which offsets are visited; `None`: the phase's, which is also the payload's.
     #[serde(default)]
     pub order_seed: Option<u64>,
@@ -73,6 +76,7 @@ impl Stream {
             payload: PayloadKind::Unique,
             barriers: false,
             single_attempt: false,
+            retry_ns: None,
             order_seed: None,
             spread_bytes: None,
             verify: false,

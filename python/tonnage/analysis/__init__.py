@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage.analysis.balance import balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
@@ -38,7 +40,6 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
-    from tonnage.analysis.links import ceilings_of, links_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
@@ -91,6 +92,7 @@ def analyse(run: Run) -> Analysis:
         snapshots=snapshots,
         bases=bases_of(campaign),
         divided=divide(measured, bases_of(campaign)),
+        balances=balances_of(measured, trials, run.objects(), (run.manifest.get("target") or {}).get("pool")),
     )
 
 

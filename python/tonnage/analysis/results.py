@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.fixed_cost import Change, Cost
 from tonnage.analysis.normalise import Basis, Normalised
+
+if TYPE_CHECKING:
+    from tonnage.analysis.balance import Balance
 
 BANDWIDTH = "bandwidth_bytes_per_s"
 OPERATIONS = "operations_per_s"
@@ -63,8 +66,7 @@ class Point:
     transfer_size: int | None
     """None where a workload has no transfers of one size."""
     group: str
-    """Which workload of several, and what else it swept, as one printable key; empty where op and tasks are all that
-    varied."""
+    """Which workload of several, and what else it swept, as one printable key; empty where nothing else varied."""
     values: tuple[float, ...]
     """The metric of each repetition, in the order they ran."""
     records: tuple[str, ...]
@@ -271,8 +273,7 @@ class Workflow:
     notice_ns: int
     """From the end of each task until the engine knew of it."""
     parts: Mapping[str, Share]
-    """By their names in ``tonnage.analysis.workflow``; of each run they add up to its elapsed time. ``engine`` is the
-    sum of those that are the engine's own."""
+    """By their names in ``tonnage.analysis.workflow``; they add up to a run's elapsed time. ``engine``: its own."""
     path_tasks: int | None
     """Tasks of the critical path; None where the trace does not tell what waits for what."""
     path_run_ns: int | None
@@ -495,3 +496,4 @@ class Analysis:
     """What the campaign wants the best figures divided by."""
     divided: tuple[Divided, ...] = ()
     """Those figures."""
+    balances: tuple[Balance, ...] = ()

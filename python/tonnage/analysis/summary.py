@@ -27,6 +27,10 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
+    if analysis.balances:
+        found["balances"] = [
+            {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
+        ]
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.pool import pool_facts
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.space import export_facts
@@ -51,6 +52,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
         "files": [str(name) for name in target.names],
         "bucket": target.bucket,
         "stripe": None,
+        "pool": None if target.pool is None else pool_facts(target.pool),
         "interrupt_cpus": _interrupt_cpus(target),
         "export": target.export and {**target.export, **export_facts(target.export)},
     }

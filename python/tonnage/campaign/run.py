@@ -26,6 +26,7 @@ from tonnage.records import (
     copy_lines,
     device_lines,
     event_lines,
+    object_lines,
     record_name,
     task_lines,
     trial_line,
@@ -295,7 +296,8 @@ class Loop:
             self.observer.note(f"note: {problem}")
         workflow = workflow_lines(line, left.workflow) if left else []
         held = device_lines(line, items)
-        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow, held)
+        objects = object_lines(line, result)
+        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow, held, objects)
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

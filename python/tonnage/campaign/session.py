@@ -285,7 +285,8 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
         except (ValueError, MemoryError) as error:
             raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
         except OSError as error:
-            raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: give another directory") from None
+            hint = "give a user with rights on it, or another pool" if target.pool else "give another directory"
+            raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: {hint}") from None
 
 
 def _state(ended: str, schedule: Schedule) -> str:

@@ -378,6 +378,7 @@ POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "object": ("object_bytes", units.parse_size),
     "conf": ("conf", str),
     "user": ("user", str),
+    "timeout": ("timeout_ns", units.parse_time),
 }
 """Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is
 read."""

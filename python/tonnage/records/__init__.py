@@ -12,6 +12,7 @@ from tonnage.records.lines import (
     task_lines,
     trial_line,
 )
+from tonnage.records.objects import object_lines
 from tonnage.records.reader import Run
 from tonnage.records.verify import verify_files
 from tonnage.records.workflow import workflow_lines
@@ -26,6 +27,7 @@ __all__ = [
     "device_lines",
     "event_lines",
     "headline",
+    "object_lines",
     "record_name",
     "setting_key",
     "task_lines",

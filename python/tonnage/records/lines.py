@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage.records.objects import objects_of
+
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
 
@@ -106,6 +108,7 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
+        "objects": objects_of(result),
         "ensemble": None if gathering is None else dict(gathering),
         "meanwhile": None if meanwhile is None else dict(meanwhile),
         "devices": None if devices is None else dict(devices),
@@ -136,9 +139,16 @@ def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "bytes": moved,
         "operations": operations,
         "errors": sum(task["errors"] for task in tasks),
+        **_retries(tasks),
         "bandwidth_bytes_per_s": rate(moved, elapsed_ns),
         "operations_per_s": rate(operations, elapsed_ns),
     }
+
+
+def _retries(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Attempts that failed and were followed by another; nothing where nobody counted them, as in older records."""
+    counted = [task["retries"] for task in tasks if "retries" in task]
+    return {"retries": sum(counted)} if counted else {}
 
 
 def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> list[dict[str, Any]]:
@@ -193,11 +203,16 @@ def _durability(setting: Mapping[str, Any], phase: str) -> str:
 def event_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
     head = {"trial": line["trial"], "record": line["record"]}
-    events = [{**head, **event} for event in (result["events"] if result else ())]
+    events = [{**head, **_known(event)} for event in (result["events"] if result else ())]
     if line["status"] != "ok":
         kind = "interrupted" if line["status"] == "interrupted" else "trial-failed"
         events.append({**head, "time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]})
     return events
+
+
+def _known(event: Mapping[str, Any]) -> dict[str, Any]:
+    """An event without the keys that its kind does not have."""
+    return {key: value for key, value in event.items() if value is not None or key in ("task", "duration_ns")}
 
 
 def cache_state(device_share: float | None) -> str:

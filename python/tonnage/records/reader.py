@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import COPIES, DEVICES, EVENTS, FORMAT, FORMAT_VERSION, MANIFEST, TASKS, TRIALS, WORKFLOW
+from tonnage.records.writer import (
+    COPIES,
+    DEVICES,
+    EVENTS,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    OBJECTS,
+    TASKS,
+    TRIALS,
+    WORKFLOW,
+)
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -31,6 +42,12 @@ _COPY_KEYS = {
 }
 _WORKFLOW_KEYS = {"record": str, "copy": int, "task": int, "name": str, "process": str, "status": str}
 _DEVICE_KEYS = {"record": str, "name": str, "bytes": int, "parts": list}
+_OBJECT_KEYS = {
+    "record": str,
+    "osds": list,
+    "names": list,
+    **dict.fromkeys(("group", "objects", "writes", "written_bytes", "reads", "read_bytes"), int),
+}
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
@@ -114,6 +131,11 @@ class Run:
         """The lines of ``devices.jsonl``; none where nobody said which devices hold the files."""
         file = self.path / DEVICES
         return _lines(file, _DEVICE_KEYS) if file.exists() else []
+
+    def objects(self) -> list[dict[str, Any]]:
+        """The lines of ``objects.jsonl``; none where the storage did not say where its objects are."""
+        file = self.path / OBJECTS
+        return _lines(file, _OBJECT_KEYS) if file.exists() else []
 
     def series(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""

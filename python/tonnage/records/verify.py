@@ -8,6 +8,7 @@ from typing import Any
 from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.latency import summarise
 from tonnage.records.lines import cache_state, device_share, rate, totals_of
+from tonnage.records.objects import object_contradictions
 from tonnage.records.reader import Run
 from tonnage.records.workflow import workflow_contradictions
 
@@ -39,6 +40,14 @@ def verify_files(run: Run) -> list[str]:
             workflows[task["record"]].append(task)
         else:
             found.append(f"workflow.jsonl: a task of {task['record']}, which trials.jsonl does not have")
+    objects: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
+    for group in run.objects():
+        if group["record"] in objects:
+            objects[group["record"]].append(group)
+        else:
+            found.append(f"objects.jsonl: a group of {group['record']}, which trials.jsonl does not have")
+    for line in trials:
+        found.extend(f"{line['record']}: {what}" for what in object_contradictions(line, objects[line["record"]]))
     for record, several in workflows.items():
         found.extend(f"{record}: {what}" for what in workflow_contradictions(several))
     for line in trials:

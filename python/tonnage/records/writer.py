@@ -19,6 +19,7 @@ COPIES, OUTPUT = "copies.jsonl", "output"
 ORIGINALS = "originals"
 WORKFLOW = "workflow.jsonl"
 DEVICES = "devices.jsonl"
+OBJECTS = "objects.jsonl"
 DIRECTORIES = ("series", "heat", "latency", "operations")
 ODD_BYTES = "backslashreplace"
 """A name may be no UTF-8: what Python has for such a byte stands in the file as JSON escapes it, and reads back."""
@@ -56,7 +57,7 @@ class RunWriter:
         run = Run.open(path)
         for name in (TRIALS, TASKS, EVENTS):
             _append(run.path / name, b"")
-        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW, DEVICES):
+        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW, DEVICES, OBJECTS):
             truncate_torn_line(run.path / name)
         for name in DIRECTORIES:
             (run.path / name).mkdir(exist_ok=True)
@@ -67,6 +68,7 @@ class RunWriter:
             (COPIES, run.copies()),
             (WORKFLOW, run.workflow()),
             (DEVICES, run.devices()),
+            (OBJECTS, run.objects()),
         )
         for name, lines in written:
             kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
@@ -82,10 +84,12 @@ class RunWriter:
         copies: Iterable[Mapping[str, Any]] = (),
         workflow: Iterable[Mapping[str, Any]] = (),
         devices: Iterable[Mapping[str, Any]] = (),
+        objects: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends a phase: its tasks, copies, their workflows' tasks, where its files are, events, and last the trial
-        line that makes it count."""
-        for name, more in ((COPIES, copies), (WORKFLOW, workflow), (DEVICES, devices)):
+        """Appends a phase: its tasks, copies, their workflows' tasks, where its files or objects are, events, and last
+        the trial line that makes it count."""
+        several = ((COPIES, copies), (WORKFLOW, workflow), (DEVICES, devices), (OBJECTS, objects))
+        for name, more in several:
             if told := b"".join(map(_encode, more)):
                 _append(self.path / name, told)
         _append(self.path / TASKS, b"".join(map(_encode, tasks)))

@@ -23,6 +23,7 @@ def typical(point: Point) -> str:
 
 
 def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
-    """The typical repetition of each point, and every one with a stall; those with stalls first."""
-    stalled = [(point, record) for point in points for record in point.records if source.stalls_of(record)]
+    """The typical repetition of each point, and every one with a stall or with trouble; these first."""
+    told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
+    stalled = [(point, record) for point in points for record in point.records if record in told]
     return stalled + [pair for point in points if (pair := (point, typical(point))) not in stalled]

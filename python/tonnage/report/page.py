@@ -22,6 +22,7 @@ from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.writer import ODD_BYTES
 from tonnage.report import (
+    balance,
     between,
     command,
     compared,
@@ -72,7 +73,8 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
     """All that a run's page draws: what it found, and the closer look at single records."""
     lines = load_line.exhibits(analysis)
-    for section in (links, tiers, devices, nfs, hosts, snapshots, mixed, files, tail, command, workflow, compared):
+    told = (links, tiers, devices, nfs, hosts, snapshots, mixed, files, tail, command, workflow, compared, balance)
+    for section in told:
         lines += section.exhibits(analysis, source)
     return lines, [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
 

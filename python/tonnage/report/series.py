@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.records import headline
 from tonnage.records.intervals import sums
-from tonnage.report import units
+from tonnage.report import retries, units
 from tonnage.report.figure import Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.source import Columns, Row
 from tonnage.report.stalls import marks, said, span, standstills
@@ -30,8 +31,10 @@ def thinned(found: list[Interval], most: int = _MOST_INTERVALS) -> list[Interval
     return [(many[0][0], many[-1][1], sum(one[2] for one in many), sum(one[3] for one in many)) for many in joined]
 
 
-def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]) -> Figure | None:
-    """In the unit that the trial is about; None where it left no series."""
+def figure(
+    op: str, record: str, columns: Columns, trial: Row, stalls: list[Row], again: Sequence[Row] = ()
+) -> Figure | None:
+    """In the unit that the trial is about; None where it left no series. ``again``: its events of kind ``retry``."""
     found = thinned(intervals(columns))
     if not found:
         return None
@@ -67,7 +70,8 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
     begin = trial.get("first_start_ns") or 0
     found_stalls = standstills(stalls, begin)
     shapes, notes = marks(found_stalls)
-    story = said(stalls, found_stalls)
+    shapes += retries.marks(again, begin)
+    story = said(stalls, found_stalls) + retries.said(again)
     return Figure(
         title="Throughput over time",
         caption=f"{record}, all tasks together, by interval. {story}",
@@ -80,11 +84,11 @@ def figure(op: str, record: str, columns: Columns, trial: Row, stalls: list[Row]
             annotations=notes,
             showlegend=bool(average),
         ),
-        table=_table(found, stalls, begin),
+        table=_table(found, stalls, again, begin),
     )
 
 
-def _table(found: list[Interval], stalls: list[Row], begin: int) -> Table:
+def _table(found: list[Interval], stalls: list[Row], again: Sequence[Row], begin: int) -> Table:
     spans = [(span(stall, begin), stall.get("task")) for stall in stalls]
     rows = []
     for start, end, moved, operations in found:
@@ -97,6 +101,8 @@ def _table(found: list[Interval], stalls: list[Row], begin: int) -> Table:
                 str(moved),
                 str(operations),
                 ", ".join(idle),
+                *((retries.tasks_in(again, begin, start, end),) if again else ()),
             )
         )
-    return Table(("from (s)", "to (s)", "throughput", "bytes", "operations", "stalled tasks"), tuple(rows))
+    columns = ("from (s)", "to (s)", "throughput", "bytes", "operations", "stalled tasks")
+    return Table((*columns, *(("tasks that try again",) if again else ())), tuple(rows))

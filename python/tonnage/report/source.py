@@ -96,5 +96,12 @@ class Source:
 
     def stalls_of(self, record: str) -> list[Row]:
         """The stalls of a record, in order of time."""
-        found = [row for row in self.events if row.get("record") == record and row["kind"] == "stall"]
+        return self._events_of(record, "stall")
+
+    def retries_of(self, record: str) -> list[Row]:
+        """When operations of a record failed and were tried again, in order of time."""
+        return self._events_of(record, "retry")
+
+    def _events_of(self, record: str, kind: str) -> list[Row]:
+        found = [row for row in self.events if row.get("record") == record and row["kind"] == kind]
         return sorted(found, key=lambda row: row["time_ns"])

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.report import (
+    balance,
     between,
     command,
     compared,
@@ -86,6 +87,11 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         _print_table(console, _plain(*titled))
         for note in divided.notes(analysis):
             _print_indented(console, note)
+    for titled in balance.tables(analysis.balances):
+        console.print()
+        _print_table(console, _plain(*titled))
+    for spread in balance.largest(analysis.balances):
+        console.print(Text(balance.story(spread)), soft_wrap=True)
     for comparison in published.comparisons(analysis):
         console.print()
         _print_table(console, _plain(comparison.title, comparison.table))

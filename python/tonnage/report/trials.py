@@ -59,7 +59,7 @@ def _figures(point: Point, record: str, source: Source) -> tuple[Figure, ...]:
     trial = source.trial(record)
     stalls = source.stalls_of(record)
     drawn = (
-        series.figure(point.op, record, source.series(record), trial, stalls),
+        series.figure(point.op, record, source.series(record), trial, stalls, source.retries_of(record)),
         heat.figure(record, source.heat(record)),
         stragglers.figure(point.op, record, source.tasks_of(record), trial),
     )

@@ -50,6 +50,7 @@ pub fn events(logs: &[RoundLog], step: CheckpointStep) -> Vec<Event> {
         kind: kind.to_owned(),
         task: Some(task),
         duration_ns: Some(took_ns),
+        ..Event::default()
     };
     let all = logs.iter().flat_map(|log| log.takes.iter().map(move |take| event(log.task, take)));
     all.take(MOST_EVENTS).collect()

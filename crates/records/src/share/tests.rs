@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::result::{CacheFacts, CopyResult, DamageAt, ErrorAt, Event, Note, Part, Role, StopReason, TaskResult, VerifyResult};
-use crate::{LatencySummary, PhaseFiles, bucket_of, read_histograms, read_table};
+use crate::{HeldResult, LatencySummary, PhaseFiles, PlacementResult, bucket_of, read_histograms, read_table};
 
 /// A stream of numbers that is the same in every run (splitmix64).
 struct Dice(u64);
@@ -69,6 +69,7 @@ fn did(task: u32, seed: u64) -> Did {
             bytes: operations << 20,
             operations,
             errors: u64::from(fails),
+            retries: 3,
             damaged_operations: 2,
             wrapped: false,
             stonewall_operations: None,
@@ -83,13 +84,23 @@ fn did(task: u32, seed: u64) -> Did {
         damage: (0..2).map(|i| DamageAt { task, file: task, offset: i, what: "a stamp".to_owned() }).collect(),
         error: fails.then_some(ErrorAt { task, file: task, offset: 0, errno: 5, message }),
         copy: CopyResult { copy: 1000 - task, task, start_ns: 5, end_ns, cpu_user_ns: 7, ..CopyResult::default() },
-        stall: (dice.throw(5) == 0).then(|| Event {
-            time_ns: dice.throw(end_ns),
-            kind: "stall".to_owned(),
-            task: Some(task),
-            duration_ns: Some(2_000_000_000),
-        }),
+        stall: (dice.throw(5) == 0).then(|| stall(task, dice.throw(end_ns))),
     }
+}
+
+fn stall(task: u32, time_ns: u64) -> Event {
+    Event { time_ns, kind: "stall".to_owned(), task: Some(task), duration_ns: Some(2_000_000_000), ..Event::default() }
+}
+
+/// Each task has an object in the group of its number, modulo 3.
+fn held_by(did: &[Did]) -> Vec<HeldResult> {
+    let group = |group: u32| {
+        let mine = did.iter().map(|did| did.result.task).filter(|task| task % 3 == group);
+        let names: Vec<String> = mine.map(|task| format!("data.{task:08}.00000000")).collect();
+        let (objects, osds) = (names.len() as u64, vec![group, 2 - group]);
+        HeldResult { group, osds, objects, names, writes: objects, written_bytes: objects << 20, ..HeldResult::default() }
+    };
+    (0..3).map(group).filter(|held| held.objects > 0).collect()
 }
 
 /// What a process says whose tasks these are and whose line opened at `line_ns` of its clock.
@@ -129,6 +140,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
         follow: None,
         copies: did.iter().map(|did| did.copy.clone()).collect(),
         checkpoint: None,
+        placement: Some(PlacementResult { groups: 32, held: held_by(did), ..PlacementResult::default() }),
     };
     result.events.sort_by_key(|event| (event.time_ns, event.task));
     result.copies.sort_by_key(|copy| copy.copy);

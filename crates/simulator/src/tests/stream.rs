@@ -3,7 +3,7 @@
 use std::fs;
 
 use tonnage_records::{CacheFacts, PhaseFiles, StopReason, read_histograms, read_table};
-use tonnage_workload::{CachePolicy, Durability, Limit, Op, PhaseSpec};
+use tonnage_workload::{CachePolicy, Durability, Limit, Op, PhaseSpec, Work};
 
 use super::{MIB, bytes, elapsed_ns, near, phase, rate, run, simulator, streaming};
 use crate::{ModelSpec, Shape};
@@ -185,6 +185,22 @@ fn warm_up_and_drift_change_the_speed_by_what_they_say() {
     simulator.add_time(60_000_000_000);
     let later = simulator.run(&phase(Op::Write, 8, 1, "0000-write"), None).expect("runs");
     assert!(near(rate(&later), 1e9, 0.02));
+}
+
+#[test]
+fn a_fault_is_mended_by_another_attempt_where_the_stream_is_patient() {
+    let faulty = ModelSpec { fault_every: 40, ..ModelSpec::default() };
+    let mut spec = phase(Op::Write, 1, 0, "0000-write");
+    let calm = run(ModelSpec::default(), &spec);
+    let Work::Stream(stream) = &mut spec.work else { unreachable!("these phases are streams") };
+    stream.retry_ns = Some(1_000_000_000);
+    let result = run(faulty, &spec);
+    let (task, calm) = (&result.tasks[0], &calm.tasks[0]);
+    assert_eq!((task.errors, task.bytes), (0, calm.bytes));
+    assert_eq!(task.retries, calm.operations / 40);
+    assert_eq!(result.events.len() as u64, task.retries);
+    assert_eq!((result.events[0].kind.as_str(), result.events[0].attempts), ("retry", Some(1)));
+    assert!(task.transfer_ns >= calm.transfer_ns + task.retries * 10_000_000);
 }
 
 #[test]

@@ -56,6 +56,8 @@ functions! {
     conf_set: fn(Cluster, Text, Text) -> c_int;
     connect: fn(Cluster) -> c_int;
     shutdown: fn(Cluster);
+    mon_command: fn(Cluster, *mut Text, usize, Text, usize, *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize) -> c_int;
+    buffer_free: fn(*mut c_char);
     cluster_stat: fn(Cluster, *mut Space) -> c_int;
     ioctx_create: fn(Cluster, Text, *mut Context) -> c_int;
     ioctx_destroy: fn(Context);

@@ -4,6 +4,7 @@
 //! An object in it named `TONNAGE-SCRATCH` says whose it is; nothing but objects spelled like these is ever removed.
 
 mod library;
+mod placement;
 mod pool;
 mod queue;
 mod snapshots;
@@ -20,9 +21,10 @@ pub use pool::PoolSpec;
 use crate::error::{Result, StorageError};
 use crate::snapshots::of_any as snapshots_of_any;
 use crate::{
-    Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, SnapshotRequest, Snapshots, Storage,
-    TargetSpec,
+    Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Placement, Process, Residency, SnapshotRequest, Snapshots,
+    Storage, TargetSpec,
 };
+use placement::Meter;
 use pool::Pool;
 use queue::RadosQueue;
 use snapshots::{Book, RadosSnapshots};
@@ -37,6 +39,16 @@ const MARKER_BYTES: usize = 4096;
 pub fn pool_free_bytes(spec: &PoolSpec) -> Result<Option<u64>> {
     let pool = Pool::open(spec)?;
     pool.free_bytes().map_err(|error| pool.failed("ask for the space of", "", error))
+}
+
+/// The answers of a monitor to questions in JSON.
+pub fn ask_monitor(spec: &PoolSpec, questions: &[String]) -> Result<Vec<String>> {
+    let pool = Pool::open(spec)?;
+    let answer = |question: &String| {
+        let said = pool.ask(question).map_err(|error| pool.failed("ask a monitor of", "", error))?;
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    };
+    questions.iter().map(answer).collect()
 }
 
 /// The objects of a run in one pool.
@@ -145,7 +157,7 @@ impl Storage for Rados {
         if request.queue_depth > 1 {
             return Ok(Lane::Queued(Box::new(RadosQueue::new(pool, *request))));
         }
-        Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request })))
+        Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request, meter: Meter::default() })))
     }
 
     fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -193,6 +205,10 @@ impl Storage for Rados {
             self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", MARKER_NAME, error))?;
         }
         Ok(Vec::new())
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        self.pool.ledger.placement(&self.pool).map_err(|error| self.pool.failed("place the objects of", "", error))
     }
 
     fn facts(&self) -> Facts {
@@ -243,6 +259,7 @@ fn open(pool: &Pool, request: &OpenRequest) -> Result<()> {
 struct RadosFile {
     pool: Arc<Pool>,
     request: OpenRequest,
+    meter: Meter,
 }
 
 impl File for RadosFile {
@@ -255,6 +272,7 @@ impl File for RadosFile {
         for part in parts(self.pool.spec.object_bytes, offset, buffer.len()) {
             let name = Name::new(self.request.file, part.object);
             let bytes = &mut buffer[part.start..part.start + part.length];
+            self.meter.count(self.request.file, part.object, Op::Read, part.length);
             let count = match self.pool.read(name.as_c_str(), part.offset, bytes) {
                 // Behind the end of the file, as of any other.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && part.object > 0 => 0,
@@ -271,6 +289,7 @@ impl File for RadosFile {
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
         for part in parts(self.pool.spec.object_bytes, offset, buffer.len()) {
             let name = Name::new(self.request.file, part.object);
+            self.meter.count(self.request.file, part.object, Op::Write, part.length);
             self.pool.write(name.as_c_str(), part.offset, &buffer[part.start..part.start + part.length])?;
         }
         Ok(buffer.len())
@@ -283,6 +302,12 @@ impl File for RadosFile {
 
     fn close(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Drop for RadosFile {
+    fn drop(&mut self) {
+        self.pool.ledger.take(&mut self.meter);
     }
 }
 

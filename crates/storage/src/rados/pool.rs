@@ -10,12 +10,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::library::{Cluster, Completion, Context, List, Rados, Space, rados};
+use super::placement::Ledger;
 use crate::error::{Result, StorageError};
 
 /// A monitor that does not answer within this time is an error; by default librados waits for five minutes.
 const CONNECT_S: &str = "10";
-/// An operation that no OSD has answered for so long has failed; by default librados waits forever.
-const OPERATION_S: &str = "60";
+/// How long an operation waits for an OSD where nothing else is said; by default librados waits forever.
+const OPERATION_NS: u64 = 60_000_000_000;
 /// Objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 64;
 const EXCLUSIVE: libc::c_int = 1;
@@ -36,6 +37,13 @@ pub struct PoolSpec {
     /// Ceph's name for who asks, such as `client.admin`.
     #[serde(default = "admin")]
     pub user: String,
+    /// An operation that no OSD has answered for so long has failed.
+    #[serde(default = "patience")]
+    pub timeout_ns: u64,
+}
+
+const fn patience() -> u64 {
+    OPERATION_NS
 }
 
 fn admin() -> String {
@@ -50,6 +58,8 @@ pub(super) struct Pool {
     pub(super) spec: PoolSpec,
     /// Whose connection it is, where it is not its own.
     lender: Option<Arc<Pool>>,
+    /// What was sent for each object.
+    pub(super) ledger: Arc<Ledger>,
 }
 
 // SAFETY: librados' handles may be used by several threads at once; the context is changed only before it is shared.
@@ -81,7 +91,8 @@ impl Pool {
         let refused = |what: String, why: &io::Error| StorageError::Unsupported(format!("{what}: {why}"));
         let (user, pool, namespace) = (text(&spec.user)?, text(&spec.pool)?, text(&spec.namespace)?);
         let conf = spec.conf.as_ref().map(|path| text(&path.to_string_lossy())).transpose()?;
-        let mut found = Self { library, cluster: null_mut(), context: null_mut(), spec: spec.clone(), lender: None };
+        let (cluster, context, ledger) = (null_mut(), null_mut(), Arc::<Ledger>::default());
+        let mut found = Self { library, cluster, context, spec: spec.clone(), lender: None, ledger };
         // SAFETY: of each call by its declaration; `found` ends what was begun, whatever fails.
         unsafe {
             done((library.create2)(&raw mut found.cluster, c"ceph".as_ptr(), user.as_ptr(), 0))
@@ -92,12 +103,19 @@ impl Pool {
                 refused(format!("cannot read {name}"), &why)
             })?;
             (library.conf_parse_env)(found.cluster, null());
+            // What goes wrong is told here, once; the library would tell it as well, in lines of its own.
+            for option in [c"log_to_stderr", c"err_to_stderr"] {
+                (library.conf_set)(found.cluster, option.as_ptr(), c"false".as_ptr());
+            }
+            // Whole seconds: the library takes no parts of one, and 0 for never.
+            let operation_s = spec.timeout_ns.div_ceil(1_000_000_000).max(1).to_string();
             for (option, limit) in [
                 (c"client_mount_timeout", CONNECT_S),
                 (c"rados_mon_op_timeout", CONNECT_S),
-                (c"rados_osd_op_timeout", OPERATION_S),
+                (c"rados_osd_op_timeout", &operation_s),
             ] {
-                (library.conf_set)(found.cluster, option.as_ptr(), text(limit)?.as_ptr());
+                done((library.conf_set)(found.cluster, option.as_ptr(), text(limit)?.as_ptr()))
+                    .map_err(|why| refused(format!("librados does not take {limit} s for {}", option.to_string_lossy()), &why))?;
             }
             done((library.connect)(found.cluster)).map_err(|why| {
                 let hint = match why.raw_os_error() {
@@ -131,7 +149,7 @@ impl Pool {
         // SAFETY: a new context, which nobody else knows.
         unsafe { (self.library.ioctx_set_namespace)(context, namespace.as_ptr()) };
         let (library, cluster, spec) = (self.library, self.cluster, self.spec.clone());
-        Ok(Self { library, cluster, context, spec, lender: Some(Arc::clone(self)) })
+        Ok(Self { library, cluster, context, spec, lender: Some(Arc::clone(self)), ledger: Arc::clone(&self.ledger) })
     }
 
     /// Takes a snapshot of the whole pool.
@@ -214,6 +232,22 @@ impl Pool {
         // SAFETY: one struct to write to.
         done(unsafe { (self.library.cluster_stat)(self.cluster, &raw mut found) })?;
         Ok((found.kib > 0).then_some(found.kib_available * 1024))
+    }
+
+    /// A monitor's answer to a question in JSON.
+    pub(super) fn ask(&self, question: &str) -> io::Result<Vec<u8>> {
+        let question = CString::new(question)?;
+        let mut words = question.as_ptr();
+        let (mut answer, mut length) = (null_mut(), 0);
+        // SAFETY: one question; the answer is copied and freed.
+        unsafe {
+            let ask = self.library.mon_command;
+            let result =
+                ask(self.cluster, &raw mut words, 1, null(), 0, &raw mut answer, &raw mut length, null_mut(), null_mut());
+            let told = if answer.is_null() { Vec::new() } else { std::slice::from_raw_parts(answer.cast(), length).to_vec() };
+            (self.library.buffer_free)(answer);
+            done(result).map(|_| told)
+        }
     }
 
     /// Bytes read at an offset; 0 behind the end.

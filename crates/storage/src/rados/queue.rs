@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tonnage_workload::Op;
 
 use super::library::{self, Rados};
+use super::placement::Meter;
 use super::pool::Pool;
 use super::{Name, open, parts};
 use crate::error::Result;
@@ -76,6 +77,7 @@ pub(super) struct RadosQueue {
     shared: Arc<Shared>,
     slots: ManuallyDrop<Box<[Slot]>>,
     in_flight: usize,
+    meter: Meter,
 }
 
 // SAFETY: what the library's threads touch of it is behind a lock or atomic.
@@ -100,6 +102,7 @@ impl RadosQueue {
             shared,
             slots: ManuallyDrop::new(slots),
             in_flight: 0,
+            meter: Meter::default(),
         }
     }
 
@@ -115,6 +118,7 @@ impl RadosQueue {
         self.in_flight += 1;
         for part in parts(object_bytes, request.offset, request.length) {
             let name = Name::new(self.request.file, part.object);
+            self.meter.count(self.request.file, part.object, request.op, part.length);
             let flight = Box::into_raw(Box::new(Flight { slot, length: part.length, op: request.op })).cast::<c_void>();
             let mut completion = null_mut();
             // SAFETY: the part lies in the memory, which outlives the operation; the name is copied.
@@ -254,6 +258,7 @@ impl Drop for RadosQueue {
     fn drop(&mut self) {
         // No operation takes longer than the library's own limit.
         self.wait(self.in_flight, None);
+        self.pool.ledger.take(&mut self.meter);
         // SAFETY: dropped once, here, with nothing in flight.
         unsafe {
             ManuallyDrop::drop(&mut self.memory);

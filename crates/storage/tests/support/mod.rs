@@ -140,6 +140,7 @@ pub fn pool() -> PoolSpec {
         object_bytes: 100_000,
         conf: None,
         user: "client.admin".to_owned(),
+        timeout_ns: 60_000_000_000,
     }
 }
 

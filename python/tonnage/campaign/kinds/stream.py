@@ -76,6 +76,9 @@ class Stream(WorkloadSection):
     shift: Count = Field(1, description="tasks between a task and the one whose data it works on; for source shift")
     barriers: bool = Field(False, description="all tasks wait for each other after opening and before closing a file")
     single_attempt: bool = Field(False, description="a call that moves a part of a transfer fails the phase")
+    retry_for_ns: Time | None = time_field(
+        "retry_for", None, "try a read or write again for so long if it fails for a reason that may pass"
+    )
     order_seed: Seed | None = Field(None, description="of the order in which offsets are visited; the run's")
     source_seed: Seed | None = Field(None, description="of source random; the run's")
     spread: Size | None = Field(
@@ -176,7 +179,7 @@ class Stream(WorkloadSection):
         factors["block_size"] = scaled(factors["block_size"], scale, factors["transfer_size"])
         same = ("verify", "time_limit_ns", "payload", "wrap", "think_ns", "preallocate", "check_written", "hog")
         more = ("wear_out", "min_time_ns", "operations", "barriers", "single_attempt", "order_seed", "source_seed")
-        last = ("spread", "prefill", "advice", "range_locks", "device")
+        last = ("retry_for_ns", "spread", "prefill", "advice", "range_locks", "device")
         return StreamSetting(
             kind="stream",
             workload=self.name,
@@ -217,6 +220,7 @@ class StreamSetting(Setting):
     operations: int | None = None
     barriers: bool = False
     single_attempt: bool = False
+    retry_for_ns: int | None = None
     order_seed: int | None = None
     source_seed: int | None = None
     spread: int | None = None
@@ -412,6 +416,7 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
             **({"preallocate": True} if setting.preallocate else {}),
             **({"barriers": True} if setting.barriers else {}),
             **({"single_attempt": True} if setting.single_attempt else {}),
+            **({"retry_ns": setting.retry_for_ns} if setting.retry_for_ns else {}),
             **({"spread_bytes": setting.spread} if setting.spread else {}),
             **({} if setting.order_seed is None else {"order_seed": setting.order_seed}),
             "queue_depth": setting.queue_depth,

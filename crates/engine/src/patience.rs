@@ -1,0 +1,331 @@
+//! Failed operations that are tried again, where the workload wants that: a lane around another one. A lane that is not
+//! to be patient is never wrapped, and pays nothing.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tonnage_records::Event;
+use tonnage_storage::{Buffer, Completion, File, Lane, Queue, Request, StorageError};
+use tonnage_workload::Op;
+
+use crate::clock::monotonic_ns;
+use crate::pace::NAP_NS;
+use crate::task::describe;
+
+/// The pause before the second attempt; each further one is twice as long, up to the longest.
+const FIRST_PAUSE_NS: u64 = 10_000_000;
+const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
+/// Troubles that a task tells one by one; attempts are counted all the same.
+const TROUBLES_KEPT: usize = 256;
+
+/// Errors that time may mend: of the network, of a server that is away, or of a device that did not answer. What is
+/// full, forbidden or not there stays so.
+const PASSING: [Errno; 20] = [
+    Errno::IO,
+    Errno::REMOTEIO,
+    Errno::TIMEDOUT,
+    Errno::AGAIN,
+    Errno::BUSY,
+    Errno::STALE,
+    Errno::NOTCONN,
+    Errno::CONNRESET,
+    Errno::CONNREFUSED,
+    Errno::CONNABORTED,
+    Errno::PIPE,
+    Errno::SHUTDOWN,
+    Errno::HOSTUNREACH,
+    Errno::HOSTDOWN,
+    Errno::NETUNREACH,
+    Errno::NETDOWN,
+    Errno::NETRESET,
+    Errno::NOLINK,
+    Errno::COMM,
+    Errno::TIME,
+];
+
+fn passes(errno: i32) -> bool {
+    PASSING.iter().any(|passing| passing.raw_os_error() == errno)
+}
+
+/// How patient one task's lane is, and what it has to tell.
+#[derive(Clone)]
+pub struct Patience {
+    pub task: u32,
+    /// From an operation's first failure on.
+    pub limit_ns: u64,
+    /// Nothing is tried again once this is set.
+    pub stop: Arc<AtomicBool>,
+    pub told: Arc<Mutex<Retries>>,
+}
+
+/// What a lane tried again.
+#[derive(Debug, Default)]
+pub struct Retries {
+    /// Attempts that failed and were followed by another.
+    pub attempts: u64,
+    /// Times of trouble: from the first failure until no operation was in trouble any more.
+    pub events: Vec<Event>,
+    now: Option<Event>,
+    /// Operations that failed and have neither succeeded since nor been given up.
+    troubled: u32,
+}
+
+impl Retries {
+    fn failed(&mut self, task: u32, op: Op, errno: i32, is_first: bool) {
+        self.attempts += 1;
+        self.troubled += u32::from(is_first);
+        let trouble = self.now.get_or_insert_with(|| Event {
+            time_ns: monotonic_ns(),
+            kind: "retry".to_owned(),
+            task: Some(task),
+            duration_ns: None,
+            attempts: Some(0),
+            message: Some(describe(op, &io::Error::from_raw_os_error(errno))),
+        });
+        trouble.attempts = trouble.attempts.map(|attempts| attempts + 1);
+    }
+
+    fn settled(&mut self) {
+        self.troubled = self.troubled.saturating_sub(1);
+        if self.troubled == 0
+            && let Some(mut trouble) = self.now.take()
+            && self.events.len() < TROUBLES_KEPT
+        {
+            trouble.duration_ns = Some(monotonic_ns() - trouble.time_ns);
+            self.events.push(trouble);
+        }
+    }
+}
+
+/// One operation's failures.
+#[derive(Clone, Copy, Default)]
+struct Trial {
+    /// The first.
+    since_ns: u64,
+    /// Before the next attempt; 0 where there was no failure.
+    pause_ns: u64,
+}
+
+impl Patience {
+    fn told(&self) -> MutexGuard<'_, Retries> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An attempt failed: when the next one is due, on the run's clock; `None` where there is none.
+    fn again(&self, trial: &mut Trial, op: Op, errno: i32) -> Option<u64> {
+        let (now, is_first) = (monotonic_ns(), trial.pause_ns == 0);
+        if is_first {
+            trial.since_ns = now;
+        }
+        let pause_ns = if is_first { FIRST_PAUSE_NS } else { (trial.pause_ns * 2).min(LONGEST_PAUSE_NS) };
+        let due = now + pause_ns;
+        if !passes(errno) || self.stop.load(Ordering::Relaxed) || due - trial.since_ns > self.limit_ns {
+            self.ended(*trial);
+            return None;
+        }
+        trial.pause_ns = pause_ns;
+        self.told().failed(self.task, op, errno, is_first);
+        Some(due)
+    }
+
+    /// The operation succeeded, or was given up.
+    fn ended(&self, trial: Trial) {
+        if trial.pause_ns > 0 {
+            self.told().settled();
+        }
+    }
+
+    /// Calls until it succeeds, or patience ends.
+    #[inline]
+    fn attempt<T, E>(&self, op: Op, errno: impl Fn(&E) -> i32, mut call: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+        let mut trial = Trial::default();
+        loop {
+            match call() {
+                Ok(value) => {
+                    self.ended(trial);
+                    return Ok(value);
+                }
+                Err(error) => {
+                    let Some(due) = self.again(&mut trial, op, errno(&error)) else { return Err(error) };
+                    while !self.stop.load(Ordering::Relaxed) && nap_until(due, u64::MAX) {}
+                }
+            }
+        }
+    }
+}
+
+/// Sleeps a little, at most `most_ns`; whether `due` has not come.
+fn nap_until(due: u64, most_ns: u64) -> bool {
+    let left_ns = due.saturating_sub(monotonic_ns());
+    std::thread::sleep(Duration::from_nanos(left_ns.min(NAP_NS).min(most_ns)));
+    left_ns > 0
+}
+
+fn errno_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(0)
+}
+
+fn errno_of_open(error: &StorageError) -> i32 {
+    error.io().map_or(0, errno_of)
+}
+
+/// The same lane with patience. Opening, reads and writes are tried again; an fsync never is: what a failed one lost, a
+/// second one does not bring back.
+pub fn patient(lane: Lane, op: Op, depth: usize, patience: Patience) -> Lane {
+    match lane {
+        Lane::Sync(inner) => Lane::Sync(Box::new(PatientFile { inner, op, patience })),
+        Lane::Queued(inner) => {
+            let tried = vec![None; depth];
+            Lane::Queued(Box::new(PatientQueue { inner, op, patience, tried, waiting: Vec::new(), below: 0 }))
+        }
+    }
+}
+
+struct PatientFile {
+    inner: Box<dyn File>,
+    op: Op,
+    patience: Patience,
+}
+
+impl File for PatientFile {
+    fn open(&mut self) -> Result<(), StorageError> {
+        self.patience.attempt(self.op, errno_of_open, || self.inner.open())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.patience.attempt(Op::Read, errno_of, || self.inner.read_at(offset, buffer))
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        self.patience.attempt(Op::Write, errno_of, || self.inner.write_at(offset, buffer))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
+}
+
+struct PatientQueue {
+    inner: Box<dyn Queue>,
+    op: Op,
+    patience: Patience,
+    /// By slot: the request that is under way.
+    tried: Vec<Option<(Request, Trial)>>,
+    /// When a request is due again, and the error that it met.
+    waiting: Vec<(u64, Request, i32)>,
+    /// In flight in the queue below.
+    below: usize,
+}
+
+impl PatientQueue {
+    fn push_due(&mut self) {
+        let now = monotonic_ns();
+        let (inner, below) = (&mut self.inner, &mut self.below);
+        self.waiting.retain(|&(due, request, _)| {
+            if due <= now {
+                inner.push(request);
+                *below += 1;
+            }
+            due > now
+        });
+    }
+
+    fn wait(&mut self, wait_for: usize, timeout: Option<Duration>) -> io::Result<()> {
+        self.push_due();
+        let wanted = wait_for.min(self.below);
+        let Some(due) = self.waiting.iter().map(|(due, ..)| *due).min() else {
+            return match timeout {
+                None => self.inner.submit_and_wait(wanted),
+                Some(timeout) => self.inner.submit_and_wait_for(wanted, timeout),
+            };
+        };
+        // Another attempt is due before long: whoever waits comes back.
+        let most = timeout.unwrap_or(Duration::from_nanos(NAP_NS)).min(Duration::from_nanos(NAP_NS));
+        if self.below > 0 {
+            let left = Duration::from_nanos(due.saturating_sub(monotonic_ns()));
+            return self.inner.submit_and_wait_for(wanted.min(1), left.min(most));
+        }
+        if !self.patience.stop.load(Ordering::Relaxed) {
+            nap_until(due, most.as_nanos() as u64);
+        }
+        Ok(())
+    }
+}
+
+impl Queue for PatientQueue {
+    fn open(&mut self) -> Result<(), StorageError> {
+        self.patience.attempt(self.op, errno_of_open, || self.inner.open())
+    }
+
+    fn set_memory(&mut self, memory: Buffer) -> Result<(), StorageError> {
+        self.inner.set_memory(memory)
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        self.inner.memory()
+    }
+
+    fn push(&mut self, request: Request) {
+        self.tried[request.slot as usize] = Some((request, Trial::default()));
+        self.below += 1;
+        self.inner.push(request);
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        self.wait(wait_for, None)
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        self.wait(wait_for, Some(timeout))
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        while let Some(completion) = self.inner.next_completion() {
+            self.below -= 1;
+            let Some((request, trial)) = &mut self.tried[completion.slot as usize] else { return Some(completion) };
+            if completion.result < 0 {
+                if let Some(due) = self.patience.again(trial, request.op, -completion.result) {
+                    self.waiting.push((due, *request, completion.result));
+                    continue;
+                }
+            } else {
+                self.patience.ended(*trial);
+            }
+            self.tried[completion.slot as usize] = None;
+            return Some(completion);
+        }
+        if !self.patience.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        // Everybody is to stop: what waits has failed.
+        let (_, request, result) = self.waiting.pop()?;
+        if let Some((_, trial)) = self.tried[request.slot as usize].take() {
+            self.patience.ended(trial);
+        }
+        Some(Completion { slot: request.slot, result })
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.inner.close()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
+}

@@ -1,0 +1,22 @@
+"""The command line as a user types it, for tests that say how it must end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+LIMIT_S = 120.0
+
+
+def argv_of(*words: str | Path) -> list[str]:
+    """The command line of these words."""
+    return [sys.executable, "-m", "tonnage.cli", *map(str, words)]
+
+
+def tonnage(*words: str | Path, expect: int = 0, limit_s: float = LIMIT_S) -> subprocess.CompletedProcess[str]:
+    """Runs it to its end, which must be the exit code ``expect``, without a traceback."""
+    done = subprocess.run(argv_of(*words), capture_output=True, text=True, timeout=limit_s, check=False)
+    assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
