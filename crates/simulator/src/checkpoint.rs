@@ -246,13 +246,17 @@ impl Rounds<'_> {
         self.courses[tasks].iter_mut().for_each(|course| course.stage = Stage::Snapping(now_ns + took_ns));
     }
 
+    /// What was begun together ends together: no task is left behind in a round that the others have left.
     fn end_round(&mut self, race: &mut Race, task: usize, now_ns: u64) {
-        let course = &mut self.courses[task];
-        course.rounds.push((course.begin_ns, now_ns));
-        course.round += 1;
-        race.runners[task].end_ns = now_ns;
-        let more = course.round < self.work.rounds;
-        course.stage = if more { Stage::Pausing(now_ns.saturating_add(self.work.think_ns)) } else { Stage::Done };
+        let tasks = if self.work.is_together() { 0..self.courses.len() } else { task..task + 1 };
+        for task in tasks {
+            let course = &mut self.courses[task];
+            course.rounds.push((course.begin_ns, now_ns));
+            course.round += 1;
+            race.runners[task].end_ns = now_ns;
+            let more = course.round < self.work.rounds;
+            course.stage = if more { Stage::Pausing(now_ns.saturating_add(self.work.think_ns)) } else { Stage::Done };
+        }
     }
 
     /// When a task may go on, as far as is known.

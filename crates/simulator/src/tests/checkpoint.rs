@@ -74,6 +74,16 @@ fn a_round_takes_its_bytes_at_the_plateau_and_the_planted_cost_whoever_coordinat
 }
 
 #[test]
+fn tasks_that_never_pause_stay_together_and_come_to_an_end() {
+    for (think_ns, snapshot) in [(0, Some(Means::Model {})), (0, None), (1, Some(Means::Model {}))] {
+        let result = run(model(), &rounds(|work| (work.think_ns, work.snapshot) = (think_ns, snapshot.clone())));
+        let checkpoint = result.checkpoint.expect("it is one");
+        assert_eq!((checkpoint.rounds, checkpoint.windows.len()), (ROUNDS, ROUNDS as usize));
+        assert_eq!(result.tasks.iter().map(|task| task.bytes).sum::<u64>(), u64::from(TASKS * ROUNDS) * 16 * MIB);
+    }
+}
+
+#[test]
 fn without_snapshots_the_model_has_no_cost_and_only_the_newest_can_be_read() {
     let plain = rounds(|work| work.snapshot = None);
     let mut storage = simulator(model());
