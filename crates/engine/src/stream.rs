@@ -91,7 +91,7 @@ impl Crew for StreamCrew {
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let worker = self.worker_on(shared.storage.as_ref(), &shared.spec, task)?;
-        Ok(Box::new(worker.as_patient_as_asked(task, &shared.stop)))
+        Ok(Box::new(worker.with_patience(task, &shared.stop)))
     }
 }
 
@@ -173,7 +173,7 @@ impl Worker for StreamWorker {
 
 impl StreamWorker {
     /// The same, with a lane that tries again what fails, where the stream says so.
-    fn as_patient_as_asked(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
+    fn with_patience(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
         if let Some(limit_ns) = self.stream.retry_ns {
             let told = Arc::<Mutex<Retries>>::default();
             let patience = Patience { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };

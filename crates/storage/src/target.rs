@@ -113,7 +113,7 @@ pub struct TargetSpec {
     #[serde(default)]
     pub assign: Vec<u32>,
     /// What the name of a new file ends in while it is made, one for each of `directories`, or none: by `@layer:brick`
-    /// GlusterFS is told which brick shall have the file, which is then there without it. Empty ones add nothing.
+    /// `GlusterFS` is told which brick shall have the file, which is then there without it. Empty ones add nothing.
     #[serde(default)]
     pub pins: Vec<String>,
     /// Files of the user instead of directories: file *i* is `names[i]`, an absolute path.
