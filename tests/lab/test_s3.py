@@ -152,8 +152,9 @@ def test_bad_moments_are_counted_and_what_was_written_is_whole(
         assert troubles(line)
     assert lines["write"]["retries"] > 0 and lines["read"]["retries"] > 0
     assert lines["read"]["verify"] == {"checked_bytes": 48 << 20, "damaged_operations": 0, "first_damage": []}
-    events = [event for event in Run.open(tmp_path / "run").events() if event["kind"] == "retry"]
-    assert sum(event["attempts"] for event in events) == sum(line["retries"] for line in lines.values())
+    run = Run.open(tmp_path / "run")  # a read that comes first has its data filled in
+    events = [event for event in run.events() if event["kind"] == "retry"]
+    assert sum(event["attempts"] for event in events) == sum(line["retries"] for line in run.trials())
     assert service.keys("test") == []
 
 
