@@ -38,7 +38,7 @@ def tables(points: list[Point]) -> list[tuple[str, Table]]:
     return [
         (sentences.subject(op, group), _points(found))
         for op in ("checkpoint", "restart", "drop")
-        for group, found in groups_of(points, op)
+        for group, found in groups_of([point for point in points if point.op == op], "checkpoint")
     ]
 
 
