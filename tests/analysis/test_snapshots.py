@@ -108,7 +108,7 @@ def test_the_finding_has_seconds_both_shares_and_both_verdicts(tmp_path: Path) -
         r"each snapshot adds [0-9.]+ m?s to its round \(95 % interval [0-9.]+ m?s to [0-9.]+ m?s\); that",
         fixed.evidence,
     )
-    assert "of a round of 1 MiB by 1 task" in fixed.evidence and "of one of 400 MiB by 4 tasks" in fixed.evidence
+    assert "times a round of 1 MiB by 1 task" in fixed.evidence and "of one of 400 MiB by 4 tasks" in fixed.evidence
     assert "no change shown with the number of tasks" in fixed.evidence
     told = summary(found, None)
     jsonschema.validate(told, schema())

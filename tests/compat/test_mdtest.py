@@ -238,10 +238,14 @@ def test_the_first_task_makes_for_all_and_both_parts_of_a_creation_are_in_its_ti
 
 
 def test_a_sync_of_the_file_system_is_in_the_time_of_each_phase_but_the_trees(mdtest: Mdtest, tmp_path: Path) -> None:
-    mdtest("-Y", "-F", "-n", "20")
-    tasks = [json.loads(line) for line in (tmp_path / "run-0/tasks.jsonl").read_text().splitlines()]
-    synced = {task["record"][5:]: task["sync_ns"] > 1000 for task in tasks}
-    assert synced == {
+    mdtest("-Y", "-F", "-n", "20", "-i", "5")
+    # The shortest of some: a task may lose its core between two readings of the clock.
+    shortest: dict[str, int] = {}
+    for line in (tmp_path / "run-0/tasks.jsonl").read_text().splitlines():
+        task = json.loads(line)
+        phase = task["record"][5:]
+        shortest[phase] = min(task["sync_ns"], shortest.get(phase, task["sync_ns"]))
+    assert {phase: sync_ns > 1000 for phase, sync_ns in shortest.items()} == {
         "make-tree": False, "create": True, "stat": True, "read": True, "remove": True, "remove-tree": False
     }  # fmt: skip
     durable = {line["phase"]: line["durability"] for line in lines_of(tmp_path / "run-0")}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cephfs import Cephfs, cephfs
 from glusterfs import device_of
-from hosts import Host, Hosts, hosts
+from hosts import Host, Hosts, hosts, wait_for
 from throttled import Impossible
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,14 @@ def test_cephfs_has_each_object_where_the_cluster_says(site: Hosts, ceph: Cephfs
     names = [f"file{number}" for number in range(6)]
     for name in names:
         (mount / name).write_bytes(b"1" * (5 * MIB))
-    told = asked(node, ceph.path, *(ceph.path / name for name in names))
+    told: dict[str, Any] = {}
+
+    def placed() -> bool:
+        told.update(asked(node, ceph.path, *(ceph.path / name for name in names)))
+        # The manager hears of the groups of a new pool a few seconds after their OSDs serve them.
+        return "is on no OSD now" not in str(told["held"]["problem"])
+
+    wait_for(placed, "the cluster's manager knows where the groups of the pool are")
     assert told["held"]["problem"] is None, told["held"]["problem"]
     for name, item in zip(names, told["held"]["items"], strict=True):
         inode = (mount / name).stat().st_ino

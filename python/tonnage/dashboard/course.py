@@ -24,8 +24,8 @@ _RECORDS = 60
 _HEAT_COLUMNS = 160
 """Intervals of all records in the heat map, at most."""
 _HEAT_S = 2.0
-_TAIL = 0.05
-"""The sampler looks once more after a phase: an interval of nothing, shorter than this share of it, is left out."""
+_TAIL = 0.5
+"""The sampler looks once more after a phase: a last interval below this share of the one before is part of it."""
 _EDGE_LEFT = 80
 _TIME = "Time since the first of them started (s)"
 _NOTHING = Table((), ())
@@ -114,8 +114,9 @@ class Course:
         if record not in self._intervals:
             columns = self._read(run.series, record) or {}
             found = series.intervals(columns)
-            if found and not any(found[-1][2:]) and found[-1][1] - found[-1][0] < _TAIL * found[-1][1]:
-                found.pop()
+            if len(found) > 1 and found[-1][1] - found[-1][0] < _TAIL * (found[-2][1] - found[-2][0]):
+                last, before = found.pop(), found.pop()
+                found.append((before[0], last[1], before[2] + last[2], before[3] + last[3]))
             self._intervals[record] = series.thinned(found, _INTERVALS) if found else []
             _forget(self._intervals, _RECORDS)
         return self._intervals[record]

@@ -38,7 +38,8 @@
     Plotly.purge(plot);
   };
   const showFigures = (place, figures) => {
-    const all = figures.map((figure, position) => {
+    // All get their places before any is drawn: what stands alone is drawn wider than what stands beside another.
+    const plots = figures.map((figure, position) => {
       const box = figureAt(place, position, figure.title);
       $("h3", box).textContent = figure.title;
       $("figcaption", box).textContent = figure.caption;
@@ -47,13 +48,13 @@
       // While the kit draws, what is below stays where it is.
       plot.style.minHeight = `${figure.layout.height}px`;
       drawn.set(plot, figure);
-      return draw(plot);
+      return plot;
     });
     for (const extra of [...place.children].slice(figures.length)) {
       forget(extra);
       extra.remove();
     }
-    return Promise.all(all);
+    return Promise.all(plots.map(draw));
   };
   offerThemes(() => drawn.forEach((_, plot) => draw(plot)));
 

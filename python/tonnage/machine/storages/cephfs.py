@@ -83,7 +83,9 @@ def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
         parts: list[Part] = []
         for number, length in objects(size, layout):
             group = placement_group(f"{inode:x}.{number:08x}", groups, namespace=layout.get("pool_namespace", ""))
-            parts += [Part(f"osd.{osd}", length, copy) for copy, osd in enumerate(acting.get(group, ()))]
+            if not (osds := acting.get(group)):
+                raise ValueError(f"placement group {group:x} of pool {layout['pool']} is on no OSD now")
+            parts += [Part(f"osd.{osd}", length, copy) for copy, osd in enumerate(osds)]
         if parts:
             held[path] = Holding(tuple(parts))
     return Looked(holdings=held, devices=_osds(spot), how=("ceph.file.layout, ceph pg ls-by-pool: acting OSDs",))
@@ -103,14 +105,15 @@ def objects(size: int, layout: dict[str, Any]) -> Iterator[tuple[int, int]]:
 
 
 def _acting(spot: Spot, pool: str) -> tuple[int, dict[int, list[int]]]:
-    """How many placement groups a pool has, and the OSDs of each, the primary first. ToolError, ValueError."""
+    """How many placement groups a pool has, and the OSDs of each, the primary first: none of one that no OSD serves, or
+    of which the cluster's manager has not heard yet. ToolError, ValueError."""
     told = _ask(spot, "pg", "ls-by-pool", pool)
     rows = told["pg_stats"] if isinstance(told, dict) else told
     acting: dict[int, list[int]] = {}
     for row in rows:
         primary = row["acting_primary"]
         others = [osd for osd in row["acting"] if osd != primary and 0 <= osd < 1 << 30]
-        acting[int(row["pgid"].partition(".")[2], 16)] = [primary, *others]
+        acting[int(row["pgid"].partition(".")[2], 16)] = [primary, *others] if primary >= 0 else []
     if not acting:
         raise ValueError(f"the cluster names no placement groups of pool {pool}")
     return len(acting), acting
