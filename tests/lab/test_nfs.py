@@ -76,9 +76,7 @@ def built(test: str) -> Path:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("test", "name", "tests"), [("conformance", "nfs", 9), ("tree", "an_export", 1)])
-def test_it_passes_the_suite_of_all_storages(
-    site: Hosts, server: lab.Server, test: str, name: str, tests: int
-) -> None:
+def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, test: str, name: str, tests: int) -> None:
     if shutil.which("cargo") is None:
         pytest.skip("no cargo here to build the suite with")
     before = server.names()
