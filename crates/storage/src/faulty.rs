@@ -247,6 +247,10 @@ impl File for FaultyFile {
         self.inner.close()?;
         self.rules.close()
     }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
 }
 
 struct FaultyQueue {
@@ -311,6 +315,10 @@ impl Queue for FaultyQueue {
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()?;
         self.rules.close()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
     }
 }
 

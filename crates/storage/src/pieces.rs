@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,14 @@ impl Storage for Pieces {
             return Err(StorageError::Unsupported(text));
         }
         let inner = Arc::clone(&self.inner);
-        Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened: None, unsynced: BTreeSet::new() })))
+        Ok(Lane::Sync(Box::new(PiecesFile {
+            inner,
+            cut: self.cut,
+            request,
+            opened: None,
+            unsynced: BTreeSet::new(),
+            lost: Vec::new(),
+        })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -110,6 +118,8 @@ struct PiecesFile {
     opened: Option<(u32, Box<dyn File>)>,
     /// Pieces that were written since the last sync.
     unsynced: BTreeSet<u32>,
+    /// Of the whole file, what the storage told to be lost when a piece was synced or closed.
+    lost: Vec<Range<u64>>,
 }
 
 impl PiecesFile {
@@ -117,7 +127,11 @@ impl PiecesFile {
     fn at(&mut self, offset: u64) -> io::Result<(&mut dyn File, u64)> {
         let (piece, inside) = ((offset / self.cut.bytes) as u32, offset % self.cut.bytes);
         if self.opened.as_ref().is_none_or(|(open, _)| *open != piece) {
-            self.close()?;
+            let (lost, closed) = (self.lost.len(), self.close_piece());
+            // What was lost is told by the next sync or close, after which it is written again.
+            if self.lost.len() == lost {
+                closed?;
+            }
             self.opened = Some((piece, self.open_piece(piece)?));
         }
         match &mut self.opened {
@@ -137,6 +151,38 @@ impl PiecesFile {
         };
         opened.open().map_err(|error| plain(&error))?;
         Ok(opened)
+    }
+
+    fn close_piece(&mut self) -> io::Result<()> {
+        let Some((piece, mut file)) = self.opened.take() else { return Ok(()) };
+        let closed = file.close();
+        self.keep_lost(piece, file.take_lost());
+        closed
+    }
+
+    /// Makes one piece durable, which is opened once more for it if it was closed.
+    fn sync_piece(&mut self, piece: u32) -> io::Result<()> {
+        let (synced, lost) = match &mut self.opened {
+            Some((open, file)) if *open == piece => (file.sync(), file.take_lost()),
+            _ => {
+                let mut file = self.open_piece(piece)?;
+                (file.sync().and_then(|()| file.close()), file.take_lost())
+            }
+        };
+        self.keep_lost(piece, lost);
+        synced
+    }
+
+    fn keep_lost(&mut self, piece: u32, lost: Vec<Range<u64>>) {
+        let first = u64::from(piece) * self.cut.bytes;
+        self.lost.extend(lost.into_iter().map(|range| first + range.start..first + range.end));
+    }
+
+    fn none_lost(&self) -> io::Result<()> {
+        if self.lost.is_empty() {
+            return Ok(());
+        }
+        Err(io::Error::other("a file was closed of which the storage had lost what it had taken; write it again"))
     }
 }
 
@@ -160,21 +206,27 @@ impl File for PiecesFile {
 
     /// Those that were closed are opened once more for it.
     fn sync(&mut self) -> io::Result<()> {
-        for piece in std::mem::take(&mut self.unsynced) {
-            match &mut self.opened {
-                Some((open, file)) if *open == piece => file.sync()?,
-                _ => {
-                    let mut file = self.open_piece(piece)?;
-                    file.sync()?;
-                    file.close()?;
+        let mut left = std::mem::take(&mut self.unsynced);
+        while let Some(piece) = left.pop_first() {
+            let lost = self.lost.len();
+            if let Err(error) = self.sync_piece(piece) {
+                if self.lost.len() > lost {
+                    // Another sync follows once it is written again; one after a failure of another kind would prove nothing.
+                    self.unsynced = left;
                 }
+                return Err(error);
             }
         }
-        Ok(())
+        self.none_lost()
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.opened.take().map_or(Ok(()), |(_, mut file)| file.close())
+        self.close_piece()?;
+        self.none_lost()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        std::mem::take(&mut self.lost)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A storage of known speed: another one, slowed to a rate that all lanes share.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -163,6 +164,10 @@ impl File for ThrottledFile {
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()
     }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
 }
 
 struct ThrottledQueue {
@@ -230,6 +235,10 @@ impl Queue for ThrottledQueue {
 
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
     }
 }
 
