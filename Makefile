@@ -34,11 +34,11 @@ LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests
 # A directory of tests that the list above does not name yet still runs, before the rest.
 OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 
-.PHONY: help build setup packages test test-fast lint rust pytest nightly bench fmt docs clean
+.PHONY: help build setup packages test test-fast lint rust pytest nightly bench experiments fmt docs clean
 .NOTPARALLEL:
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:  ## Build the engine into .venv, as the first ./tonnage does
 	$(call heading,Release build and virtual environment)
@@ -89,6 +89,9 @@ nightly:  ## A thousand seeded kills of the mover, of the application and of bot
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py
+
+experiments:  ## Run the field's five experiments and write their pages (half an hour; root, a quiet machine)
+	$(PYTHON) docs/experiments.py $(ARGS)
 
 fmt:  ## Format Rust and Python
 	cargo fmt --all

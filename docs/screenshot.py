@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WIDTH, HEIGHT = 1280, 1000
+WIDTH, HEIGHT, MARGIN = 1280, 1000, 16
 
 
 def shoot(page_file: Path, directory: Path) -> list[Path]:
@@ -37,6 +37,23 @@ def shoot(page_file: Path, directory: Path) -> list[Path]:
         finally:
             browser.close()
     return written
+
+
+def shoot_section(page_file: Path, identifier: str, picture: Path) -> None:
+    """Writes one section of a report, down to as much as fits on a screen. Playwright's error if it has no such."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+            page.goto(page_file.resolve().as_uri())
+            page.wait_for_selector("html[data-drawn]")
+            box = page.locator(f"#{identifier}").bounding_box()
+            assert box, f"#{identifier} is not shown"
+            height = min(box["height"], HEIGHT * 0.8)
+            clip = {"x": 0, "y": box["y"] - MARGIN, "width": WIDTH, "height": height + 2 * MARGIN}
+            page.screenshot(path=picture, full_page=True, clip=clip)
+        finally:
+            browser.close()
 
 
 def main() -> int:

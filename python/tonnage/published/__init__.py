@@ -17,7 +17,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "lcls-ffb": ("lcls-ffb-read-while-write", "lcls-ffb-limits"),
     "summit-metadata": ("summit-metadata",),
     "summit-nvme": ("summit-ior", "summit-limits", "summit-metadata"),
-    "iobsub": ("iobsub-runs",),
+    "iobsub": ("iobsub-runs", "iobsub-lsload"),
     "ceph-snapshots": ("ceph-mode4-ior", "ceph-mode4-comparison"),
 }
 """What ``published`` of a campaign may name, and the files that belong to it."""

@@ -1,0 +1,85 @@
+"""The experiments' pages: every published table is in one, their generated parts are what the code writes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from tonnage import published
+from tonnage.published import EXPERIMENTS
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+
+import experiment_pages as pages  # noqa: E402
+import experiment_places as places  # noqa: E402
+import experiments  # noqa: E402
+
+PAGES = ROOT / "docs" / "experiments"
+NAMES = list(dict.fromkeys(part.page for part in experiments.PARTS))
+
+
+def read(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_every_published_file_is_printed_whole_in_a_page() -> None:
+    files = {path.stem for path in Path(published.__file__).parent.glob("*.csv")}
+    printed = {file: read(name) for name in NAMES for file in published.figures(name)}
+    assert files and set(printed) == files
+    for name in NAMES:
+        for file, rows in published.figures(name).items():
+            for row in rows:
+                assert f"| {' | '.join(row.values())} |" in printed[file], f"{file}: {row} is not in {name}.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_part_of_a_page_is_what_the_code_writes(name: str) -> None:
+    assert pages.part_of(read(name), pages.AS_PRINTED) == pages.as_printed(name), "run: python docs/experiments.py"
+
+
+def test_every_run_has_its_part_and_the_index_every_page() -> None:
+    for part in experiments.PARTS:
+        told = pages.part_of(read(part.page), part.name)
+        assert told == pages.NOT_RUN or told.startswith("**Run of "), part.name
+        assert part.page in EXPERIMENTS
+        assert (ROOT / "examples" / f"{part.example}.toml").is_file()
+    index = read("README")
+    assert {path.stem for path in PAGES.glob("*.md")} == {*NAMES, "README"}
+    assert all(f"({name}.md)" in index for name in NAMES)
+
+
+def test_a_part_without_its_marks_is_refused_and_one_with_them_replaced_alone() -> None:
+    begin, end = pages.marks("x")
+    page = f"prose\n\n{begin}\n\nold\n\n{end}\n\nmore\n"
+    assert pages.replaced(page, "x", "new") == page.replace("old", "new")
+    for broken in ("prose", f"{end}\n{begin}", f"{begin}\n{begin}\n{end}"):
+        with pytest.raises(ValueError, match="marks of 'x'"):
+            pages.replaced(broken, "x", "new")
+
+
+def test_a_bar_in_a_cell_ends_no_column() -> None:
+    assert pages.table(("a", "b"), [("1|2", "3")]).splitlines()[-1] == "| 1\\|2 | 3 |"
+
+
+def test_a_run_is_told_with_the_published_tables_and_ours_beside(tmp_path: Path) -> None:
+    pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
+    (part,) = (part for part in experiments.PARTS if part.name == "lcls-ffb")
+    run, work = tmp_path / "run", tmp_path / "work"
+    work.mkdir()
+    places.model(places.Wish(ROOT / "examples" / "lcls-ffb.toml", 0.0001, run, work), "sim:knee=4")
+    docs = tmp_path / "docs"
+    shutil.copytree(PAGES, docs / "experiments", ignore=shutil.ignore_patterns("html"))
+    before = read("lcls-ffb")
+    experiments.write(part, run, docs, picture=False)
+    page = (docs / "experiments" / "lcls-ffb.md").read_text(encoding="utf-8")
+    told = pages.part_of(page, "lcls-ffb")
+    assert page == pages.replaced(before, "lcls-ffb", told)
+    assert told.startswith("**Run of ") and part.storage in told and "examples/lcls-ffb.toml" in told
+    (readers,) = re.findall(r"^\| 8 \| 928 MB/s \| 950 MB/s \|.*$", told, re.MULTILINE)
+    assert readers.count("|") == told.splitlines()[told.splitlines().index(readers)].count("|")
+    assert "LCLS fast feedback: writers and OSTs" in told and "> " in told
+    assert "Beside the published figures" in (docs / "experiments/html/lcls-ffb.html").read_text(encoding="utf-8")
