@@ -6,15 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-from .tree import ROOT, files, name, python_files, read, read_toml, rust_files
+from .tree import ROOT, files, name, python_files, read, read_toml
 
-FINDINGS_PAGE = ROOT / "docs" / "findings.md"
 _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=\"([^\"]+)\"")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_NOTE = re.compile(r"\.note\(\s*\"([a-z0-9-]+)\"")
-_NOTE_CONSTANT = re.compile(r"const \w+: &str = \"([a-z0-9]+(?:-[a-z0-9]+)+)\"")
-PASSED_THROUGH = {"notes"}
-"""A judge that says nothing of its own: its findings have the codes of the notes of storages and engine."""
 
 
 def crate_page_complaints(crate: Path) -> list[str]:
@@ -40,23 +35,6 @@ def docstring_complaints(file: str, text: str) -> list[str]:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
             found.append(f"{file}:{node.lineno}: class {node.name} has no docstring")
     return found
-
-
-def finding_codes(text: str) -> set[str]:
-    """The codes that a module registers with ``@finding(...)``, or gives to ``Finding(...)`` or ``Note(...)``."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"finding", "Finding", "Note"}:
-            given = [word.value for word in node.keywords if word.arg == "code"] + node.args[:1]
-            found |= {
-                value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)
-            }
-    return found
-
-
-def note_codes(text: str) -> set[str]:
-    """The codes of notes that a storage or the engine takes down, in Rust: given in place, or a constant."""
-    return set(_NOTE.findall(text)) | set(_NOTE_CONSTANT.findall(text))
 
 
 def dead_links(page: Path, text: str) -> list[str]:
@@ -86,20 +64,6 @@ def test_every_python_module_and_public_class_says_what_it_is_for() -> None:
     assert not complaints, "\n".join(complaints)
 
 
-def test_every_finding_has_a_section_and_every_section_a_finding() -> None:
-    judges = [path for room in ("analysis", "compat", "importers") for path in python_files(f"python/tonnage/{room}/")]
-    judged = {code for path in judges for code in finding_codes(read(path))}
-    noted = {
-        code
-        for path in rust_files()
-        if re.search("/(storage|engine)/src/", name(path))
-        for code in note_codes(read(path))
-    }
-    assert judged and noted, "no finding or no note was found: the scan is broken"
-    sections = re.findall(r"^#{2,4} `?([a-z0-9]+(?:-[a-z0-9]+)*)`?\s*$", read(FINDINGS_PAGE), re.MULTILINE)
-    assert (judged - PASSED_THROUGH) | noted == set(sections)
-
-
 def test_links_between_pages_lead_somewhere() -> None:
     pages = [path for path in files() if path.suffix == ".md"]
     complaints = [f"{name(page)}: {line}" for page in pages for line in dead_links(page, read(page))]
@@ -125,14 +89,6 @@ def test_the_docstring_check_sees_a_silent_module_and_class() -> None:
     assert len(docstring_complaints("f.py", "import os\nclass Point:\n    x = 1\n")) == 2
     assert not docstring_complaints("f.py", '"""Points."""\nclass _Inner: pass\n')
     assert not docstring_complaints("__init__.py", "")
-
-
-def test_the_scan_for_findings_reads_every_way_of_naming_a_code() -> None:
-    text = "@finding('stall')\ndef f(e): yield Finding('above-ceiling', s, e, a)\n"
-    text += "results.Finding(subject=s, code='wrapped', evidence=e, advice=a)\nFinding(code, s)"
-    assert finding_codes(text) == {"stall", "above-ceiling", "wrapped"}
-    rust = 'const NO: &str = "no-direct";\nconst NAME: &str = "MARKER";\nfiles.note(\n    "depth-one", || x);'
-    assert note_codes(rust) == {"no-direct", "depth-one"}
 
 
 def test_the_link_check_sees_a_dead_link_but_not_code(tmp_path: Path) -> None:

@@ -224,6 +224,26 @@ VERIFY = Command(
     (("tonnage verify tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "exit 0 if all agree, 1 if not"),),
 )
 
+EXPLAIN = Command(
+    "explain",
+    "print what a finding means",
+    "Prints the page of each finding CODE: what it means, its threshold, an example, what to do, and where it is "
+    "calibrated. Without a CODE it lists them all. The pages come with the package and need no network.",
+    (
+        Option(
+            ("codes",),
+            "codes of findings, as a report prints them",
+            "CODE",
+            optional=True,
+            repeats=True,
+        ),
+    ),
+    (
+        ("tonnage explain stall", "what a stall is, and where to look"),
+        ("tonnage explain", "every finding, one a line"),
+    ),
+)
+
 SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
@@ -319,6 +339,7 @@ COMMANDS = (
     *PROJECTING,
     SERVE,
     VERIFY,
+    EXPLAIN,
     SCHEMA,
     COMPLETIONS,
     CLEAN,

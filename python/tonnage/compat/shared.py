@@ -16,7 +16,7 @@ from tonnage.records import Run
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the original would not have told. ``code`` is in docs/findings.md."""
+    """What the original would not have told. ``code`` has a page in docs/findings/."""
 
     code: str
     text: str

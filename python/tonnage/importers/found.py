@@ -17,7 +17,7 @@ MOST_TASKS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What must be known beside a figure; ``docs/findings.md`` has the codes."""
+    """What must be known beside a figure; ``docs/findings/`` has a page for each code."""
 
     code: str
     message: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.results import Finding, LoadLine, Point
 from tonnage.report import units
 
 
@@ -24,6 +24,11 @@ def interval(line: LoadLine) -> str:
 def sentence(line: LoadLine) -> str:
     """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
     return f"{subject(line.op, line.group)}: {line.why}"
+
+
+def explained(findings: Sequence[Finding]) -> str:
+    """How to read more of what was found: ``More: tonnage explain stall warm-up``."""
+    return f"More: tonnage explain {' '.join(dict.fromkeys(finding.code for finding in findings))}"
 
 
 def tasks(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import Analysis, Finding, LoadLine, Point
 from tonnage.report import (
     balance,
     between,
@@ -98,15 +99,22 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         for number, note in enumerate(comparison.notes, 1):
             _print_indented(console, f"{number}. {note}")
     _print_facts(console, analysis)
-    for finding in analysis.findings:
-        console.print()
-        console.print(Text.assemble((finding.code, "yellow"), f"  {finding.subject}"))
-        _print_indented(console, finding.evidence)
-        _print_indented(console, f"→ {finding.advice}")
+    _print_findings(console, analysis.findings)
     if report_path is not None:
         console.print()
         # Never wrapped: a path in two pieces cannot be copied.
         console.print(Text(f"Report: {report_path}"), soft_wrap=True)
+
+
+def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        console.print()
+        console.print(Text.assemble((finding.code, "yellow"), f"  {finding.subject}"))
+        _print_indented(console, finding.evidence)
+        _print_indented(console, f"→ {finding.advice}")
+    if findings:
+        console.print()
+        console.print(Text(sentences.explained(findings)), soft_wrap=True)
 
 
 def print_between(found: Between, console: Console) -> None:

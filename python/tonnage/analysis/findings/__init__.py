@@ -1,4 +1,4 @@
-"""Named judgements on a run, each a small function in a registry. ``docs/findings.md`` explains every code."""
+"""Named judgements on a run, each a small function in a registry. ``docs/findings/`` has a page for every code."""
 
 from tonnage.analysis.findings import (
     curve,

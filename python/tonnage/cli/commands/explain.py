@@ -1,0 +1,53 @@
+"""``tonnage explain``: the pages of findings, which the package carries with it."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import tonnage
+from tonnage.errors import RequestError
+
+PAGES = Path(tonnage.__file__).parent / "explained"
+"""``docs/findings`` in a checkout: there is one copy of each page."""
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    pages = {path.stem: path for path in sorted(PAGES.glob("*.md"))}
+    for code in arguments.codes:
+        if code not in pages:
+            raise RequestError(f"{code!r} is no finding; hint: {_hint(code, list(pages))}")
+    if arguments.codes:
+        print("\n\n".join(_read(pages[code]) for code in dict.fromkeys(arguments.codes)))
+    else:
+        width = max(map(len, pages), default=0)
+        print("\n".join(f"{code:<{width}}  {_gist(path)}" for code, path in pages.items()))
+    return 0
+
+
+def _hint(code: str, codes: Sequence[str]) -> str:
+    near = get_close_matches(code, codes, n=1)
+    return f"is it {near[0]}?" if near else "`tonnage explain` lists them all"
+
+
+def _read(page: Path) -> str:
+    """Its text, with the targets of links as paths of the repository."""
+    return _LINK.sub(_target, page.read_text(encoding="utf-8")).rstrip()
+
+
+def _target(link: re.Match[str]) -> str:
+    said, target = link.groups()
+    if "://" in target:
+        return f"{said} ({target})"
+    return f"{said} (docs/{target.removeprefix('../')})" if target.startswith("../") else said
+
+
+def _gist(page: Path) -> str:
+    """The first sentence below the heading."""
+    paragraph = page.read_text(encoding="utf-8").split("\n\n")[1]
+    return re.split(r"(?<=[.:])\s", " ".join(paragraph.split()), maxsplit=1)[0].rstrip(":.")
