@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -171,6 +174,35 @@ def test_a_choice_shows_another_trial_and_its_table(
     assert "3, 4" in page.inner_text("#trial details table")
     assert _overlaps(page.query_selector("#trial-0-plot").evaluate(_TEXTS)) == []
     assert trouble == []
+    page.close()
+
+
+def test_every_figure_saves_its_table_as_csv(
+    browser: Any, page_file: Callable[[str, str], Path], page_text: str
+) -> None:
+    page, trouble = _open(browser, page_file("saved", page_text))
+    plots = page.query_selector_all(".plot")
+    assert len(page.query_selector_all("figure .save")) == len(plots)
+    with page.expect_download() as saving:
+        page.click("#load-line-write .save")
+    assert saving.value.suggested_filename == "load-line-write-0.csv"
+    with Path(saving.value.path()).open(encoding="utf-8-sig", newline="") as file:
+        saved = list(csv.reader(file))
+    data = json.loads(page.text_content("#report-data"))
+    table = data["load-line-write"]["variants"][0]["figures"][0]["table"]
+    assert saved == [table["columns"], *table["rows"]]
+    assert trouble == []
+    page.close()
+
+
+def test_a_saved_table_quotes_what_would_break_it(browser: Any, page_file: Callable[[str, str], Path]) -> None:
+    odd = 'a "quoted", name\nof two lines'
+    builder = sample.Builder()
+    for tasks in (1, 4):
+        builder.point("write", tasks, odd)
+    page, _ = _open(browser, page_file("odd", render(sample.analysis(builder, ()), builder.source(Path("/x"), {}))))
+    made = page.evaluate("text => Figures.csvOf({columns: ['name', 'n'], rows: [[text, '1']]})", odd)
+    assert list(csv.reader(io.StringIO(made.removeprefix("\ufeff"), newline=""))) == [["name", "n"], [odd, "1"]]
     page.close()
 
 

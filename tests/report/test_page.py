@@ -205,3 +205,18 @@ def test_the_page_says_what_was_run_where_and_when(page_text: str) -> None:
     for part in ("/scratch", "ext4", "node-1", "2026-11-20 14:02:11 UTC", "0.1.0"):
         assert part in head
     assert str(Path("/scratch/tonnage-runs/3f2a")) in page_text
+
+
+def test_a_manifest_that_says_little_makes_a_page_that_says_less() -> None:
+    analysis, source = sample.whole()
+    bare = {"format": "tonnage-run", "format_version": 1}
+    ceiling = {"name": "link", "bytes_per_s": 1_000_000_000}
+    failed = {"record": "0090-write", "status": "failed", "setting": {"tasks": 4}, "errors": 0, "phase": "write"}
+    page = render(
+        dataclasses.replace(analysis, ceilings=(ceiling,)),
+        dataclasses.replace(source, manifest=bare, trials=[*source.trials, failed]),
+    )
+    assert "0090-write" in page
+    assert "Command:" not in page
+    nothing, unread = sample.empty("complete")
+    assert "nothing to draw" in render(nothing, dataclasses.replace(unread, manifest={}))

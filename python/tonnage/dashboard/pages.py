@@ -17,7 +17,8 @@ from tonnage.dashboard.watched import Watched
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.writer import MANIFEST, ODD_BYTES, TRIALS
-from tonnage.report.page import render, render_comparison
+from tonnage.report.between import answer
+from tonnage.report.page import render, render_answer
 from tonnage.report.source import Source
 
 _KEPT = 4
@@ -126,4 +127,4 @@ def _comparison(base: Path, other: Path) -> bytes:
     for path in (base, other):
         check_plain(path)
     found = compare_runs(Run.open(base), Run.open(other), THRESHOLD)
-    return render_comparison([found], THRESHOLD).encode(errors=ODD_BYTES)
+    return render_answer(answer([found], THRESHOLD)).encode(errors=ODD_BYTES)

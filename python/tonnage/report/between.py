@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import __version__
 from tonnage.analysis.between import Between, Cell, named
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.report import units
+from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.forest import Row, forest
+
+_RATIO = (
+    "A ratio is the throughput of the other run ÷ that of the base, by their medians; a point right of the line is "
+    "faster."
+)
+_UNCHANGED = (
+    "“No change shown” does not say that nothing changed: “to decide” tells how many repetitions of each run would "
+    "show a change such as the one seen."
+)
+
+
+def answer(found: Sequence[Between], threshold: float) -> Answer:
+    """Runs against a first one: a sentence for each, the pictures, what else is different."""
+    facts = (("base", found[0].base), ("Tonnage", __version__))
+    told = tuple(Told(one.other, sentence(one), tuple(_why(one)), bool(one.cells)) for one in found)
+    tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
+    rule = (
+        "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
+        f"{units.share(threshold)} away from it. The intervals of a table hold together at 95 %."
+    )
+    return Answer("Faster or slower", facts, told, tuple(exhibits(found)), tables, (_RATIO, rule, _UNCHANGED))
+
+
+def _why(between: Between) -> list[str]:
+    alike = [] if between.differences else ["Nothing else is different but what differs between any two runs."]
+    return [*unpaired(between), *alike]
 
 
 def sentence(between: Between) -> str:

@@ -10,25 +10,22 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage import __version__
-from tonnage.analysis.between import Between
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.writer import ODD_BYTES
 from tonnage.report import (
     balance,
-    between,
     command,
     compared,
     devices,
     divided,
     files,
+    grouped,
     hosts,
     links,
     load_line,
@@ -90,6 +87,7 @@ def render(analysis: Analysis, source: Source) -> str:
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),
         state=_state(analysis, source),
+        findings=grouped.items(analysis.findings),
         points=_points_table(analysis.points),
         lines=lines,
         comparisons=published.comparisons(analysis),
@@ -102,41 +100,17 @@ def render(analysis: Analysis, source: Source) -> str:
     )
 
 
-def write_comparison(found: Sequence[Between], out: str | Path, threshold: float) -> Path:
-    """Writes the page of runs against a first one; errors as of ``write_report``."""
-    path = Path(out)
-    _refuse_foreign(path)
-    _replace(path, render_comparison(found, threshold))
-    return path
-
-
-def render_comparison(found: Sequence[Between], threshold: float) -> str:
-    """The same page as text."""
-    exhibits = between.exhibits(found)
-    return _filled(
-        "between.html",
-        exhibits,
-        facts=[("base", found[0].base), ("Tonnage", __version__)],
-        compared=[
-            {
-                "between": one,
-                "sentence": between.sentence(one),
-                "unpaired": between.unpaired(one),
-                "differences": between.differences(one),
-            }
-            for one in found
-        ],
-        exhibits=exhibits,
-        threshold=units.share(threshold),
-    )
-
-
 def write_answer(answer: Answer, out: str | Path) -> Path:
     """Writes the page of an answer; errors as of ``write_report``."""
     path = Path(out)
     _refuse_foreign(path)
-    _replace(path, _filled("answer.html", list(answer.exhibits), answer=answer, facts=answer.facts))
+    _replace(path, render_answer(answer))
     return path
+
+
+def render_answer(answer: Answer) -> str:
+    """The same page as text."""
+    return _filled("answer.html", list(answer.exhibits), answer=answer, facts=answer.facts)
 
 
 def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:

@@ -22,6 +22,7 @@ from tonnage.report import (
     divided,
     figure,
     files,
+    grouped,
     hosts,
     links,
     mixed,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 1000
+_LISTED_MOST = 5
+"""Findings of one code that a terminal lists."""
 _WORDS = (
     "against", "device", "server", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where",
     "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "",
@@ -99,19 +102,25 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
         for number, note in enumerate(comparison.notes, 1):
             _print_indented(console, f"{number}. {note}")
     _print_facts(console, analysis)
-    _print_findings(console, analysis.findings)
+    others = "are in the report" if report_path is not None else "are in --json"
+    _print_findings(console, analysis.findings, others)
     if report_path is not None:
         console.print()
         # Never wrapped: a path in two pieces cannot be copied.
         console.print(Text(f"Report: {report_path}"), soft_wrap=True)
 
 
-def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    for finding in findings:
+def _print_findings(console: Console, findings: Sequence[Finding], others: str) -> None:
+    """``others``: where those are that a list leaves out."""
+    for item in grouped.items(findings):
         console.print()
-        console.print(Text.assemble((finding.code, "yellow"), f"  {finding.subject}"))
-        _print_indented(console, finding.evidence)
-        _print_indented(console, f"→ {finding.advice}")
+        console.print(Text.assemble((item.code, "yellow"), f"  {item.where}"))
+        for finding in item.listed(_LISTED_MOST):
+            _print_indented(console, finding.evidence if item.alone else f"{finding.subject}: {finding.evidence}")
+        if more := item.more(_LISTED_MOST):
+            _print_indented(console, f"{more}; all {others}")
+        for advice in item.advice:
+            _print_indented(console, f"→ {advice}")
     if findings:
         console.print()
         console.print(Text(sentences.explained(findings)), soft_wrap=True)

@@ -20,9 +20,10 @@ def run(arguments: Namespace) -> int:
     threshold = THRESHOLD if arguments.threshold is None else arguments.threshold
     found = [compare_runs(base, other, threshold) for other in others]
     if arguments.out is not None:
-        from tonnage.report.page import write_comparison
+        from tonnage.report.between import answer
+        from tonnage.report.page import write_answer
 
-        write_comparison(found, arguments.out, threshold)
+        write_answer(answer(found, threshold), arguments.out)
     if arguments.json:
         print_json({"comparisons": [asdict(between) for between in found]})
     else:

@@ -44,6 +44,24 @@ const Figures = (() => {
     return box;
   };
 
+  // RFC 4180. The mark at the front tells spreadsheets that it is UTF-8.
+  const csvOf = ({ columns, rows }) => {
+    const cell = (text) => (/[",\r\n]/.test(text) ? `"${String(text).replaceAll('"', '""')}"` : text);
+    return `\ufeff${[columns, ...rows].map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
+  };
+
+  // A button that saves the whole table of a figure, made from the data of the page when it is pressed.
+  const saver = (table, name) => {
+    const button = element("button", { type: "button", className: "save", textContent: "Save data (CSV)" });
+    button.addEventListener("click", () => {
+      const address = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv" }));
+      element("a", { href: address, download: `${name}.csv` }).click();
+      // The browser has begun to save it by then; at once would be too early for some.
+      setTimeout(() => URL.revokeObjectURL(address), 60000);
+    });
+    return button;
+  };
+
   const THEMES = ["", "light", "dark"];
   // The button that chooses a theme; `redraw` is called when the page has another one.
   const offerThemes = (redraw) => {
@@ -60,5 +78,5 @@ const Figures = (() => {
     prefersDark.addEventListener("change", redraw);
   };
 
-  return { element, inTheme, isDark, offerThemes, tableOf };
+  return { csvOf, element, inTheme, isDark, offerThemes, saver, tableOf };
 })();

@@ -15,7 +15,7 @@
   document.head.append(library);
 
   const exhibits = JSON.parse(document.getElementById("report-data").textContent);
-  const { element, inTheme, offerThemes, tableOf } = Figures;
+  const { element, inTheme, offerThemes, saver, tableOf } = Figures;
   const config = {
     displaylogo: false,
     responsive: true,
@@ -43,7 +43,8 @@
     const details = element("details", {}, element("summary", { textContent: "Data of this figure" }));
     details.addEventListener("toggle", () => details.append(tableOf(figure.table)), { once: true });
     const title = element("h3", { id: `${identifier}-title`, textContent: figure.title });
-    const whole = element("figure", {}, title, plot, element("figcaption", { textContent: figure.caption }), details);
+    const whole = element("figure", {}, title, plot, element("figcaption", { textContent: figure.caption }), details,
+      saver(figure.table, identifier));
     whole.setAttribute("aria-labelledby", title.id);
     drawn.set(plot, figure);
     return { whole, plot };
