@@ -1,7 +1,9 @@
-"""What the live page costs a measurement on the same host: the same trial with viewers and without, interleaved.
+"""What the live page costs a measurement on the same host: trials with the page and without, interleaved in one run.
 
 ``python bench/serve.py [--quick]``. Worst case: as many tasks as processors on a storage that costs nothing, so that
-what the server uses is taken from the measurement. Writes what it finds where ``--out`` says. See ``bench/README.md``.
+what the server uses is taken from the measurement. For a trial without it, the server is stopped (SIGSTOP) where it
+stands, and goes on for the next one with it: the two differ in nothing else. Writes what it finds where ``--out``
+says. See ``bench/README.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,26 +47,31 @@ block_size = "64MiB"
 time_limit = "{seconds}s"
 wrap = true
 sync = "none"
+[repeat]
+count = {count}
 """
+WARM = 2
+"""First trials, with the page: the server loads what judges, and memory is touched."""
 PATIENCE_S = 60.0
+_LOOK_S = 0.01
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What the live page costs a measurement on the same host.")
-    parser.add_argument("--rounds", type=int, default=12, help="trials with viewers and without (6 give 95 %%)")
-    parser.add_argument("--seconds", type=int, default=8, help="length of a trial")
+    parser.add_argument("--pairs", type=int, default=30, help="trials with the page and without (6 give 95 %%)")
+    parser.add_argument("--seconds", type=int, default=5, help="length of a trial")
     parser.add_argument("--viewers", type=int, default=8, help="half look at the list, half at the run")
     parser.add_argument("--tasks", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--target", default="null:", help="what is measured")
     parser.add_argument("--transfer", default="64KiB", help="bytes of one operation")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the order")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the order within the pairs")
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
-    parser.add_argument("--quick", action="store_true", help="2 rounds of 3 s: to see that it works, not to quote")
+    parser.add_argument("--quick", action="store_true", help="2 pairs of 2 s: to see that it works, not to quote")
     parser.add_argument("--out", type=Path, help="where the results' directory is made; nothing is written without it")
     given = parser.parse_args()
     if given.quick:
-        given.rounds, given.seconds = 2, 3
+        given.pairs, given.seconds = 2, 2
     return given
 
 
@@ -73,18 +80,46 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "python"), "NO_COLOR": "1"}
 
 
+class Page:
+    """A server of the runs in a directory, and what it used while it was not stopped."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self._process, self.port = process, port
+
+    def goes_on(self, on: bool) -> None:
+        """Stops it where it stands, or lets it go on."""
+        self._process.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+
+    def used_s(self) -> float:
+        """Processor time so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
 @contextmanager
-def served(place: Path) -> Iterator[tuple[int, int]]:
-    """A server of the runs in a directory: its process and its port."""
+def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Asks a program to end, also one that is stopped, and waits for it."""
+    try:
+        yield
+    finally:
+        for number in (signal.SIGCONT, signal.SIGINT):
+            process.send_signal(number)
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def served(place: Path) -> Iterator[Page]:
+    """The page of a directory."""
     process = subprocess.Popen(
         [*COMMAND, "serve", str(place)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    try:
+    with ended(process):
         assert process.stdout is not None
-        yield process.pid, int(urlsplit(process.stdout.readline().strip()).port or 0)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE_S)
+        yield Page(process, int(urlsplit(process.stdout.readline().strip()).port or 0))
 
 
 class Viewers:
@@ -129,60 +164,77 @@ class Viewers:
         return False
 
 
-def cpu_s(pid: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+@dataclass
+class Found:
+    """Operations a second of the trials with the page (True) and without, and what the page did in those with it."""
+
+    rates: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
+    used_s: float = 0.0
+    told_bytes: int = 0
+    watched_s: float = 0.0
 
 
-def trial(given: argparse.Namespace, place: Path, name: str, port: int, *, watched: bool) -> tuple[float, int]:
-    """Operations a second of one trial, and the bytes that viewers were told."""
-    file, out = place / f"{name}.toml", place / name
-    file.write_text(CAMPAIGN.format(**vars(given)))
+def plan(pairs: int, seed: int) -> list[bool]:
+    """Of each trial whether the page goes on: pair by pair, in an order of chance."""
+    order = random.Random(seed)
+    return [True] * WARM + [watched for _ in range(pairs) for watched in order.sample((True, False), 2)]
+
+
+def measure(given: argparse.Namespace, place: Path) -> Found:
+    """One run, whose trials have the page and have it not."""
+    file, out = place / "serve.toml", place / "run"
+    turns = plan(given.pairs, given.seed)
+    file.write_text(CAMPAIGN.format(**vars(given), count=len(turns)))
     words = [*COMMAND, "run", str(file), "--no-report", "--out", str(out)]
-    viewers = Viewers(port, identifier_of(out), given.viewers) if watched else None
-    if viewers is None:
-        subprocess.run(words, env=environment(), check=True, capture_output=True)
-    else:
-        with viewers:
-            subprocess.run(words, env=environment(), check=True, capture_output=True)
-    line = json.loads((out / "trials.jsonl").read_text().splitlines()[-1])
-    return line["operations_per_s"], viewers.received_bytes if viewers else 0
-
-
-def measure(given: argparse.Namespace, place: Path) -> dict[str, Any]:
-    """All rounds: rates with and without, the ratio of each pair, and what the server used."""
-    order = random.Random(given.seed)
-    rates: dict[bool, list[float]] = {True: [], False: []}
-    told_bytes, used_s, watched_s = 0, 0.0, 0.0
-    with served(place) as (pid, port):
-        for number in range(given.rounds + 1):
-            for watched in order.sample((True, False), 2):
-                began_s, before_s = time.monotonic(), cpu_s(pid)
-                rate, told = trial(
-                    given, place, f"{number:03d}-{'watched' if watched else 'alone'}", port, watched=watched
-                )
-                if not number:
-                    continue  # warm: the analysis is loaded, memory touched
-                rates[watched].append(rate)
+    found = Found()
+    with served(place) as page:
+        run = subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with ended(run), Viewers(page.port, identifier_of(out), given.viewers) as viewers:
+            lines = records(run, out / "trials.jsonl")
+            for number, watched in enumerate(turns):
+                page.goes_on(watched)
+                began_s, before_s, before_bytes = time.monotonic(), page.used_s(), viewers.received_bytes
+                rate = next(lines)["operations_per_s"]
+                if number < WARM:
+                    continue
+                found.rates[watched].append(rate)
                 if watched:
-                    used_s, watched_s = used_s + cpu_s(pid) - before_s, watched_s + time.monotonic() - began_s
-                    told_bytes += told
-                print(
-                    f"round {number}: {'watched' if watched else 'alone  '} {rate:,.0f} operations/s", file=sys.stderr
-                )
-    ratios = [one / other for one, other in zip(rates[True], rates[False], strict=True)]
+                    found.used_s += page.used_s() - before_s
+                    found.watched_s += time.monotonic() - began_s
+                    found.told_bytes += viewers.received_bytes - before_bytes
+                print(f"{'with   ' if watched else 'without'} {rate:,.0f} operations/s", file=sys.stderr)
+    return found
+
+
+def records(run: subprocess.Popen[Any], trials: Path) -> Iterator[dict[str, Any]]:
+    """Of each trial its line, once it is there."""
+    while not trials.exists() and run.poll() is None:
+        time.sleep(_LOOK_S)
+    rest = ""
+    with trials.open() as file:
+        while True:
+            over = run.poll() is not None
+            rest += file.readline()
+            if rest.endswith("\n"):
+                yield json.loads(rest)
+                rest = ""
+            elif over:
+                raise SystemExit(f"the run ended with {run.returncode} before its last trial")
+            else:
+                time.sleep(_LOOK_S)
+
+
+def kept(given: argparse.Namespace, found: Found) -> dict[str, Any]:
+    """What is kept of it."""
+    ratios = [one / other for one, other in zip(found.rates[True], found.rates[False], strict=True)]
+    asked = ("viewers", "tasks", "target", "transfer", "seconds", "pairs", "seed")
     return {
-        "viewers": given.viewers,
-        "tasks": given.tasks,
-        "target": given.target,
-        "seconds": given.seconds,
-        "rounds": given.rounds,
-        "watched_per_s": rates[True],
-        "alone_per_s": rates[False],
+        **{name: getattr(given, name) for name in asked},
+        "watched_per_s": found.rates[True],
+        "alone_per_s": found.rates[False],
         "ratio": asdict(spread(ratios)),
-        "server_cpu_share": used_s / watched_s,
-        "told_bytes_per_s": told_bytes / watched_s,
+        "server_cpu_share": found.used_s / found.watched_s,
+        "told_bytes_per_s": found.told_bytes / found.watched_s,
     }
 
 
@@ -190,12 +242,12 @@ def main() -> int:
     given = arguments()
     host = host_facts()
     with cleaned_up_on_signals(), tempfile.TemporaryDirectory(prefix="tonnage-bench-serve-") as place:
-        found = {"date": datetime.date.today().isoformat(), "host": host, **measure(given, Path(place))}
+        found = {"date": datetime.date.today().isoformat(), "host": host, **kept(given, measure(given, Path(place)))}
     ratio = found["ratio"]
     print(
-        f"with {given.viewers} viewers {ratio['median']:.4f} of the rate without "
-        f"[{ratio['low']:.4f}, {ratio['high']:.4f}] at {100 * ratio['confidence']:.1f} %; the server used "
-        f"{100 * found['server_cpu_share']:.2f} % of one processor"
+        f"with the page and {given.viewers} viewers {ratio['median']:.4f} of the rate without "
+        f"[{ratio['low']:.4f}, {ratio['high']:.4f}] at {100 * ratio['confidence']:.1f} %, of {given.pairs} pairs; "
+        f"the server used {100 * found['server_cpu_share']:.2f} % of one processor"
     )
     if given.out is not None:
         place = given.out / f"{found['date']}-{given.machine or machine_name(host)}"

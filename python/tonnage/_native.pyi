@@ -91,8 +91,9 @@ class Phase:
     def live(self) -> dict[str, Any]:
         """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``,
         ``p50_ns``, ``p99_ns``,
-        ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``; ``failed``: an
-        operation failed here, and the tasks of other processes are to end as well."""
+        ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``; ``heat``: so far,
+        ``[low_ns, high_ns, operations]`` of each bucket of latency that has any; ``failed``: an operation failed here,
+        and the tasks of other processes are to end as well."""
     def result(self) -> dict[str, Any]:
         """After ``wait`` was True: a PhaseResult (``crates/records/src/result.rs``) as a dict. Once."""
     def share(self) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 from tonnage.campaign import progress
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.progress import Samples, Snapshots
+from tonnage.campaign.progress import Heat, Samples, Snapshots
 from tonnage.campaign.session import run_campaign
 from tonnage.records.progress import PROGRESS, read_told
 
@@ -62,6 +62,9 @@ def test_a_run_tells_its_step_and_samples_while_it_goes_on_and_leaves_no_file(
     )
     assert told["samples"][-1][:2] == [told["live"]["elapsed_ns"], told["live"]["bytes"]]
     assert len(told["samples"]) > 1
+    # Each task counts an operation before its latency, and both are read while it goes on.
+    assert sum(told["heat"]["count"]) >= told["live"]["operations"] - 2 > 0 and "heat" not in told["live"]
+    assert told["heat"]["end_ns"][-1] == told["live"]["elapsed_ns"]
     assert looking.recorded_lines and looking.has_ended
     assert not [path for path in (tmp_path / "run").iterdir() if PROGRESS in path.name]
 
@@ -90,6 +93,25 @@ def test_samples_stay_few_and_are_spread_over_the_whole_phase() -> None:
     assert kept[0] == 0 and kept[-1] > 4_900
     steps = {later - earlier for earlier, later in itertools.pairwise(kept)}
     assert len(steps) == 1
+
+
+@pytest.mark.parametrize("ticks", [1, 40, 41, 42, 1_000])
+def test_the_heat_map_stays_small_and_counts_every_operation_once(ticks: int) -> None:
+    heat = Heat()
+    for number in range(1, ticks + 1):
+        heat.add({"elapsed_ns": 100 * number, "heat": [(8, 10, 3 * number), *([(64, 80, 1)] if number > 20 else [])]})
+    found = heat.columns()
+    intervals = sorted(set(zip(found["start_ns"], found["end_ns"], strict=True)))
+    assert intervals[0][0] == 0 and intervals[-1][1] == 100 * ticks and len(intervals) <= 41
+    assert all(one[1] == later[0] for one, later in itertools.pairwise(intervals))
+    fast, slow = (
+        [count for low, count in zip(found["low_ns"], found["count"], strict=True) if low == bound] for bound in (8, 64)
+    )
+    assert (sum(fast), sum(slow)) == (3 * ticks, ticks > 20) and 0 not in fast
+
+
+def test_a_phase_of_which_nothing_was_seen_has_an_empty_heat_map() -> None:
+    assert Heat().columns() == {name: [] for name in ("start_ns", "end_ns", "low_ns", "high_ns", "count")}
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, json.dumps("x")])

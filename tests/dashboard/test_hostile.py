@@ -123,7 +123,7 @@ def test_a_run_without_a_sign_of_life_is_told_and_one_of_another_host_gets_time(
 
 
 _KEYS = ["campaign", "target", "host", "created", "state", "summary", "search", "ceilings", "hosts", "on", "cost"]
-_TOLD = ["host", "pid", "step", "live", "samples", "notes", "ended"]
+_TOLD = ["host", "pid", "step", "live", "samples", "heat", "notes", "ended"]
 _LINE = ["latency", "elapsed_ns", "first_start_ns", "reason", "phase", "setting"]
 
 
@@ -145,6 +145,44 @@ def test_whatever_the_files_hold_the_page_has_a_row_and_topics(
         assert "\n" not in text and text.isascii()
         json.loads(text)
     assert judge(run).keys() == {"problem", "findings", "lines", "figures"}
+
+
+CELL = {"start_ns": 0, "end_ns": 10, "low_ns": 4, "high_ns": 5, "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("heat", "is_drawn"),
+    [
+        ({name: [value] for name, value in CELL.items()}, True),
+        ({name: [] for name in CELL}, False),
+        ({name: [value] for name, value in {**CELL, "count": 0}.items()}, False),
+        ({name: [value] for name, value in {**CELL, "count": True}.items()}, False),
+        ({name: [value] for name, value in {**CELL, "end_ns": -1}.items()}, False),
+        ({name: [value] for name, value in {**CELL, "high_ns": 1 << 70}.items()}, False),
+        ({name: [value] for name, value in {**CELL, "low_ns": 5.5}.items()}, False),
+        ({**{name: [value] for name, value in CELL.items()}, "count": [1, 2]}, False),
+        ({name: [value] * 20_000 for name, value in CELL.items()}, False),
+        (CELL, False),
+        ([[1, 2, 3, 4, 5]], False),
+        ("heat", False),
+    ],
+)
+def test_a_heat_map_of_the_phase_that_runs_is_drawn_where_it_is_one(tmp_path: Path, heat: Any, is_drawn: bool) -> None:
+    step = {"setting": {"kind": "stream"}, "phase": "write", "trial": 1}
+    told = json.dumps({"host": "elsewhere", "step": step, "heat": heat})
+    run = run_with(tmp_path / "run", trials_jsonl=json.dumps(LINE) + "\n", progress_json=told)
+    row, topics = looked_at(run)
+    assert (topics[f"heat:{row['id']}"] != "null") == is_drawn
+    assert json.loads(topics[f"run:{row['id']}"])["problem"] is None
+
+
+def test_a_phase_that_has_its_record_is_not_drawn_a_second_time(tmp_path: Path) -> None:
+    cells = {name: [value] for name, value in CELL.items()}
+    told = {"host": "elsewhere", "step": {"setting": {}, "phase": "write", "trial": 0}, "heat": cells}
+    told |= {"samples": [[5, 1, 1, 1]]}
+    run = run_with(tmp_path / "run", trials_jsonl=json.dumps(LINE) + "\n", progress_json=json.dumps(told))
+    row, topics = looked_at(run)
+    assert topics[f"heat:{row['id']}"] == "null" and topics[f"course:{row['id']}"] == "[]"
 
 
 def test_names_of_any_bytes_are_listed_and_open(tmp_path: Path, runs: Path, serving: Serving) -> None:

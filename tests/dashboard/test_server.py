@@ -53,6 +53,27 @@ def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tm
         viewer.until(lambda seen: any(row["state"] == "interrupted" for row in seen.get("ended", {"runs": []})["runs"]))
 
 
+def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> None:
+    """A phase may last for hours: its latency is seen before it ends."""
+    process = live.campaign(tmp_path, limit="300s", count=1)
+    try:
+        served = serving(tmp_path)
+        name = live.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
+        ends: list[float] = []
+        with live.Viewer(served.port, name) as viewer:
+            for _, topic, value in viewer.events():
+                if topic == "run":
+                    assert value["latest"] == [], "the phase has ended"
+                if topic == "heat" and value is not None:
+                    ends.append(value["traces"][0]["x"][-1])
+                    assert value["caption"].endswith("0 records, and write now.")
+                if len(ends) == 3:
+                    break
+        assert ends == sorted(set(ends)) and ends[-1] - ends[0] > 1.5
+    finally:
+        live.end(process)
+
+
 def test_who_comes_back_gets_only_what_is_new_and_after_a_new_start_everything(runs: Path, serving: Serving) -> None:
     served = serving(runs, "--port", "0")
     whole = lambda seen: {"underway", "ended", "drains"} <= seen.keys()  # noqa: E731

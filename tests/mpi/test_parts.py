@@ -122,10 +122,11 @@ def test_an_order_gives_those_below_less_time_than_the_one_above() -> None:
 
 def test_live_figures_add_up() -> None:
     one = {"elapsed_ns": 5, "bytes": 10, "operations": 1, "bandwidth_bytes_per_s": 3, "running_tasks": 1,
-           "p50_ns": 100, "p99_ns": 200, "recent_p99_ns": 150}  # fmt: skip
-    both = together([one, {**one, "operations": 3, "p50_ns": 500, "p99_ns": 900, "elapsed_ns": 7}])
+           "p50_ns": 100, "p99_ns": 200, "recent_p99_ns": 150, "heat": [[96, 112, 1]]}  # fmt: skip
+    other_heat = [[80, 96, 2], [96, 112, 1]]
+    both = together([one, {**one, "operations": 3, "p50_ns": 500, "p99_ns": 900, "elapsed_ns": 7, "heat": other_heat}])
     assert (both["bytes"], both["operations"], both["running_tasks"], both["elapsed_ns"]) == (20, 4, 2, 7)
-    assert (both["p50_ns"], both["p99_ns"]) == (400, 900)
+    assert (both["p50_ns"], both["p99_ns"], both["heat"]) == (400, 900, [[80, 96, 2], [96, 112, 2]])
     assert together([])["bytes"] == 0
 
 

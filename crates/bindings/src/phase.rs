@@ -113,6 +113,7 @@ impl Phase {
         dict.set_item("recent_p99_ns", live.recent_p99_ns)?;
         dict.set_item("p50_ns", live.p50_ns)?;
         dict.set_item("p99_ns", live.p99_ns)?;
+        dict.set_item("heat", live.heat)?;
         dict.set_item("running_tasks", live.running_tasks)?;
         dict.set_item("failed", live.failed)?;
         Ok(dict)

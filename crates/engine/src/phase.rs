@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use tonnage_records::{FileError, PhaseFiles, PhaseResult};
+use tonnage_records::{FileError, PhaseFiles, PhaseResult, bucket_bounds};
 use tonnage_storage::{Storage, StorageError};
 use tonnage_workload::{PhaseSpec, SpecError};
 
@@ -48,7 +48,7 @@ pub enum EngineError {
 }
 
 /// What a running phase looks like now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
     /// Since the start line opened.
     pub elapsed_ns: u64,
@@ -64,6 +64,8 @@ pub struct Live {
     pub p50_ns: u64,
     /// So far, to a quarter of an octave.
     pub p99_ns: u64,
+    /// So far, `[low_ns, high_ns, operations]` of each quarter of an octave that has any, in their order.
+    pub heat: Vec<[u64; 3]>,
     /// Tasks that have not ended.
     pub running_tasks: u32,
     /// An operation failed: those of other processes are to end as well.
@@ -75,6 +77,8 @@ impl Live {
         let heat = total_heat(boards.map(|board| board.read().heat));
         self.p50_ns = quantile_of(&heat, 0.5);
         self.p99_ns = quantile_of(&heat, 0.99);
+        let cell = |(bucket, count): (usize, u64)| (count > 0).then(|| [bucket_bounds(bucket).0, bucket_bounds(bucket).1, count]);
+        self.heat = heat.into_iter().enumerate().filter_map(cell).collect();
         self
     }
 }

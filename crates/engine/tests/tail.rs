@@ -227,7 +227,10 @@ fn live_figures_are_the_writers() {
     let mut phase = Phase::prepare(in_memory(), tail(100, 4, |_| {}), None).expect("prepared");
     phase.go();
     assert!(phase.wait(Duration::from_secs(60)));
-    assert_eq!(phase.live().bytes, 100 * TRANSFER);
+    let live = phase.live();
+    assert_eq!(live.bytes, 100 * TRANSFER);
+    assert_eq!(live.heat.iter().map(|[_, _, count]| count).sum::<u64>(), 100);
+    assert!(live.heat.iter().all(|[low, high, count]| low < high && *count > 0));
 }
 
 #[test]

@@ -10,9 +10,9 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ _EVERY_NS = 10**9
 _SAMPLED = ("elapsed_ns", "bytes", "operations", "recent_p99_ns")
 _MOST_SAMPLES = 300
 """Of a phase: where there would be more, every other one goes and from then on only every other one is kept."""
+_MOST_COLUMNS = 40
+"""Of its heat map, thinned out the same way. The map is most of what is written."""
+_HEAT = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Progress:
     live: Mapping[str, Any] | None = None
     samples: tuple[tuple[int, ...], ...] = ()
     """``elapsed_ns``, ``bytes``, ``operations``, ``recent_p99_ns`` of the phase, at moments so far, in order."""
+    heat: Mapping[str, list[int]] = field(default_factory=dict)
+    """The same phase by latency: the columns of ``heat/*.parquet``."""
     notes: tuple[str, ...] = ()
     """All so far, in order."""
     ended: int | None = None
@@ -92,6 +97,43 @@ class Samples:
         return tuple(self._kept)
 
 
+class Heat:
+    """Latencies of one phase over its time, in no more than ``_MOST_COLUMNS`` intervals and the latest."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, Sequence[Sequence[int]]]] = []
+        """When, and ``low_ns, high_ns, operations`` so far."""
+        self._latest: tuple[int, Sequence[Sequence[int]]] | None = None
+        self._every = 1
+        self._seen = 0
+
+    def add(self, live: Mapping[str, Any]) -> None:
+        """Keeps what a snapshot counted."""
+        self._latest = (int(live.get("elapsed_ns") or 0), live.get("heat") or ())
+        self._seen += 1
+        if self._seen % self._every == 0:
+            self._kept.append(self._latest)
+        if len(self._kept) > _MOST_COLUMNS:
+            # What is left out is counted by the next: the counts are sums.
+            self._kept = self._kept[1::2]
+            self._every *= 2
+
+    def columns(self) -> dict[str, list[int]]:
+        """Operations of each interval and bucket that have any."""
+        rows: list[tuple[int, int, int, int, int]] = []
+        start_ns, before = 0, dict[int, int]()
+        for end_ns, cells in [*self._kept, *([self._latest] if self._latest else [])]:
+            if end_ns <= start_ns:
+                continue
+            rows += [
+                (start_ns, end_ns, low, high, count - before.get(low, 0))
+                for low, high, count in cells
+                if count > before.get(low, 0)
+            ]
+            start_ns, before = end_ns, {low: count for low, _, count in cells}
+        return {name: [row[at] for row in rows] for at, name in enumerate(_HEAT)}
+
+
 class Snapshots(Observer):
     """Writes them, for one job or for a run without jobs, and passes on what it hears."""
 
@@ -99,7 +141,7 @@ class Snapshots(Observer):
         self._path = run / PROGRESS
         self._listener = listener or Observer()
         self._now = Progress(job, platform.node(), os.getpid())
-        self._samples = Samples()
+        self._forget()
         self._written_ns = 0
         self._write()
 
@@ -108,13 +150,14 @@ class Snapshots(Observer):
 
     def step(self, step: Step) -> None:
         self._now = replace(self._now, step=step, live=None)
-        self._samples = Samples()
+        self._forget()
         self._write(at_once=False)
         self._listener.step(step)
 
     def tick(self, live: Mapping[str, Any]) -> None:
-        self._now = replace(self._now, live=live)
+        self._now = replace(self._now, live={name: value for name, value in live.items() if name != "heat"})
         self._samples.add(live)
+        self._heat.add(live)
         self._write(at_once=False)
         self._listener.tick(live)
 
@@ -142,8 +185,12 @@ class Snapshots(Observer):
         with suppress(OSError):
             recorded_bytes = self._path.with_name(TRIALS).stat().st_size
         self._now = replace(self._now, ended=code, problem=problem, live=None, recorded_bytes=recorded_bytes)
-        self._samples = Samples()
+        self._forget()
         self._write()
+
+    def _forget(self) -> None:
+        """What was seen was of another phase."""
+        self._samples, self._heat = Samples(), Heat()
 
     def _write(self, *, at_once: bool = True) -> None:
         now_ns = time.monotonic_ns()
@@ -153,13 +200,14 @@ class Snapshots(Observer):
         temporary = self._path.with_name(f".{PROGRESS}.{os.getpid()}.tmp")
         # A full disk is the records' trouble to tell of; this is only for who watches.
         with suppress(OSError):
-            temporary.write_text(json.dumps(_dump(replace(self._now, samples=self._samples.all()))), encoding="utf-8")
+            now = replace(self._now, samples=self._samples.all(), heat=self._heat.columns())
+            temporary.write_text(json.dumps(_dump(now)), encoding="utf-8")
             temporary.replace(self._path)
 
 
 def _dump(progress: Progress) -> dict[str, Any]:
     step = progress.step
-    names = ("job", "host", "pid", "live", "samples", "notes", "ended", "problem", "recorded_bytes")
+    names = ("job", "host", "pid", "live", "samples", "heat", "notes", "ended", "problem", "recorded_bytes")
     told = {name: getattr(progress, name) for name in names}
     if step is None:
         return {**told, "step": None}

@@ -47,7 +47,8 @@ def _server(row: load.Row) -> Row:
 def drains_board() -> Board:
     """The rows of ``tonnage stage list``."""
     columns = ("drain", "from", "to", "safe", "queue", "now")
-    return Board("drains", "Drains", columns, "No mover of yours is known on this host.", _drains, _DRAINS_S)
+    empty = "No mover of yours is known on this host: `tonnage stage start` starts one."
+    return Board("drains", "Drains", columns, empty, _drains, _DRAINS_S)
 
 
 def _drains() -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
-from tonnage.dashboard import words
+from tonnage.dashboard import now, words
 from tonnage.dashboard.pace import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
@@ -30,7 +30,6 @@ _EDGE_LEFT = 80
 _TIME = "Time since the first of them started (s)"
 _NOTHING = Table((), ())
 
-Interval = tuple[int, int, int, int]
 Line = dict[str, Any]
 
 
@@ -46,7 +45,7 @@ class Course:
     """Pictures of one run; what was read of a record is kept, for records do not change."""
 
     def __init__(self) -> None:
-        self._intervals: OrderedDict[str, list[Interval]] = OrderedDict()
+        self._intervals: OrderedDict[str, list[now.Interval]] = OrderedDict()
         self._heats: OrderedDict[str, dict[str, list[int]]] = OrderedDict()
         self.pace = Pace(_HEAT_S)
         """Of the heat map."""
@@ -55,31 +54,32 @@ class Course:
         """A figure for what moves bytes and one for what is counted, where the run has either; the phase that runs now
         at their end."""
         placed = _placed(lines)
-        step, now = words.table(told or {}, "step"), _sampled(told or {})
+        step = now.step(told, lines)
+        sampled = now.intervals(told) if step else []
         found = []
         for metric in (BANDWIDTH, OPERATIONS):
             here = [one for one in placed if _metric(one.line["setting"]) == metric]
-            live = now if step and _metric(words.table(step, "setting")) == metric else []
+            live = sampled if _metric(words.table(step, "setting")) == metric else []
             if here or live:
                 found.append(self._figure(run, here, metric, words.text(step.get("phase")), live, _last_ns(placed)))
         return found
 
     def _figure(
-        self, run: Run, placed: Sequence[Placed], metric: str, phase: str, live: Sequence[Interval], end_ns: int
+        self, run: Run, placed: Sequence[Placed], metric: str, phase: str, live: Sequence[now.Interval], end_ns: int
     ) -> Figure:
         counted = 2 if metric == BANDWIDTH else 3
         curves: dict[str, list[tuple[int, int, float]]] = {}
         for one in placed:
             curve = curves.setdefault(one.line["phase"], [])
             curve += _rates(one.begin_ns, self._of(run, one.line), counted)
-        now = _rates(end_ns, live, counted)
-        rates = [rate for curve in (*curves.values(), now) for _, _, rate in curve]
+        going = _rates(end_ns, live, counted)
+        rates = [rate for curve in (*curves.values(), going) for _, _, rate in curve]
         scale, title = speed_scale_title(max(rates, default=0.0), metric)
         traces = [_trace(op, curve, scale, "") for op, curve in curves.items() if curve]
-        if now:
-            traces.append(_trace(phase, now, scale, "now: "))
-        last_ns = max((end for curve in (*curves.values(), now) for _, end, _ in curve), default=0)
-        story = f"{units.count(len(placed))} records" + (f", and {phase} now" if now else "")
+        if going:
+            traces.append(_trace(phase, going, scale, "now: "))
+        last_ns = max((end for curve in (*curves.values(), going) for _, end, _ in curve), default=0)
+        story = f"{units.count(len(placed))} records" + (f", and {phase} now" if going else "")
         return Figure(
             title="Throughput" if metric == BANDWIDTH else "Operations a second",
             caption=f"All tasks together, record after record: {story}.",
@@ -89,27 +89,40 @@ class Course:
             table=_NOTHING,
         )
 
-    def latency(self, run: Run, lines: Sequence[Line]) -> Figure | None:
-        """A heat map of the latest records; None where they left none."""
+    def latency(self, run: Run, lines: Sequence[Line], told: words.Keys | None) -> Figure | None:
+        """A heat map of the latest records and the phase that runs now; None where there is none of either."""
         placed = _placed(lines)
-        columns: dict[str, list[int]] = {"start_ns": [], "end_ns": [], "low_ns": [], "high_ns": [], "count": []}
-        drawn = 0
-        for one in placed:
-            found = _coarser(self._heat_of(run, one.line["record"]), _HEAT_COLUMNS // len(placed))
-            drawn += bool(found["count"])
+        step = now.step(told, lines)
+        columns: dict[str, list[int]] = {name: [] for name in now.HEAT}
+        found = [(one.begin_ns, self._heat_of(run, one.line["record"])) for one in placed]
+        drawn = sum(bool(of_record["count"]) for _, of_record in found)
+        most = [_HEAT_COLUMNS // max(len(placed), 1)] * len(placed)
+        going = now.heat(told) if step else {}
+        if going:
+            found.append((_last_ns(placed), going))
+            most.append(_INTERVALS)
+        for (begin_ns, cells), intervals in zip(found, most, strict=True):
+            coarse = _coarser(cells, intervals)
             for name in ("start_ns", "end_ns"):
-                columns[name] += [one.begin_ns + value for value in found[name]]
+                columns[name] += [begin_ns + value for value in coarse[name]]
             for name in ("low_ns", "high_ns", "count"):
-                columns[name] += found[name]
+                columns[name] += coarse[name]
         figure = heat.figure("", columns)
         if figure is None:
             return None
         y_axis = {**figure.layout["yaxis"], "title": figure.layout["yaxis"]["title"]["text"]}
-        shape = _shape(_last_ns(placed), y_axis)
-        caption = f"Operations that ended in each interval, by latency, of the latest {units.count(drawn)} records."
-        return replace(figure, caption=caption, layout=shape, table=_NOTHING)
+        shape = _shape(max(columns["end_ns"]), y_axis)
+        story = f"{units.count(drawn)} records" + (f", and {words.text(step.get('phase'))} now" if going else "")
+        return replace(
+            figure,
+            caption=f"Operations that ended in each interval, by latency: {story}.",
+            alt=f"Heat map of latency over the time of the run: {story}.",
+            traces=[_rounded(trace) for trace in figure.traces],
+            layout=shape,
+            table=_NOTHING,
+        )
 
-    def _of(self, run: Run, line: Line) -> list[Interval]:
+    def _of(self, run: Run, line: Line) -> list[now.Interval]:
         record = line["record"]
         if record not in self._intervals:
             columns = self._read(run.series, record) or {}
@@ -174,21 +187,6 @@ def _last_ns(placed: Sequence[Placed]) -> int:
     return end_ns
 
 
-def _sampled(told: words.Keys) -> list[Interval]:
-    """The phase that runs now, from one sample to the next."""
-    samples = told.get("samples")
-    found: list[Interval] = []
-    before = (0, 0, 0)
-    for sample in samples if isinstance(samples, list) else ():
-        if not isinstance(sample, list) or len(sample) < 3 or any(type(value) is not int for value in sample[:3]):
-            return []
-        elapsed, moved, operations = sample[:3]
-        if elapsed > before[0]:
-            found.append((before[0], elapsed, max(moved - before[1], 0), max(operations - before[2], 0)))
-            before = (elapsed, moved, operations)
-    return series.thinned(found, 2 * _INTERVALS) if found else []
-
-
 def _shape(last_ns: int, y_axis: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A layout whose plot stands where that of the other pictures of the course stands."""
     x_axis = {"title": _TIME, "range": [0, max(last_ns, 1) / 1e9]}
@@ -196,7 +194,7 @@ def _shape(last_ns: int, y_axis: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**found, "margin": {**found["margin"], "l": _EDGE_LEFT}}
 
 
-def _rates(begin_ns: int, found: Sequence[Interval], counted: int) -> list[tuple[int, int, float]]:
+def _rates(begin_ns: int, found: Sequence[now.Interval], counted: int) -> list[tuple[int, int, float]]:
     """Start, end and how much a second: of bytes (``counted`` 2) or operations (3)."""
     return [(begin_ns + one[0], begin_ns + one[1], one[counted] * 1e9 / (one[1] - one[0])) for one in found]
 
@@ -223,10 +221,14 @@ def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefi
     }
 
 
+def _rounded(trace: dict[str, Any]) -> dict[str, Any]:
+    """Its colours to what an eye can tell apart: it is sent to every viewer."""
+    return {**trace, "z": [[None if value is None else round(value, 2) for value in row] for row in trace["z"]]}
+
+
 def _coarser(columns: dict[str, list[int]], most: int) -> dict[str, list[int]]:
     """Neighbouring intervals joined until at most so many are left."""
-    names = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
-    rows = [row for row in zip(*(columns.get(name, []) for name in names), strict=True) if row[1] > row[0]]
+    rows = [row for row in zip(*(columns.get(name, []) for name in now.HEAT), strict=True) if row[1] > row[0]]
     starts = sorted({row[0] for row in rows})
     step = -(-len(starts) // max(most, 1)) or 1
     first = {start: starts[at - at % step] for at, start in enumerate(starts)}
@@ -237,7 +239,7 @@ def _coarser(columns: dict[str, list[int]], most: int) -> dict[str, list[int]]:
         ends[begin] = max(end, ends.get(begin, 0))
         cells[begin, low, high] = cells.get((begin, low, high), 0) + count
     told = [(begin, ends[begin], low, high, count) for (begin, low, high), count in sorted(cells.items())]
-    return {name: [row[at] for row in told] for at, name in enumerate(names)}
+    return {name: [row[at] for row in told] for at, name in enumerate(now.HEAT)}
 
 
 def _forget(kept: OrderedDict[str, Any], most: int) -> None:

@@ -20,7 +20,7 @@ from tonnage.errors import TonnageError
 
 EVERY_S, _RARELY_S = 1.0, 5.0
 """Between two looks at the runs under way: as often as they tell of themselves; where many are told, less often."""
-_SHARE = 100
+_SHARE = 200
 """… so that looking and telling take no more than one in so many of a processor's time."""
 _JUDGE_S = 2.0
 _KEPT = 50

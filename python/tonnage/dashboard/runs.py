@@ -29,8 +29,9 @@ class Runs:
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = roots
         self._known: dict[str, Watched] = {}
-        self._courses: dict[str, tuple[Course, int, str]] = {}
-        """Of the runs that are looked at: the pictures, how many records the heat map knows, and that map."""
+        self._courses: dict[str, tuple[Course, tuple[int, object], str]] = {}
+        """Of the runs that are looked at: the pictures, what the heat map knows (records, and the latest of the phase
+        that runs), and that map."""
         self._pace = Pace(_LOOK_S)
         self._note: str | None = None
 
@@ -83,7 +84,7 @@ class Runs:
 
     def _closely(self, run: Watched, row: dict[str, Any]) -> dict[str, str]:
         """What the page of one run shows."""
-        course, known, heat = self._courses.get(run.identifier, (Course(), -1, "null"))
+        course, known, heat = self._courses.get(run.identifier, (Course(), (-1, None), "null"))
         notes = (run.told or {}).get("notes")
         said = [str(note)[:1000] for note in notes[-_MOST_NOTES:]] if isinstance(notes, list) else []
         told = {**row, "path": str(run.path), "live": live(run), "latest": latest(run), "notes": said}
@@ -92,9 +93,10 @@ class Runs:
             opened = Run(run.path, dict(run.manifest))
             lines = list(run.latest)
             figures = [plain(figure) for figure in course.throughput(opened, lines, run.told)]
-            if known != run.recorded and (course.pace.is_due() or not run.is_under_way):
-                figure = course.pace.during(partial(course.latency, opened, lines))
-                heat, known = "null" if figure is None else encode(plain(figure)), run.recorded
+            news = (run.recorded, (run.told or {}).get("heat"))
+            if known != news and (course.pace.is_due() or not run.is_under_way):
+                figure = course.pace.during(partial(course.latency, opened, lines, run.told))
+                heat, known = "null" if figure is None else encode(plain(figure)), news
             found[f"course:{run.identifier}"] = encode(figures)
             found[f"heat:{run.identifier}"] = heat
         except Exception as error:

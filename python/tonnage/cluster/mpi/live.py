@@ -18,4 +18,9 @@ def together(parts: Sequence[Live]) -> Live:
     found |= {key: max((part[key] or 0 for part in parts), default=0) for key in _LARGEST}
     weighed = sum((part["p50_ns"] or 0) * part["operations"] for part in parts)
     found["p50_ns"] = weighed // max(found["operations"], 1)
+    heat: dict[tuple[int, int], int] = {}
+    for part in parts:
+        for low_ns, high_ns, count in part.get("heat", ()):
+            heat[low_ns, high_ns] = heat.get((low_ns, high_ns), 0) + count
+    found["heat"] = [[*bounds_ns, count] for bounds_ns, count in sorted(heat.items())]
     return found

@@ -144,7 +144,7 @@
       element("td", { className: "target", textContent: run.target }),
       element("td", { textContent: whenOf(run) }),
       state, lines,
-      element("td", { className: "codes" }, ...codesOf(run.findings), run.findings === null ? "–" : ""),
+      element("td", { className: "codes" }, ...codesOf(run.findings), run.findings === null ? "–" : run.findings.length ? "" : "none"),
       element("td", {}, report));
     made.dataset.id = run.id;
     return made;
