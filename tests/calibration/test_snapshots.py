@@ -23,6 +23,7 @@ from .simulate import run_phase
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ceph-snapshots.toml"
+TASKS = (1, 4, 16)
 SEEDS = 60
 REPETITIONS = 4
 
@@ -32,7 +33,7 @@ def settings(**more: Any) -> list[CheckpointSetting]:
     campaign, _ = load_campaign(EXAMPLE, target="sim:")
     (example,) = campaign.workloads
     assert isinstance(example, Checkpoint)
-    few = {"tasks": (1,), "transfer_size": (4096, 1 << 20), "restart": "no", **more}
+    few = {"tasks": TASKS, "transfer_size": (4096, 1 << 20), "restart": "no", **more}
     found = example.model_copy(update=few).settings()
     return [setting for setting in found if isinstance(setting, CheckpointSetting)]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from tonnage.campaign import snapshots
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.kinds.checkpoint import CheckpointSetting, phase_spec
-from tonnage.campaign.load import build_campaign, parse_campaign
+from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
+from tonnage.machine.mounts import Mount
 
 MIB = 1 << 20
 
@@ -55,6 +58,54 @@ def test_each_means_is_a_setting_of_its_own_beside_none() -> None:
         ("btrfs", 1),
         ("btrfs", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "file_system", "means"),
+    [
+        ("rados://pool", "", "rados"),
+        ("sim:", "", "model"),
+        ("/here", "fuse.ceph-fuse", "cephfs"),
+        ("/here", "btrfs", "btrfs"),
+        ("/here", "xfs", "reflink"),
+    ],
+)
+def test_auto_is_what_the_target_has_and_the_manifest_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, file_system: str, means: str
+) -> None:
+    stand_in = Mount("/", file_system, "/dev/x", "rw")
+    monkeypatch.setattr(snapshots, "mount_of", lambda _: stand_in)
+    file = tmp_path / "c.toml"
+    file.write_text(f'target = "null:"\n[workload]\nkind = "checkpoint"\nsnapshot = ["none", "auto", "{means}"]\n')
+    campaign, _ = load_campaign(file, target=target)
+    assert {setting.as_dict()["snapshot"] for setting in campaign.settings()} == {"none", means}
+    assert len(campaign.settings()) == 2 * 4
+    for setting in campaign.settings():
+        setting.check(parse_target(target))
+    assert build_campaign(json.loads(campaign.model_dump_json()), stored=True) == campaign
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("null:", "null: has no snapshots; hint: give another target"),
+        ("/here", "/here is on ext4, which has no snapshots that Tonnage knows; hint: give another target"),
+        (["/here", "/there/btrfs"], "are on btrfs, ext4, which have no snapshots in common"),
+    ],
+)
+def test_auto_is_refused_where_the_target_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str | list[str], why: str
+) -> None:
+    def mount(path: Path) -> Mount:
+        return Mount("/", "btrfs" if path.name == "btrfs" else "ext4", "/dev/x", "rw")
+
+    monkeypatch.setattr(snapshots, "mount_of", mount)
+    file = tmp_path / "c.toml"
+    file.write_text(f'target = {json.dumps(target)}\n[workload]\nkind = "checkpoint"\nsnapshot = "auto"\n')
+    campaign, _ = load_campaign(file)
+    with pytest.raises(RequestError) as caught:
+        campaign.settings()[0].check(parse_target(campaign.target))
+    assert why in str(caught.value)
 
 
 def test_scale_changes_what_a_round_writes_and_neither_rounds_nor_tasks() -> None:

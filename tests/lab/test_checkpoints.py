@@ -1,20 +1,16 @@
-"""Checkpoints with real snapshots, typed as a user would: on Btrfs, on XFS and on Ceph, and what cannot be had."""
+"""Checkpoints with real snapshots, typed as a user would: on Btrfs and on XFS, and what cannot be had."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
-import ceph as lab
 import pytest
-from throttled import Impossible, Throttled
+from throttled import Throttled
 from tonnage.analysis.verify import verify
 from tonnage.records import Run
 
 from .conftest import Command, Said
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"tasks": [1, 2], "transfer_size": ["4k", "1MiB"], "transfers": [1, 4], "verify": True}
 
 
@@ -65,47 +61,3 @@ def test_a_file_system_without_them_is_refused_in_one_line(
     assert said.code == 2 and "hint:" in said.err and "Traceback" not in said.err
     assert len([line for line in said.err.splitlines() if line.strip()]) == 1
     assert {path.name for path in here.iterdir()} <= {"lost+found"}
-
-
-@pytest.mark.timeout(600)
-def test_the_example_runs_on_ceph_with_the_published_figures_beside(tonnage: Command, tmp_path: Path) -> None:
-    text = (ROOT / "examples" / "ceph-snapshots.toml").read_text(encoding="utf-8")
-    for whole_size, small in (
-        ("count = 10", "count = 2"),
-        ("[1, 2, 4, 8, 16, 32]", "[1, 4]"),
-        ("[1, 10, 100]", "[1, 100]"),
-        ('["4KiB", "512KiB", "1MiB"]', '["4KiB", "64KiB"]'),
-    ):
-        assert whole_size in text
-        text = text.replace(whole_size, small)
-    file = tmp_path / "ceph-snapshots.toml"
-    try:
-        with lab.ceph(_made(tmp_path / "ceph")) as cluster:
-            cluster.pool("tonnage")
-            said = tonnage("run", "--target", f"rados://tonnage?conf={cluster.conf}", _written(file, text))
-            whole_of_example(said)
-            argv = ["rados", "--conf", str(cluster.conf), "--pool", "tonnage", "ls", "--all"]
-            left = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
-            assert left == "", "objects of the run are gone"
-    except Impossible as error:
-        pytest.skip(str(error))
-    assert verify(Run.open(tonnage.work / "run-1")) == []
-
-
-def _made(directory: Path) -> Path:
-    directory.mkdir()
-    return directory
-
-
-def _written(file: Path, text: str) -> Path:
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
-def whole_of_example(said: Said) -> None:
-    """Both sides of every setting, and one cost of them all."""
-    assert said.code == 0, (said.out, said.err)
-    for phase in ("checkpoint", "restart", "drop"):
-        assert len(said.measured(phase)) == 2 * (2 * 2 * 2 * 2)
-    (cost,) = said.summary["snapshots"]
-    assert cost["means"] == "rados" and cost["cost"]["confidence"] > 0

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.target import parse_target
 from tonnage.documents import Document, Place
 from tonnage.errors import RequestError
 
@@ -33,11 +34,13 @@ def load_campaign(
 ) -> tuple[Campaign, str]:
     """The campaign in a TOML file, and its text. RequestError names the file and, where known, the line.
 
-    ``scale`` and ``target`` replace the file's own.
+    ``scale`` and ``target`` replace the file's own, and what the file leaves to the target is that target's.
     """
     text = _FILE.read(path)
     given = {key: value for key, value in (("scale", scale), ("target", target)) if value is not None}
-    return parse_campaign(text, str(path)).model_copy(update=given), text
+    campaign = parse_campaign(text, str(path)).model_copy(update=given)
+    here = parse_target(campaign.target)
+    return campaign.model_copy(update={"workloads": tuple(one.on(here) for one in campaign.workloads)}), text
 
 
 def parse_campaign(text: str, name: str) -> Campaign:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from tonnage.campaign import snapshots
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.errors import RequestError
@@ -23,7 +24,7 @@ CHECKPOINT, RESTART, DROP = "checkpoint", "restart", "drop"
 _BLOCK = 64 << 20
 _MOST_ROUNDS = 10_000
 
-Snapshot = Literal["none", "rados", "rados-pool", "cephfs", "btrfs", "reflink", "command"]
+Snapshot = Literal["none", "auto", "rados", "rados-pool", "cephfs", "btrfs", "reflink", "command", "model"]
 Coordination = Literal["together", "each"]
 Restart = Literal["newest", "no"] | Annotated[int, Field(ge=0, lt=_MOST_ROUNDS, strict=True)]
 Word = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -44,7 +45,7 @@ class Checkpoint(WorkloadSection):
 
     kind: Literal["checkpoint"] = Field(description="rounds of computing and writing, with a snapshot each or without")
     snapshot: Sweep[Snapshot] = Field(
-        ("none",), description="what is taken of each round's data: none, or a snapshot by these means"
+        ("none",), description="what is taken of each round: none, or a snapshot by these means; auto: by the target's"
     )
     tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks that write a checkpoint together")
     rounds: Annotated[int, Field(ge=1, le=_MOST_ROUNDS, strict=True)] = Field(
@@ -116,6 +117,14 @@ class Checkpoint(WorkloadSection):
             what = "verify needs payload unique: constant data cannot tell one round from another"
             refuse("verify", what, 'set payload = "unique"')
         return self
+
+    def on(self, target: Target) -> Checkpoint:
+        """The same with the means that the target has for ``auto``; ``auto`` stays where it has none."""
+        if "auto" not in self.snapshot:
+            return self
+        own = snapshots.means_of(target) or "auto"
+        taken = tuple(dict.fromkeys(own if means == "auto" else means for means in self.snapshot))
+        return self.model_copy(update={"snapshot": taken})
 
     def setting(self, factors: dict[str, Any], scale: float) -> CheckpointSetting:
         transfer, transfers = factors["transfer_size"], factors.pop("transfers")
@@ -196,9 +205,13 @@ class CheckpointSetting(Setting):
     def check(self, target: Target) -> None:
         if target.names:
             raise RequestError("workload.kind: checkpoint makes its own files; hint: leave file_names out")
+        if self.snapshot == "auto":
+            raise RequestError(
+                f"workload.snapshot: {snapshots.why_none(target)}; hint: give another target, or use command or none"
+            )
         if self.snapshot == "none" or target.scheme == "sim" or self.snapshot == "command":
             return
-        needed = "rados" if self.snapshot in _OF_POOLS else "path"
+        needed = "rados" if self.snapshot in _OF_POOLS else "sim" if self.snapshot == "model" else "path"
         if target.scheme != needed:
             able = {"rados": _OF_POOLS, "path": _OF_FILES}.get(target.scheme)
             hint = f"use {', '.join((*able, 'command'))} or none" if able else "use none, or another target"

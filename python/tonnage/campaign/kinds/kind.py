@@ -167,6 +167,10 @@ class WorkloadSection(Section):
         )
         return list(dict.fromkeys(placed))
 
+    def on(self, target: Target) -> WorkloadSection:  # noqa: ARG002  (for kinds that ask)
+        """The same with what it leaves to the target as that target has it."""
+        return self
+
     def setting(self, factors: dict[str, Any], scale: float) -> Setting:
         """The setting of one combination."""
         raise NotImplementedError
