@@ -91,6 +91,21 @@ def test_a_trap_is_named_and_nothing_else_is(make_run: Make, quiet_curve: Curve,
     assert codes(make_run(quiet_curve(), **TRAPS[code])) == [code]
 
 
+NOTES = (
+    "direct-unaligned", "depth-one", "no-notify", "no-preallocation", "no-fixed-buffers", "no-file-mark", "not-placed",
+    "nfs-delayed", "nfs-reconnected", "nfs-restarted", "s3-troubles",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("code", NOTES)
+def test_a_note_is_told_once_under_its_own_code_with_its_own_words(
+    make_run: Make, quiet_curve: Curve, code: str
+) -> None:
+    notes = [{"code": code, "message": f"words of {code}"}] * 2
+    (found,) = analyse(make_run(quiet_curve(), result={"notes": notes})).findings
+    assert (found.code, found.subject, found.evidence) == (code, "20 trials", f"words of {code}")
+
+
 def test_busy_processors_limit_the_client(make_run: Make, quiet_curve: Curve) -> None:
     assert codes(make_run(quiet_curve(), result={"cpu_user_ns": 75 * 10**8})) == ["client-limited"]
 
@@ -204,6 +219,7 @@ def test_a_check_that_found_damage_says_where(make_run: Make, quiet_curve: Curve
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
+    here |= {"coordinated-omission"}  # tests/analysis/test_omission.py
     here |= {"straggler-device"}  # tests/analysis/test_devices.py
     here |= {"fixed-cost"}  # tests/analysis/test_snapshots.py
     here |= {"engine-time"}  # tests/report/test_workflow.py

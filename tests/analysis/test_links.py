@@ -117,6 +117,17 @@ def test_a_pair_that_came_late_is_told_where_rates_were_added_up(recorded: Recor
     assert "add up to 1.2 Gbit/s, and while all ran it was 1 Gbit/s: the sum is 20 % above" in told
 
 
+def test_hosts_with_unlike_iperf3_are_told_and_alike_ones_are_not(recorded: Recorded) -> None:
+    recorded.network(PAIRS[:1], (LINK,), **ONE)
+    assert "iperf3-versions" not in codes(recorded.analysed())
+    flow = _flow("e1", "c1", LINK, 0)
+    result, rows = result_of([replace(flow, receiver_report=replace(flow.receiver_report, version="3.17"))])
+    recorded.writer.write_series(recorded.trial, "network", rows)
+    recorded._append(Run.open(recorded.writer.path).trials()[0]["setting"], "network", result, ["e1"])
+    told = codes(recorded.analysed())["iperf3-versions"]
+    assert told.startswith("the hosts have 2 versions of iperf3: 3.12 on ") and told.endswith("; 3.17 on c1")
+
+
 def test_jains_index_is_one_for_equals_and_one_nth_for_a_monopoly() -> None:
     assert jain([3, 3, 3]) == pytest.approx(1)
     assert jain([9, 0, 0]) == pytest.approx(1 / 3)

@@ -239,3 +239,12 @@ def test_a_single_result_asks_for_more_files(tmp_path: Path) -> None:
     run = take("fio", tmp_path / "run", RECORDED / "fio/plus.json")
     (found,) = [one for one in summary(run)["findings"] if one["code"] == "single-repetition"]
     assert "import more outputs" in found["advice"]
+
+
+def test_a_rate_that_fio_kept_in_a_closed_loop_is_told_with_its_latencies(tmp_path: Path) -> None:
+    assert "coordinated-omission" in codes(take("fio", tmp_path / "asked", RECORDED / "fio" / "logged.json"))
+    offloaded = json.loads((RECORDED / "fio" / "logged.json").read_text())
+    offloaded["jobs"][0]["job options"]["io_submit_mode"] = "offload"
+    (tmp_path / "offload.json").write_text(json.dumps(offloaded))
+    assert "coordinated-omission" not in codes(take("fio", tmp_path / "offloaded", tmp_path / "offload.json"))
+    assert "coordinated-omission" not in codes(take("fio", tmp_path / "free", RECORDED / "fio" / "rw-2jobs.json"))

@@ -147,10 +147,20 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
         else (),
         latency=latency_of([share.table for share in shares]),
         said=said,
+        notes=_omits(options),
         durability="fsync-each" if str(options.get("fsync")) == "1" else None,
         direct={"1": True, "0": False}.get(str(options.get("direct"))),
         reason=f"fio ended it with error {max(errors)}" if any(errors) else None,
     )
+
+
+def _omits(options: Mapping[str, Any]) -> tuple[Note, ...]:
+    """Asked for a rate, fio counts an operation from when it began, not from when it was due, unless it offloads."""
+    asked = any(options.get(name) for name in ("rate", "rate_iops"))
+    if not asked or options.get("io_submit_mode") == "offload":
+        return ()
+    sentence = "fio was asked for a rate, and counts latency from when an operation began, not from when it was due"
+    return (Note("coordinated-omission", sentence),)
 
 
 def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, Any], share: _Share) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tonnage.analysis.findings import (
     links,
     meanwhile,
     noise,
+    omission,
     snapshots,
     time,
     trust,
@@ -18,5 +19,5 @@ from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [
     "REGISTRY", "Evidence", "curve", "devices", "host", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
-    "noise", "snapshots", "time", "trust",
+    "noise", "omission", "snapshots", "time", "trust",
 ]  # fmt: skip

@@ -25,6 +25,8 @@ _ADVICE = {
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
     "bytes-estimated": "Import the text or the JSON instead, where the tool wrote one: these say it.",
     "side-by-side": "Compare each with the same mix only.",
+    "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "
+    "(io_submit_mode=offload).",
     "cut-short": "Look for the rest of the output, or take it as the beginning of a longer measurement.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
