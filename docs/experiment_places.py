@@ -21,19 +21,12 @@ import nextflow  # noqa: E402
 import small_site  # noqa: E402
 import two_sites  # noqa: E402
 from ceph import ceph  # noqa: E402
-from throttled import GIB, Impossible, throttled  # noqa: E402
+from throttled import GIB, Impossible, terminated_as_exit, throttled  # noqa: E402
 
 __all__ = [
-    "Failed",
-    "Impossible",
-    "Wish",
-    "ceph_pool",
-    "model",
-    "one_server",
-    "several_devices",
-    "two_countries",
-    "two_tiers",
-]
+    "Failed", "Impossible", "Wish", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",
+    "terminated_as_exit", "two_countries", "two_tiers",
+]  # fmt: skip
 
 DEVICE_BYTES_PER_S = 100_000_000
 DEVICES = 8
@@ -76,7 +69,9 @@ def model(wish: Wish, target: str | None = None) -> None:
 
 def snapshot_model(wish: Wish) -> None:
     """A snapshot that takes a second, between rates that scatter by 30 %."""
-    model(wish, "sim:snapshot=1s,noise=30%")
+    _here(
+        wish.words("--target", "sim:snapshot=1s,noise=30%", _changed(wish, {"count = 10": "count = 4"})), wish.scratch
+    )
 
 
 def several_devices(wish: Wish) -> None:

@@ -56,7 +56,7 @@ PARTS = (
         "six hosts of [the lab](../lab.md) at two sites, 1 Gbit/s between them", "workflow", places.two_countries,
     ),
     Part(
-        "lcls-ffb", "lcls-ffb", "lcls-ffb", 0.002, "DIR",
+        "lcls-ffb", "lcls-ffb", "lcls-ffb", 0.003, "DIR",
         "eight file systems (XFS), each on a device of 100 MB/s, in the place of eight OSTs", "load-line-write",
         places.several_devices,
     ),
@@ -80,7 +80,8 @@ PARTS = (
     ),
     Part(
         "ceph-snapshots-model", "ceph-snapshots", "ceph-snapshots", 1, "sim:snapshot=1s,noise=30%",
-        "the simulator, with a snapshot of 1 s and rates that scatter by 30 %", "snapshots", places.snapshot_model,
+        "the simulator, with a snapshot of 1 s and rates that scatter by 30 %; of the example four repetitions",
+        "snapshots", places.snapshot_model,
     ),
 )  # fmt: skip
 
@@ -115,6 +116,11 @@ def write_printed(docs: Path = DOCS) -> None:
 def main() -> int:
     """Makes the runs that were asked for, or takes them, and writes the pages; 1 where a run failed."""
     given = _arguments()
+    with places.terminated_as_exit():
+        return _made(given)
+
+
+def _made(given: argparse.Namespace) -> int:
     write_printed()
     failed = 0
     for part in given.only:

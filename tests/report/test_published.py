@@ -9,7 +9,7 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage import published
-from tonnage.analysis.results import OPERATIONS, Analysis, Copies, Point
+from tonnage.analysis.results import OPERATIONS, Analysis, Copies, Point, Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render
@@ -100,6 +100,20 @@ def test_summit_timed_one_process_and_we_time_all() -> None:
     assert cell(table, ("GPFS",), "whose time") == "rank 0 alone"
     assert cell(table, ("this run",), "operations each") == "50,000"
     assert cell(table, ("this run",), "operations/s") == "50.0 k/s"
+
+
+def test_the_ways_to_the_slow_tier_are_times_of_straight_theirs_and_ours() -> None:
+    names = {"straight": (320, 0), "copy": (68, 1112), "mover": (58, 422)}
+    ways = tuple(
+        Way(by, 16, wrote * 10**6, drained * 10**6, point("staged", "stage", 16, 1e9))
+        for by, (wrote, drained) in names.items()
+    )
+    analysis = dataclasses.replace(_analysis("summit-nvme", ways[0].point), tiers=Tiers(ways, ()))
+    (table,) = [found for found in comparisons(analysis) if "until all is on" in found.title]
+    assert cell(table, ("published, 2 nodes", "straight to the slow tier"), "until all is on the slow tier") == "52 s"
+    assert cell(table, ("published, 2 nodes", "fast tier, with the copy-out"), "against straight") == "4.3"
+    assert cell(table, ("this run, 16 tasks", "fast tier, with stage run"), "application writes") == "58.0 ms"
+    assert cell(table, ("this run, 16 tasks", "fast tier, with stage run"), "against straight") == "1.5"
 
 
 def test_jobs_stand_beside_the_jobs_by_how_many_at_once() -> None:

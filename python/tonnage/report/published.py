@@ -236,8 +236,9 @@ def _summit(analysis: Analysis) -> list[Comparison]:
 
 
 def _summit_nvme(analysis: Analysis) -> list[Comparison]:
-    """Rates of both tiers, from how many nodes on the fast one wins, and the metadata part."""
-    return [_summit_tiers(analysis), _summit_crossover(analysis), *_summit(analysis)]
+    """Rates of both tiers, from how many nodes on the fast one wins, ways to the slow one, and the metadata part."""
+    ways = [_summit_ways(analysis)] if analysis.tiers and analysis.tiers.ways else []
+    return [_summit_tiers(analysis), _summit_crossover(analysis), *ways, *_summit(analysis)]
 
 
 _TIERS = {"gpfs": "slow", "nvme": "fast"}
@@ -293,6 +294,24 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
     return Comparison(
         "Summit: from how many nodes on", Table(columns, (*rows, *tiers.crossover_rows(named))), tuple(notes)
     )
+
+
+def _summit_ways(analysis: Analysis) -> Comparison:
+    """Until all is on the slow tier: straight there, or over the fast one; elapsed times, and against straight."""
+    limits = published_tiers.elapsed_s()
+    rows = [
+        ("published, 2 nodes", name, NOTHING, f"{limits[what]} s", f"{limits[what] / limits['straight']:.2g}")
+        for name, what in ((tiers.NAMES["straight"], "straight"), ("fast tier, with the copy-out", "copy"))
+    ]
+    ways = analysis.tiers.ways if analysis.tiers else ()
+    straight = {way.tasks: way.total_ns for way in ways if way.by == "straight"}
+    for way in ways:
+        against = f"{way.total_ns / straight[way.tasks]:.2g}" if straight.get(way.tasks) else NOTHING
+        times = (_seconds(way.application_ns), _seconds(way.total_ns))
+        rows.append((f"this run, {sentences.tasks(way.tasks)}", tiers.NAMES[way.by], *times, against))
+    notes = ("Theirs are whole runs of IOR; ours are from the first write on, without its reads.",)
+    columns = ("whose", "way", "application writes", "until all is on the slow tier", "against straight")
+    return Comparison("Summit: until all is on the slow tier", Table(columns, tuple(rows)), notes)
 
 
 def _iobsub(analysis: Analysis) -> list[Comparison]:

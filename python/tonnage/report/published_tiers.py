@@ -44,6 +44,13 @@ def claimed() -> tuple[str, str]:
     return limits["crossover nodes, low"], limits["crossover nodes, high"]
 
 
+def elapsed_s() -> dict[str, int]:
+    """What IOR on two nodes took as printed, ``straight`` to the shared tier and with a ``copy`` to it at the end."""
+    limits = _limits()
+    names = {"straight": "IOR on GPFS with 2 nodes", "copy": "IOR on NVMe with 2 nodes and copy-out"}
+    return {way: int(limits[f"elapsed, {name}"]) for way, name in names.items()}
+
+
 def nominal(found: Crossover) -> str:
     """Why the claim is another figure than ``found``, which the measured ceilings give."""
     limits = _limits()
