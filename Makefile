@@ -90,7 +90,7 @@ nightly:  ## A thousand seeded kills of the mover, of the application and of bot
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py
 
-experiments:  ## Run the field's five experiments and write their pages (half an hour; root, a quiet machine)
+experiments: build  ## Run the field's five experiments and write their pages (half an hour; root, a quiet machine)
 	$(PYTHON) docs/experiments.py $(ARGS)
 
 fmt:  ## Format Rust and Python
