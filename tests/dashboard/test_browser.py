@@ -113,6 +113,31 @@ def test_two_runs_are_compared_by_clicking_and_a_report_opens(browser: Any, runs
     seen.page.close()
 
 
+def test_two_runs_are_compared_without_a_mouse(browser: Any, runs: Path, serving: Serving) -> None:
+    seen = Seen(browser, serving(runs).address)
+    seen.page.wait_for_selector("#ended input[type=checkbox] >> nth=1")
+    seen.page.focus("#filter")
+    seen.page.keyboard.press("Tab")
+    if seen.page.evaluate("document.activeElement.className") == "scroll":
+        seen.page.keyboard.press("Tab")
+    for steps in (0, 3):  # a row has its box, its name and its report
+        for _ in range(steps):
+            seen.page.keyboard.press("Tab")
+        assert seen.page.evaluate("document.activeElement.type") == "checkbox"
+        seen.page.keyboard.press("Space")
+    seen.page.wait_for_selector("#compare:visible")
+    for _ in range(10):
+        if seen.page.evaluate("document.activeElement.id") == "compare":
+            break
+        seen.page.keyboard.press("Shift+Tab")
+    assert seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("html[data-drawn]", state="attached")
+    assert "/compare/" in seen.page.url
+    assert seen.trouble == []
+    seen.page.close()
+
+
 def test_the_page_comes_back_after_the_server_started_anew(
     browser: Any, tmp_path: Path, runs: Path, serving: Serving
 ) -> None:

@@ -60,16 +60,20 @@ def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> 
         served = serving(tmp_path)
         name = live.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
         ends: list[float] = []
+        shares: list[float] = []
+        until_s = time.monotonic() + live.LIMIT_S
         with live.Viewer(served.port, name) as viewer:
             for _, topic, value in viewer.events():
                 if topic == "run":
-                    assert value["latest"] == [], "the phase has ended"
+                    assert value["latest"] == [] and time.monotonic() < until_s, f"seen so far: {ends}"
+                    shares.append(value["share"])
                 if topic == "heat" and value is not None:
                     ends.append(value["traces"][0]["x"][-1])
-                    assert value["caption"].endswith("0 records, and write now.")
+                    assert value["caption"].endswith("by latency: write now.")
                 if len(ends) == 3:
                     break
         assert ends == sorted(set(ends)) and ends[-1] - ends[0] > 1.5
+        assert shares[0] < shares[-1] < 0.5
     finally:
         live.end(process)
 

@@ -14,7 +14,7 @@ from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.lines import COUNTED
 from tonnage.report import heat, series, units
-from tonnage.report.figure import EDGE, MUTED, Figure, Table, layout, line_colour, speed_scale_title
+from tonnage.report.figure import MUTED, Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.figure import words as plain_words
 
 _INTERVALS = 40
@@ -26,7 +26,8 @@ _HEAT_COLUMNS = 160
 _HEAT_S = 2.0
 _TAIL = 0.5
 """The sampler looks once more after a phase: a last interval below this share of the one before is part of it."""
-_EDGE_LEFT = 80
+_EDGE_LEFT, _EDGE_RIGHT = 80, 112
+"""Margins that hold the names of any picture's axis and scale: the pictures stand below each other on one time."""
 _TIME = "Time since the first of them started (s)"
 _NOTHING = Table((), ())
 
@@ -79,7 +80,7 @@ class Course:
         if going:
             traces.append(_trace(phase, going, scale, "now: "))
         last_ns = max((end for curve in (*curves.values(), going) for _, end, _ in curve), default=0)
-        story = f"{units.count(len(placed))} records" + (f", and {phase} now" if going else "")
+        story = _story(len(placed), phase if going else "")
         return Figure(
             title="Throughput" if metric == BANDWIDTH else "Operations a second",
             caption=f"All tasks together, record after record: {story}.",
@@ -112,7 +113,7 @@ class Course:
             return None
         y_axis = {**figure.layout["yaxis"], "title": figure.layout["yaxis"]["title"]["text"]}
         shape = _shape(max(columns["end_ns"]), y_axis)
-        story = f"{units.count(drawn)} records" + (f", and {words.text(step.get('phase'))} now" if going else "")
+        story = _story(drawn, words.text(step.get("phase")) if going else "")
         return replace(
             figure,
             caption=f"Operations that ended in each interval, by latency: {story}.",
@@ -187,10 +188,16 @@ def _last_ns(placed: Sequence[Placed]) -> int:
     return end_ns
 
 
+def _story(records: int, phase: str) -> str:
+    """``12 records, and write now``."""
+    known = [f"{units.count(records)} record{'s' if records != 1 else ''}"] if records or not phase else []
+    return ", and ".join([*known, *([f"{phase} now"] if phase else [])])
+
+
 def _shape(last_ns: int, y_axis: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A layout whose plot stands where that of the other pictures of the course stands."""
     x_axis = {"title": _TIME, "range": [0, max(last_ns, 1) / 1e9]}
-    found = layout(x_axis, {**y_axis, "automargin": False}, height=300, margin_right=EDGE, **more)
+    found = layout(x_axis, {**y_axis, "automargin": False}, height=300, margin_right=_EDGE_RIGHT, **more)
     return {**found, "margin": {**found["margin"], "l": _EDGE_LEFT}}
 
 

@@ -124,7 +124,7 @@ class Watched:
             "problem": self.problem,
             "underWay": under_way,
             "phase": words.phase(step, self.latest) if under_way else "",
-            "share": words.share_done(step) if under_way else None,
+            "share": words.share_done(step, told) if under_way else None,
             "trials": words.trials(step, self.recorded, self.failed) if under_way else "",
             "times": words.times(step, told) if under_way else "",
             "speed": words.speed(step, told) if self.state == "running" else "",

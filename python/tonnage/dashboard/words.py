@@ -83,12 +83,16 @@ def phase(step: Keys, latest: Sequence[Keys]) -> str:
     return f"{head}, {sentences.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
 
 
-def share_done(step: Keys) -> float | None:
-    """Of the whole run, by trials where their number is known, else by time; None where neither is."""
+def share_done(step: Keys, told: Keys) -> float | None:
+    """Of the whole run, by trials or by time, whichever says more: a trial may take all of it, and a bound of time
+    need not be used up. None where neither is known."""
+    shares = []
     if of := count(step, "trials"):
-        return min(1.0, count(step, "trial") / of)
-    elapsed, left = count(step, "elapsed_ns"), known_count(step, "left_ns")
-    return elapsed / (elapsed + left) if left is not None and elapsed + left else None
+        shares.append(min(1.0, count(step, "trial") / of))
+    left = known_count(step, "left_ns")
+    if left is not None and (whole := count(step, "elapsed_ns") + left):
+        shares.append(min(1.0, (count(step, "elapsed_ns") + count(table(told, "live"), "elapsed_ns")) / whole))
+    return max(shares, default=None)
 
 
 def trials(step: Keys, recorded: int, failed: int) -> str:

@@ -192,6 +192,7 @@
     banner.hidden = !run.problem && run.state !== "silent";
     banner.textContent = run.problem || "Nothing has been written for a while, or its process is gone: it can be resumed.";
     $(".notes-of-run").replaceChildren(...run.notes.map((textContent) => element("li", { textContent })));
+    $("#latest").hidden = run.latest.length === 0;
     $("#latest tbody").replaceChildren(...run.latest.map((row) =>
       element("tr", {}, ...row.map((textContent) => element("td", { textContent })))));
     document.title = `${run.speed || (STATES[run.state] ?? run.state)} – ${run.name} – Tonnage`;
