@@ -60,7 +60,7 @@ def test_other_sites_may_link_here_and_no_more(served: live.Served) -> None:
         "/static/..%2fpages.py",
         "/static/%2e%2e/%2e%2e/errors.py",
         "/static//etc/passwd",
-        "/static/live.html",
+        "/static/list.html",
         "/run/..",
         "/run/%2e%2e%2f%2e%2e%2fetc",
         "/run/%2Fetc",
