@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tonnage.analysis import analyse
+from tonnage.analysis.summary import schema, summary
 from tonnage.machine.storages.held import Held, Item, Part, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.devices import story, tables
@@ -88,6 +91,15 @@ def test_a_device_that_is_always_slower_is_a_finding_and_one_that_was_once_is_no
 def test_tasks_that_read_files_of_others_say_nothing_of_a_device(tmp_path: Path) -> None:
     (found,) = analyse(run_of(tmp_path, [even(100 * MB)], source="shift")).devices
     assert all(part.median_bytes_per_s is None for part in found.parts)
+
+
+def test_the_summary_has_each_devices_figures_by_its_schema(tmp_path: Path) -> None:
+    found = summary(analyse(run_of(tmp_path, [{**even(100 * MB), "ost2": 40 * MB}] * 3)), None)
+    jsonschema.validate(json.loads(json.dumps(found)), schema())
+    (held,) = found["devices"]
+    parts = {part["device"]: part for part in held["parts"]}
+    assert (parts["ost2"]["rates"], parts["ost2"]["median_bytes_per_s"]) == ([40 * MB] * 3, 40 * MB)
+    assert (parts["spare"]["rates"], parts["spare"]["median_bytes_per_s"]) == ([], None)
 
 
 def test_where_one_device_has_everything_there_is_no_section(tmp_path: Path) -> None:

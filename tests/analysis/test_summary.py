@@ -37,6 +37,17 @@ def test_an_empty_run_has_a_summary_too(make_run: Make) -> None:
     jsonschema.validate(summary(analyse(run), None), schema())
 
 
+def test_what_the_campaign_divides_by_is_in_the_summary(make_run: Make, quiet_curve: Curve) -> None:
+    campaign = {"normalise": {"disks": 10, "link_bytes_per_s": 4_000_000_000}}
+    found = summary(analyse(make_run(quiet_curve(), manifest={"campaign": campaign})), None)
+    jsonschema.validate(json.loads(json.dumps(found)), schema())
+    (best,) = found["normalised"]
+    disk, link = best["parts"]
+    assert (disk["unit"], link["unit"]) == ("B/s per disk", "of the link")
+    assert disk["value"] == pytest.approx(2e8, rel=0.02) and link["value"] == pytest.approx(0.5, rel=0.02)
+    assert disk["low"] <= disk["value"] <= disk["high"] and disk["basis"]["count"] == 10
+
+
 def test_the_schema_refuses_a_unit_that_was_forgotten(make_run: Make, quiet_curve: Curve) -> None:
     found = summary(analyse(make_run(quiet_curve())), None)
     found["load_lines"][0]["plateau_bytes_per_s"] = "2 GB/s"

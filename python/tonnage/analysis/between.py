@@ -13,6 +13,8 @@ from typing import Any
 
 from tonnage.analysis import measured_points
 from tonnage.analysis.compare import UNCHANGED, ratio, repetitions_to_decide
+from tonnage.analysis.normalise import Basis, unit_of
+from tonnage.analysis.per import divided
 from tonnage.analysis.points import NOT_FACTORS, Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise
@@ -65,6 +67,8 @@ class Cell:
     """``faster``, ``slower`` or ``no change shown``."""
     repetitions_to_decide: int | None
     """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
+    unit: str
+    """Of ``base`` and ``other``: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +82,21 @@ class Between:
     """Cells that the other run has not."""
     only_other: tuple[str, ...]
     differences: tuple[Difference, ...]
+    per: tuple[str, str] | None = None
+    """What the rates of each were divided by, ``60 disks``; None: by nothing."""
 
     def count(self, verdict: str) -> int:
         """How many cells have this verdict."""
         return sum(cell.verdict == verdict for cell in self.cells)
 
 
-def compare_runs(base: Run, other: Run, threshold: float = THRESHOLD) -> Between:
+def compare_runs(
+    base: Run, other: Run, threshold: float = THRESHOLD, per: tuple[Basis, Basis] | None = None
+) -> Between:
     """Each cell of ``other`` against the same one of ``base``. ``threshold``: the least change of a rate, as a share,
-    that is called one. RecordError where a run cannot be read."""
+    that is called one; ``per``: what the rates of each are divided by first. RecordError where a run cannot be read."""
     groups = Groups(measured(base.trials())).together_with(Groups(measured(other.trials())))
-    sides = [_cells(run, groups) for run in (base, other)]
+    sides = [_cells(run, groups, basis) for run, basis in zip((base, other), per or (None, None), strict=True)]
     names = [key for key in sides[0] if key in sides[1] and sides[0][key].metric == sides[1][key].metric]
     pairs = [(sides[0][key], sides[1][key]) for key in names]
     noise = pooled_noise([_times(point) for pair in pairs for point in pair])
@@ -96,18 +104,25 @@ def compare_runs(base: Run, other: Run, threshold: float = THRESHOLD) -> Between
     return Between(
         base=str(base.path),
         other=str(other.path),
-        cells=tuple(_cell(key[1], pair, confidence, noise, threshold) for key, pair in zip(names, pairs, strict=True)),
+        cells=tuple(
+            _cell(key[1], pair, confidence, noise, threshold, per[0] if per else None)
+            for key, pair in zip(names, pairs, strict=True)
+        ),
         only_base=tuple(named(*key) for key in sides[0] if key not in names),
         only_other=tuple(named(*key) for key in sides[1] if key not in names),
         differences=tuple(differences(base.manifest, other.manifest, pairs)),
+        per=(str(per[0]), str(per[1])) if per else None,
     )
 
 
 _Key = tuple[str, str, int]
 
 
-def _cells(run: Run, groups: Groups) -> dict[_Key, Point]:
-    return {(point.op, groups.of(point.setting), point.tasks): point for point in measured_points(run)}
+def _cells(run: Run, groups: Groups, basis: Basis | None) -> dict[_Key, Point]:
+    points = measured_points(run)
+    if basis is not None:
+        points = [divided(point, basis) for point in points]
+    return {(point.op, groups.of(point.setting), point.tasks): point for point in points}
 
 
 def named(op: str, group: str, tasks: int) -> str:
@@ -120,7 +135,9 @@ def _times(point: Point) -> list[float]:
     return [1 / value for value in point.values]
 
 
-def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise, threshold: float) -> Cell:
+def _cell(
+    group: str, pair: tuple[Point, Point], confidence: float, noise: Noise, threshold: float, per: Basis | None
+) -> Cell:
     base, other = pair
     seen = ratio(_times(other), _times(base), confidence, noise)
     small = abs(1 / seen.ratio - 1) < threshold
@@ -140,6 +157,7 @@ def _cell(group: str, pair: tuple[Point, Point], confidence: float, noise: Noise
         confidence=CONFIDENCE if seen.confidence else 0.0,
         verdict=UNCHANGED if small else seen.verdict,
         repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
+        unit=unit_of(base.metric, per),
     )
 
 

@@ -91,20 +91,27 @@ def normalise(
     """``value`` in ``metric`` (``B/s`` or ``1/s``) divided by ``basis``. RequestError for operations per second of a
     link, which carries bytes. A share above 1 is no error: what it means (a cache, another link, a wrong unit), who
     asks says."""
+    told = unit_of(metric, basis)
+    divisor = basis.count or 1.0 if basis.bytes_per_s is None else basis.bytes_per_s
+    below, above = (value if bound is None else bound for bound in (low, high))
+    return Normalised(value / divisor, below / divisor, above / divisor, told, basis)
+
+
+def unit_of(metric: str, basis: Basis | None) -> str:
+    """``B/s per disk``, ``of the link``; without a basis ``B/s`` or ``1/s``. RequestError as for :func:`normalise`."""
     unit = _METRICS.get(metric)
     if unit is None:
         raise RequestError(f"{metric!r} is no rate that can be divided; hint: give B/s or 1/s")
-    if basis.bytes_per_s is not None:
-        if unit != "B/s":
-            raise RequestError(
-                f"operations per second are no part of {basis}, which carries bytes; hint: divide them by a number of "
-                "things, like server=4"
-            )
-        divisor, told = basis.bytes_per_s, f"of the {basis.thing}"
-    else:
-        divisor, told = basis.count or 1.0, f"{unit} per {basis.thing}"
-    below, above = (value if bound is None else bound for bound in (low, high))
-    return Normalised(value / divisor, below / divisor, above / divisor, told, basis)
+    if basis is None:
+        return unit
+    if basis.bytes_per_s is None:
+        return f"{unit} per {basis.thing}"
+    if unit != "B/s":
+        raise RequestError(
+            f"operations per second are no part of {basis}, which carries bytes; hint: divide them by a number of "
+            "things, like server=4"
+        )
+    return f"of the {basis.thing}"
 
 
 def alike(first: Basis, second: Basis) -> None:

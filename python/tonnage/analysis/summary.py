@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.fixed_cost import Change, Cost
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, LoadLine, Point, SnapshotCost
+from tonnage.analysis.results import (
+    BANDWIDTH,
+    OPERATIONS,
+    Analysis,
+    Devices,
+    Divided,
+    LoadLine,
+    Point,
+    SnapshotCost,
+)
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
@@ -27,6 +36,10 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
+    if analysis.devices:
+        found["devices"] = [_devices(held) for held in analysis.devices]
+    if analysis.divided:
+        found["normalised"] = [_divided(divided) for divided in analysis.divided]
     if analysis.balances:
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
@@ -77,6 +90,29 @@ def _point(point: Point) -> dict[str, Any]:
     if point.workflow:
         found["workflow"] = asdict(point.workflow)
     return found
+
+
+def _devices(found: Devices) -> dict[str, Any]:
+    parts = [
+        {
+            **asdict(part),
+            "rates": [round(rate) for rate in part.rates],
+            "median_bytes_per_s": None if part.median_bytes_per_s is None else round(part.median_bytes_per_s),
+        }
+        for part in found.parts
+    ]
+    return {**asdict(found), "parts": parts}
+
+
+def _divided(found: Divided) -> dict[str, Any]:
+    point = found.point
+    return {
+        "op": point.op,
+        "workload": point.workload,
+        "group": point.group,
+        "tasks": point.tasks,
+        "parts": [asdict(part) for part in found.parts if part is not None],
+    }
 
 
 def _snapshots(found: SnapshotCost) -> dict[str, Any]:

@@ -202,6 +202,12 @@ COMPARE = Command(
         Option(("runs",), "run directories, the base first", "RUN", repeats=True, completes="directory"),
         Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=share),
         Option(
+            ("--per",),
+            "divide rates by disks, servers, nodes or links: as [normalise] of the runs' campaigns says (disk), or one "
+            "for each run (disk=60,84; link=1Gbit/s,10Gbit/s)",
+            "THING",
+        ),
+        Option(
             ("--fail-if",),
             "exit with 1 where a setting has this verdict",
             choices=("slower", "faster", "changed"),
@@ -211,6 +217,7 @@ COMPARE = Command(
     ),
     (
         ("tonnage compare before after --out compared.html", "did the upgrade help?"),
+        ("tonnage compare --per disk=60,84 old new", "is a disk of the new system worth as much as one of the old?"),
         ("tonnage compare --fail-if slower --threshold 5% base run", "for a pipeline: exit code 1 where it got slower"),
     ),
 )

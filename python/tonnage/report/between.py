@@ -59,9 +59,9 @@ def table(between: Between) -> Table:
     rows = tuple(
         (
             _named(cell),
-            units.speed(cell.base, cell.metric),
+            rate(cell.base, cell),
             str(cell.base_repetitions),
-            units.speed(cell.other, cell.metric),
+            rate(cell.other, cell),
             str(cell.repetitions),
             units.ratio(cell.ratio),
             f"{units.ratio(cell.low)} – {units.ratio(cell.high)}" if cell.confidence else units.NOT_MEASURED,
@@ -71,6 +71,18 @@ def table(between: Between) -> Table:
         for cell in between.cells
     )
     return Table(columns, rows)
+
+
+def rate(value: float, cell: Cell) -> str:
+    """With its unit: ``1.2 GB/s``, ``20 MB/s per disk``, ``94 % of the link``."""
+    if cell.unit.startswith("of "):
+        return f"{units.share(value)} {cell.unit}"
+    return units.speed(value, cell.metric) + cell.unit.removeprefix("B/s").removeprefix("1/s")
+
+
+def divided(between: Between) -> str:
+    """What the rates were divided by; empty where they were not."""
+    return f"Rates are divided: the base's by {between.per[0]}, the other's by {between.per[1]}." if between.per else ""
 
 
 def _named(cell: Cell) -> str:
@@ -113,6 +125,6 @@ def figure(between: Between) -> Figure:
         title=f"{between.other} against {between.base}",
         axis="Throughput ÷ that of the base",
         unit="times the base's throughput",
-        told=sentence(between),
+        told=" ".join(filter(None, (sentence(between), divided(between)))),
         table=table(between),
     )

@@ -133,7 +133,7 @@ def print_between(found: Between, console: Console) -> None:
         if content.rows:
             console.print()
             _print_table(console, _plain(title, content))
-    for told in between.unpaired(found):
+    for told in filter(None, (between.divided(found), *between.unpaired(found))):
         console.print()
         console.print(Text(told), soft_wrap=True)
     console.print()

@@ -13,12 +13,17 @@ from tonnage.errors import MeasurementError, RequestError
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.between import THRESHOLD, compare_runs
+    from tonnage.analysis.per import bases
 
     if len(arguments.runs) < 2:
         raise RequestError("there is one run, and two are compared; hint: tonnage compare BASE OTHER")
     base, *others = (open_run(path) for path in arguments.runs)
     threshold = THRESHOLD if arguments.threshold is None else arguments.threshold
-    found = [compare_runs(base, other, threshold) for other in others]
+    per = None if arguments.per is None else bases(arguments.per, (base, *others))
+    found = [
+        compare_runs(base, other, threshold, (per[0], per[number]) if per else None)
+        for number, other in enumerate(others, 1)
+    ]
     if arguments.out is not None:
         from tonnage.report.between import answer
         from tonnage.report.page import write_answer
