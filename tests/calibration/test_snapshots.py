@@ -60,6 +60,7 @@ def trials(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_interval_holds_a_planted_second_as_often_as_it_says(calibration_report: Callable[[str], None]) -> None:
     model = {"snapshot_ns": 10**9, "noise": 0.3}
     found = [snapshots_of(line for line, _ in trials(seed, model))[0] for seed in range(SEEDS)]

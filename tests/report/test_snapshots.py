@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,28 @@ def test_a_gigabit_is_not_taken_for_a_gigabyte_nor_infiniband_for_it(analysis: A
     rows = {row[0]: row for row in table.rows}
     assert rows["Ceph, best write"][-3:] == ("10", "23.0 MB/s", "184 %")
     assert rows["DAOS fast-forward Q5, lola"][-3:] == ("50", "73.4 MB/s", "–")
+
+
+def test_this_run_is_divided_by_what_its_own_campaign_says_carried_it(analysis: Analysis) -> None:
+    def ours(found: Analysis) -> dict[str, tuple[str, ...]]:
+        rows = published.comparisons(found)[-1].table.rows
+        return {row[0]: row[1:] for row in rows if row[0].startswith("this run")}
+
+    (name, (network, whole, disks, each, of_link)) = next(iter(ours(analysis).items()))
+    assert name == "this run, best write" and (network, disks) == ("1 Gbit/s (125 MB/s)", "10")
+    assert float(whole.split()[0]) == pytest.approx(10 * float(each.split()[0]), rel=0.01)
+    assert float(of_link.split()[0]) == pytest.approx(float(whole.split()[0]) / 1.25, rel=0.01)
+    bare = ours(replace(analysis, bases=(), divided=()))
+    assert bare[name] == ("–", whole, "–", "–", "–")
+
+
+def test_a_run_of_smaller_rounds_says_that_nothing_of_it_stands_beside(analysis: Analysis) -> None:
+    small = replace(analysis, points=tuple(p for p in analysis.points if p.setting["block_size"] < 100 * 4096))
+    rates, _, divided = published.comparisons(small)
+    assert any("no round of 100 transfers" in note for note in rates.notes)
+    assert {row[2] for row in rates.table.rows} == {"published"}
+    assert not [row for row in divided.table.rows if row[0].startswith("this run")]
+    assert not any("no round of 100 transfers" in note for note in published.comparisons(analysis)[0].notes)
 
 
 def test_the_best_of_the_run_stands_divided_by_disks_and_link_with_what_is_too_much(said: str) -> None:
