@@ -6,12 +6,14 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_sample as sample
+import sizes_sample
 import workflow_sample
 from answers_sample import answers
 from tonnage.analysis import analyse
@@ -136,6 +138,26 @@ def test_workflows_and_their_verdicts_draw(browser: Any, page_file: Callable[[st
     plots = page.query_selector_all("#workflow .plot, #compared .plot")
     assert len(plots) == 2
     _look_at(page, plots, 800)
+    assert trouble == []
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (800, "dark")])
+def test_roofs_and_the_map_of_sizes_draw_and_a_cell_names_its_records(
+    browser: Any, page_file: Callable[[str, str], Path], width: int, theme: str
+) -> None:
+    text = render(*sizes_sample.whole(ceilings=(sizes_sample.LINK, sizes_sample.MEMORY, sizes_sample.FAR)))
+    page, trouble = _open(browser, page_file("sizes", text), width=width, theme=theme)
+    plots = page.query_selector_all("#transfer-sizes .plot")
+    assert len(plots) == 2
+    _look_at(page, plots, width)
+    firsts = ((".scatterlayer .points path", "4 KiB, 1 task"), (".heatmaplayer image", "1 MiB, 1 task"))
+    for plot, (layer, where) in zip(plots, firsts, strict=True):
+        plot.scroll_into_view_if_needed()
+        place = plot.query_selector(layer).bounding_box()
+        page.mouse.move(place["x"] + min(5, place["width"] / 2), place["y"] + min(5, place["height"] / 2))
+        told = page.wait_for_selector(f"#{plot.get_attribute('id')} .hovertext", timeout=10_000)
+        assert re.search(rf"{where}median.*record \d+-write", told.text_content()), told.text_content()
     assert trouble == []
     page.close()
 

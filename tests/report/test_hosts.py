@@ -107,7 +107,52 @@ def test_the_picture_of_hosts_over_time_keeps_every_byte(tmp_path: Path) -> None
     assert drawn is not None
     (trace,) = drawn.traces
     assert len(trace["z"]) <= host_times.MOST_HOSTS and len(trace["x"]) <= host_times.MOST_COLUMNS + 1
-    step = 300 // len(trace["z"])
+    hosts_of_rows = [len(row) for row in host_times.rows_of(found)]
     widths = [b - a for a, b in zip(trace["x"], trace["x"][1:], strict=False)]
-    total = sum(rate * width * step for line in trace["z"] for rate, width in zip(line, widths, strict=True))
+    total = sum(
+        rate * width * many
+        for line, many in zip(trace["z"], hosts_of_rows, strict=True)
+        for rate, width in zip(line, widths, strict=True)
+        if rate is not None
+    )
     assert total == pytest.approx(sum(columns["bytes"]), rel=0.01)
+
+
+def _series(ends: list[int], intervals: int) -> dict[str, list[int]]:
+    """A byte a nanosecond of each task until its end, in intervals of a second."""
+    places = [(step, task) for step in range(intervals) for task in range(len(ends))]
+    return {
+        "start_ns": [step * sample.SECOND for step, _ in places],
+        "end_ns": [(step + 1) * sample.SECOND for step, _ in places],
+        "task": [task for _, task in places],
+        "bytes": [sample.SECOND if (step + 1) * sample.SECOND <= ends[task] else 0 for step, task in places],
+    }
+
+
+def test_of_very_many_hosts_the_one_that_lags_has_a_row_of_its_own_above_the_others(tmp_path: Path) -> None:
+    ends = [10 * sample.SECOND] * 300
+    ends[137] = 17 * sample.SECOND
+    names = [f"node{number:03d}" for number in range(300)]
+    (found,) = analyse(sample.write(tmp_path / "run", [(sample.result_of(ends), names, None)])).hosts
+    rows = host_times.rows_of(found)
+    assert [part.host for part in rows[0]] == ["node137"] and len(rows) <= host_times.MOST_HOSTS
+    assert sorted(part.host for row in rows for part in row) == names
+    tasks = [{"task": number, "host": name} for number, name in enumerate(names)]
+    drawn = host_times.figure(found, _series(ends, 17), tasks)
+    assert drawn is not None
+    (trace,) = drawn.traces
+    assert trace["y"][0] == "node137" and "slowest hosts stand above" in drawn.caption
+    assert all(trace["z"][0]) and all(line[10:] == [None] * 7 for line in trace["z"][1:])
+
+
+def test_a_host_that_is_done_leaves_a_gap_and_one_that_stands_still_does_not(tmp_path: Path) -> None:
+    ends = [4 * sample.SECOND, 8 * sample.SECOND]
+    (found,) = analyse(sample.write(tmp_path / "run", [(sample.result_of(ends), ["a", "b"], None)])).hosts
+    columns = _series(ends, 8)
+    columns["bytes"] = [0 if (start, task) == (2 * sample.SECOND, 1) else moved for start, task, moved in
+                        zip(columns["start_ns"], columns["task"], columns["bytes"], strict=True)]  # fmt: skip
+    drawn = host_times.figure(found, columns, [{"task": 0, "host": "a"}, {"task": 1, "host": "b"}])
+    assert drawn is not None
+    done, stood = drawn.traces[0]["z"]
+    assert done == [1, 1, 1, 1, None, None, None, None]
+    assert stood == [1, 1, 0, 1, 1, 1, 1, 1]

@@ -6,6 +6,7 @@ told apart with every common form of colour blindness; ordered things take steps
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
@@ -153,22 +154,33 @@ def latency_axis(lowest_ns: float, highest_ns: float, title: str = "Latency") ->
     """A logarithmic axis in nanoseconds whose ticks say ns, µs, ms or s."""
     low, high = log10(max(1.0, lowest_ns)), log10(max(2.0, highest_ns))
     pad = max(0.08, 0.06 * (high - low))
-    low, high = max(0.0, low - pad), high + pad
+    return _log_axis(title, max(0.0, low - pad), high + pad, units.duration)
+
+
+def rate_axis(lowest: float, highest: float, title: str = "Throughput") -> dict[str, Any]:
+    """A logarithmic axis in bytes per second, between two positive rates, whose ticks say kB/s, MB/s or GB/s."""
+    return _log_axis(title, log10(lowest), log10(highest), units.rate)
+
+
+def _log_axis(title: str, low: float, high: float, text: Callable[[float], str]) -> dict[str, Any]:
+    """``low`` and ``high`` are powers of ten."""
+    ticks = log_ticks(low, high)
+    return {"title": title, "type": "log", "range": [low, high], "tickvals": ticks, "ticktext": tick_texts(ticks, text)}
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """At most seven round values between two powers of ten; as few as still tell the scale, the coarser steps first."""
     ticks: list[float] = []
-    # As few as still tell the scale; the coarser steps first.
     for steps in _TICK_STEPS:
         if len(ticks) < 3:
             powers = [10**decade for decade in range(floor(low), ceil(high) + 1)]
             ticks = [step * power for power in powers for step in steps if low <= log10(step * power) <= high]
-    if len(ticks) > 7:
-        ticks = ticks[::2]
-    return {
-        "title": title,
-        "type": "log",
-        "range": [low, high],
-        "tickvals": ticks,
-        "ticktext": [f"{units.duration(tick)}".replace(".00", "").replace(".0", "") for tick in ticks],
-    }
+    return ticks[::2] if len(ticks) > 7 else ticks
+
+
+def tick_texts(ticks: Sequence[float], text: Callable[[float], str]) -> list[str]:
+    """Round values without the decimals that say nothing: ``1 GB/s``."""
+    return [text(tick).replace(".00", "").replace(".0", "") for tick in ticks]
 
 
 def tasks_axis(tried: list[int]) -> dict[str, Any]:
@@ -180,6 +192,19 @@ def tasks_axis(tried: list[int]) -> dict[str, Any]:
         "range": [log10(unique[0]) - 0.09, log10(unique[-1]) + 0.09],
         "tickvals": _spaced(unique, 0.035 * max(1.0, log10(unique[-1] / unique[0]) / 0.9)),
         "tickformat": "d",
+    }
+
+
+def sizes_axis(tried: list[int]) -> dict[str, Any]:
+    """Transfer size on a logarithmic axis that names what was tried, as far as the names fit."""
+    unique = sorted(set(tried))
+    named = _spaced(unique, 0.055 * max(1.0, log10(unique[-1] / unique[0])))
+    return {
+        "title": "Transfer size",
+        "type": "log",
+        "range": [log10(unique[0]) - 0.15, log10(unique[-1]) + 0.15],
+        "tickvals": named,
+        "ticktext": [units.size(size) for size in named],
     }
 
 

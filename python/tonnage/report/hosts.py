@@ -151,7 +151,7 @@ def _ends(found: Hosts) -> Figure:
     """When each host's first and last task ended."""
     step = -(-len(found.parts) // MOST_MARKS)
     bundles = [found.parts[at : at + step] for at in range(0, len(found.parts), step)]
-    names = [words(bundle_name(bundle)) for bundle in bundles]
+    names = [words(host_times.bundle_name(bundle)) for bundle in bundles]
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
@@ -173,8 +173,3 @@ def _ends(found: Hosts) -> Figure:
         ),
         table=table(found),
     )
-
-
-def bundle_name(bundle: Sequence[HostPart]) -> str:
-    """``node0001``, or ``node0001 to node0018``."""
-    return bundle[0].host if len(bundle) == 1 else f"{bundle[0].host} to {bundle[-1].host}"

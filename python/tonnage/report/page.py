@@ -34,6 +34,7 @@ from tonnage.report import (
     percentiles,
     published,
     sentences,
+    sizes,
     snapshots,
     tail,
     tiers,
@@ -69,7 +70,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
     """All that a run's page draws: what it found, and the closer look at single records."""
-    lines = load_line.exhibits(analysis)
+    lines = [*load_line.exhibits(analysis), *sizes.exhibits(analysis)]
     told = (links, tiers, devices, nfs, hosts, snapshots, mixed, files, tail, command, workflow, compared, balance)
     for section in told:
         lines += section.exhibits(analysis, source)
