@@ -105,7 +105,7 @@ def one_server(wish: Wish) -> None:
     """From a compute node whose files are at a server behind a slow link; the load line is measured beside the data."""
     out = Path("/run/site/run")
     with small_site.site(SITE) as lab:
-        search = ("--op", "read", "--transfer", "128KiB", "--budget", "45s", "--space", "256MiB", "--no-report")
+        search = ("--op", "read", "--transfer", "128KiB", "--budget", "30s", "--space", "256MiB", "--no-report")
         _in_lab(lab, "rcss1", "probe", *search, "--out", "/run/site/probe", small_site.SCRATCH)
         words = wish.words("--target", small_site.SCRATCH, wish.example, out=out)
         _in_lab(lab, "node1", *words)
