@@ -95,13 +95,13 @@ def write(part: Part, run: Path, docs: Path = DOCS, *, picture: bool = True) -> 
     reports.mkdir(exist_ok=True)
     report = write_report(run, reports / f"{part.name}.html")
     image = docs / "images" / f"experiment-{part.name}.png"
+    shown = (f"../images/{image.name}", part.section) if picture else ()
+    told = pages.Told(part.storage, part.command(pages.scale_of(run)), *shown)
+    text = pages.replaced(page.read_text(encoding="utf-8"), part.name, pages.of_run(run, told))
     if picture:
         from screenshot import shoot_section
 
         shoot_section(report, part.section, image)
-    shown = (f"../images/{image.name}", part.section) if picture else ()
-    told = pages.Told(part.storage, part.command(pages.scale_of(run)), *shown)
-    text = pages.replaced(page.read_text(encoding="utf-8"), part.name, pages.of_run(run, told))
     page.write_text(text, encoding="utf-8")
 
 
