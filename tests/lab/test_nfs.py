@@ -86,7 +86,9 @@ def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, te
     assert f"{tests} passed" in done.stdout
     # The suite leaves what it wrote, and the next tests count what is in the export.
     for left in server.directory.glob(".tonnage-test-*"):
-        shutil.rmtree(left)
+        for path in sorted(left.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        left.rmdir()
     assert server.names() == before
 
 
@@ -164,6 +166,15 @@ def test_a_server_that_restarts_in_a_write_is_waited_for_and_gets_again_what_it_
     again = re.search(r"broke (\d+) times .* (\d+) calls were sent again", notes["nfs-reconnected"])
     assert again and int(again[1]) >= 2 and int(again[2]) >= 1
     assert "were to be written again" in notes["nfs-restarted"]
+    (write,) = (line for line in trials if line["phase"] == "write")
+    events = [event for event in run.events() if event["kind"] == "retry" and event["record"] == write["record"]]
+    assert {event["task"] for event in events} == {0, 1}
+    assert sum(event["attempts"] for event in events) == write["retries"] >= int(again[2])
+    assert all(write["first_start_ns"] < event["time_ns"] < write["last_done_ns"] for event in events)
+    broke = [event for event in events if "the connection to the server broke" in event["message"]]
+    # It was away for a second at least, and then had to be reached again.
+    assert {event["task"] for event in broke} == {0, 1} and max(event["duration_ns"] for event in broke) > 900_000_000
+    assert any("write it again" in event["message"] for event in events)
     assert server.names() == before
 
 

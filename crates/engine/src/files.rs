@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 
 use rustix::process::{Resource, getrlimit};
 use tonnage_records::DamageAt;
-use tonnage_storage::{Buffer, ItemKind, Names, NamesRequest, Opening, Residency, Storage, StorageError};
+use tonnage_storage::{Buffer, ItemKind, Mended, Names, NamesRequest, Opening, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, PayloadKind, PhaseSpec, Place, Verifier, Walk};
 
 use crate::clock::Clock;
 use crate::goal::{Goal, Stonewall};
 use crate::outside::Outside;
+use crate::patience::Retries;
 use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
 use crate::transfers::{Rest, read_all, write_all};
 
@@ -58,6 +59,8 @@ struct Hands {
     clock: Clock,
     /// Ticks of the operation in hand that went into checking what was read.
     checking: u64,
+    /// What ways to names tried again that are left behind.
+    mended: Vec<Mended>,
 }
 
 impl FilesCrew {
@@ -109,6 +112,7 @@ impl Crew for FilesCrew {
             verifier: self.verifier.clone(),
             clock: shared.clock,
             checking: 0,
+            mended: Vec::new(),
             files,
         };
         if hands.files.op == FileOp::Read && hands.files.cache == CachePolicy::Drop {
@@ -186,6 +190,11 @@ impl Worker for FilesWorker {
             desk.fail(0, 0, error.raw_os_error().unwrap_or(0), format!("cannot sync the file system: {error}"));
         }
     }
+
+    fn retries(&mut self) -> Retries {
+        self.hands.mended.extend(self.hands.names.take_mended());
+        Retries::of(std::mem::take(&mut self.hands.mended))
+    }
 }
 
 impl Hands {
@@ -198,6 +207,7 @@ impl Hands {
     #[cold]
     fn turn(&mut self, owner: u32) -> io::Result<()> {
         self.request = request_of(&self.files, owner, self.request.handles);
+        self.mended.extend(self.names.take_mended());
         self.names = self.storage.names(&self.request).map_err(io::Error::other)?;
         self.first_identity = first_identity(&self.files, owner);
         self.here = None;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tonnage_records::Event;
-use tonnage_storage::{Buffer, Completion, File, Lane, Queue, Request, StorageError};
+use tonnage_storage::{Buffer, Completion, File, Lane, Mended, Queue, Request, StorageError};
 use tonnage_workload::Op;
 
 use crate::clock::monotonic_ns;
@@ -87,6 +87,29 @@ impl Retries {
             message: Some(describe(op, &io::Error::from_raw_os_error(errno))),
         });
         trouble.attempts = trouble.attempts.map(|attempts| attempts + 1);
+    }
+
+    /// Of a task that tries nothing again itself.
+    pub fn of(mended: Vec<Mended>) -> Self {
+        let mut all = Self::default();
+        for one in mended {
+            all.add(one);
+        }
+        all
+    }
+
+    /// Something was tried again below, or by the task itself.
+    pub fn add(&mut self, mended: Mended) {
+        let duration_ns = mended.lasted.as_nanos() as u64;
+        self.attempts += mended.attempts;
+        self.events.push(Event {
+            time_ns: monotonic_ns().saturating_sub(mended.since.elapsed().as_nanos() as u64),
+            kind: "retry".to_owned(),
+            task: None,
+            duration_ns: Some(duration_ns),
+            attempts: Some(mended.attempts),
+            message: Some(mended.why),
+        });
     }
 
     fn settled(&mut self) {
@@ -215,6 +238,10 @@ impl File for PatientFile {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
     }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
 }
 
 struct PatientQueue {
@@ -327,5 +354,9 @@ impl Queue for PatientQueue {
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
     }
 }

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use tonnage_storage::{Buffer, Lane, OpenRequest, Residency, Storage, StorageError};
+use tonnage_storage::{Buffer, Lane, Mended, OpenRequest, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
 
 use crate::goal::Stonewall;
@@ -41,6 +42,8 @@ pub struct StreamWorker {
     pub wall: Option<Arc<Stonewall>>,
     /// What was tried again, where anything is.
     pub retries: Option<Arc<Mutex<Retries>>>,
+    /// What was lost and written again.
+    rewritten: Vec<Mended>,
 }
 
 impl StreamCrew {
@@ -127,8 +130,8 @@ impl StreamCrew {
             }
         };
         let verifier = stream.verify.then(|| Verifier::new(payload));
-        let (passes, wall, retries) = (0, self.wall.clone(), None);
-        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes, wall, retries })
+        let (passes, wall, retries, rewritten) = (0, self.wall.clone(), None, Vec::new());
+        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes, wall, retries, rewritten })
     }
 }
 
@@ -163,7 +166,11 @@ impl Worker for StreamWorker {
 
     fn retries(&mut self) -> Retries {
         let told = self.retries.as_ref().map(|told| told.lock().unwrap_or_else(PoisonError::into_inner));
-        told.map(|mut told| std::mem::take(&mut *told)).unwrap_or_default()
+        let mut all = told.map(|mut told| std::mem::take(&mut *told)).unwrap_or_default();
+        for mended in self.lane.take_mended().into_iter().chain(self.rewritten.drain(..)) {
+            all.add(mended);
+        }
+        all
     }
 
     fn wrapped(&self, operations: u64) -> bool {
@@ -173,7 +180,7 @@ impl Worker for StreamWorker {
 
 impl StreamWorker {
     /// The same, with a lane that tries again what fails, where the stream says so.
-    fn with_patience(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
+    pub fn with_patience(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
         if let Some(limit_ns) = self.stream.retry_ns {
             let told = Arc::<Mutex<Retries>>::default();
             let patience = Patience { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };
@@ -205,18 +212,24 @@ impl StreamWorker {
             if lost.is_empty() {
                 break;
             }
-            lost.iter().try_for_each(|range| self.write_again(range))?;
+            let (since, mut attempts) = (Instant::now(), 0);
+            for range in &lost {
+                attempts += self.write_again(range)?;
+            }
+            let why = done.map_or_else(|error| error.to_string(), |()| String::new());
             done = step(&mut self.lane);
+            self.rewritten.push(Mended { since, lasted: since.elapsed(), attempts, why });
         }
         done
     }
 
-    /// Writes each transfer that touches `range` as it was first written.
-    fn write_again(&mut self, range: &Range<u64>) -> std::io::Result<()> {
+    /// Writes each transfer that touches `range` as it was first written; how many.
+    fn write_again(&mut self, range: &Range<u64>) -> std::io::Result<u64> {
         let size = self.transfer_size as u64;
         let rest = Rest::of(self.stream.single_attempt);
-        let Some(arena) = &mut self.arena else { return Ok(()) };
-        for transfer in range.start / size..range.end.div_ceil(size) {
+        let Some(arena) = &mut self.arena else { return Ok(0) };
+        let transfers = range.start / size..range.end.div_ceil(size);
+        for transfer in transfers.clone() {
             let offset = transfer * size;
             match (&mut self.lane, &mut self.memory) {
                 (Lane::Sync(file), Some(memory)) => {
@@ -230,7 +243,7 @@ impl StreamWorker {
                 }
             }
         }
-        Ok(())
+        Ok(transfers.end - transfers.start)
     }
 
     /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.

@@ -188,7 +188,8 @@ impl Task {
             worker.close(&mut desk);
         }
         let end_ns = monotonic_ns();
-        let retries = worker.retries();
+        let mut retries = worker.retries();
+        retries.events.iter_mut().for_each(|event| event.task = Some(desk.number));
         let Desk { shared, board, number, mut tally } = desk;
         let sides = tally.reads.map(|reads| {
             let writes = Side { recorder: tally.recorder.clone(), bytes: board.bytes() - reads.bytes };

@@ -163,6 +163,15 @@ fn what_was_lost_is_written_again_as_it_was() {
                 let [write, read] = written_and_read(times, depth, durability, retry_ns);
                 assert_eq!(write.stop_reason, StopReason::Size, "{:?} at depth {depth}", write.first_error);
                 assert_eq!((write.tasks[0].bytes, write.tasks[0].operations), (4 * MIB, 64), "each counts once");
+                // One transfer, and five.
+                let again: Vec<_> = write.events.iter().filter(|event| event.kind == "retry").collect();
+                assert_eq!((write.tasks[0].retries, again.len()), (6 * u64::from(times), times as usize), "depth {depth}");
+                for event in again {
+                    assert_eq!((event.task, event.attempts), (Some(0), Some(6)));
+                    assert!(event.message.as_ref().expect("why").contains("Input/output error"), "{event:?}");
+                    let task = &write.tasks[0];
+                    assert!((task.start_ns..task.end_ns).contains(&event.time_ns), "{event:?}");
+                }
                 let verify = read.verify.expect("verified");
                 assert_eq!((verify.checked_bytes, verify.damaged_operations), (4 * MIB, 0), "depth {depth}");
             }

@@ -12,8 +12,8 @@ use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
-    Residency, Storage, Watch,
+    Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
+    Request, Residency, Storage, Watch,
 };
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
@@ -251,6 +251,10 @@ impl File for FaultyFile {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
     }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
 }
 
 struct FaultyQueue {
@@ -319,6 +323,10 @@ impl Queue for FaultyQueue {
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
     }
 }
 
@@ -399,5 +407,9 @@ impl Names for FaultyNames {
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()?;
         self.rules.close()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
     }
 }

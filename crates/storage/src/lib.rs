@@ -61,7 +61,7 @@ pub use throttled::Throttled;
 pub use watch::Watch;
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tonnage_workload::{CachePolicy, Op};
 
@@ -221,6 +221,27 @@ impl Lane {
             Self::Queued(queue) => queue.take_lost(),
         }
     }
+
+    /// What the storage tried again by itself since this was last asked, or the lane was made.
+    pub fn take_mended(&mut self) -> Vec<Mended> {
+        match self {
+            Self::Sync(file) => file.take_mended(),
+            Self::Queued(queue) => queue.take_mended(),
+        }
+    }
+}
+
+/// A time of trouble that no operation had failed in when it was over: the storage tried again by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// When the first attempt failed.
+    pub since: Instant,
+    /// Until one succeeded, or was given up.
+    pub lasted: Duration,
+    /// Attempts that failed and were followed by another.
+    pub attempts: u64,
+    /// Of the first one, in a sentence.
+    pub why: String,
 }
 
 /// One operation at a time. `open` comes first, `close` last; both are inside the clock.
@@ -237,6 +258,10 @@ pub trait File: Send {
     fn close(&mut self) -> std::io::Result<()>;
     /// See [`Lane::take_lost`].
     fn take_lost(&mut self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+    /// See [`Lane::take_mended`].
+    fn take_mended(&mut self) -> Vec<Mended> {
         Vec::new()
     }
 }
@@ -287,6 +312,10 @@ pub trait Queue: Send {
     fn close(&mut self) -> std::io::Result<()>;
     /// See [`Lane::take_lost`].
     fn take_lost(&mut self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+    /// See [`Lane::take_mended`].
+    fn take_mended(&mut self) -> Vec<Mended> {
         Vec::new()
     }
 }

@@ -13,6 +13,8 @@ use std::io;
 
 use tonnage_workload::{MAX_DEPTH, Place, Tree};
 
+use crate::Mended;
+
 /// The most that a name needs: a letter, two points, the digits of a u32 and of a u64, and a zero.
 const NAME_BYTES: usize = 3 + 10 + 20 + 1;
 
@@ -89,6 +91,10 @@ pub trait Names: Send {
     fn sync_file_system(&mut self) -> io::Result<()>;
     /// Closes the open file, if any.
     fn close(&mut self) -> io::Result<()>;
+    /// As [`Lane::take_mended`](crate::Lane::take_mended).
+    fn take_mended(&mut self) -> Vec<Mended> {
+        Vec::new()
+    }
 }
 
 impl ItemKind {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tonnage_workload::CachePolicy;
 
 use crate::error::{Result, StorageError};
-use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Placement, Residency, Storage, Watch};
+use crate::{Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Placement, Residency, Storage, Watch};
 
 /// How a file is cut: `count` files of `bytes` each. File *f* is kept as the files *f* × `count` and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,14 +59,8 @@ impl Storage for Pieces {
             return Err(StorageError::Unsupported(text));
         }
         let inner = Arc::clone(&self.inner);
-        Ok(Lane::Sync(Box::new(PiecesFile {
-            inner,
-            cut: self.cut,
-            request,
-            opened: None,
-            unsynced: BTreeSet::new(),
-            lost: Vec::new(),
-        })))
+        let (opened, unsynced, lost, mended) = (None, BTreeSet::new(), Vec::new(), Vec::new());
+        Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened, unsynced, lost, mended })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -120,6 +114,8 @@ struct PiecesFile {
     unsynced: BTreeSet<u32>,
     /// Of the whole file, what the storage told to be lost when a piece was synced or closed.
     lost: Vec<Range<u64>>,
+    /// Of pieces that are closed.
+    mended: Vec<Mended>,
 }
 
 impl PiecesFile {
@@ -156,26 +152,34 @@ impl PiecesFile {
     fn close_piece(&mut self) -> io::Result<()> {
         let Some((piece, mut file)) = self.opened.take() else { return Ok(()) };
         let closed = file.close();
-        self.keep_lost(piece, file.take_lost());
+        self.keep_told(piece, file.as_mut());
         closed
     }
 
     /// Makes one piece durable, which is opened once more for it if it was closed.
     fn sync_piece(&mut self, piece: u32) -> io::Result<()> {
-        let (synced, lost) = match &mut self.opened {
-            Some((open, file)) if *open == piece => (file.sync(), file.take_lost()),
-            _ => {
-                let mut file = self.open_piece(piece)?;
-                (file.sync().and_then(|()| file.close()), file.take_lost())
-            }
+        let opened = self.opened.take_if(|(open, _)| *open == piece);
+        let was_closed = opened.is_none();
+        let mut file = match opened {
+            Some((_, file)) => file,
+            None => self.open_piece(piece)?,
         };
-        self.keep_lost(piece, lost);
+        let mut synced = file.sync();
+        if was_closed && synced.is_ok() {
+            synced = file.close();
+        }
+        self.keep_told(piece, file.as_mut());
+        if !was_closed {
+            self.opened = Some((piece, file));
+        }
         synced
     }
 
-    fn keep_lost(&mut self, piece: u32, lost: Vec<Range<u64>>) {
+    /// What the file of a piece has to tell, before it may be closed for good.
+    fn keep_told(&mut self, piece: u32, file: &mut dyn File) {
         let first = u64::from(piece) * self.cut.bytes;
-        self.lost.extend(lost.into_iter().map(|range| first + range.start..first + range.end));
+        self.lost.extend(file.take_lost().into_iter().map(|range| first + range.start..first + range.end));
+        self.mended.extend(file.take_mended());
     }
 
     fn none_lost(&self) -> io::Result<()> {
@@ -227,6 +231,13 @@ impl File for PiecesFile {
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.lost)
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        if let Some((_, file)) = &mut self.opened {
+            self.mended.extend(file.take_mended());
+        }
+        std::mem::take(&mut self.mended)
     }
 }
 

@@ -11,8 +11,8 @@ use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
-    Residency, Storage, Watch,
+    Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
+    Request, Residency, Storage, Watch,
 };
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
@@ -168,6 +168,10 @@ impl File for ThrottledFile {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
     }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
 }
 
 struct ThrottledQueue {
@@ -239,6 +243,10 @@ impl Queue for ThrottledQueue {
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.inner.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
     }
 }
 
@@ -322,5 +330,9 @@ impl Names for ThrottledNames {
 
     fn close(&mut self) -> io::Result<()> {
         self.inner.close()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
     }
 }

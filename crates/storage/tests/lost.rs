@@ -1,15 +1,15 @@
-//! What a storage took and lost reaches whoever writes it again, through every wrapper.
+//! What a storage took and lost, and what it tried again by itself, comes through every wrapper.
 
 mod support;
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{geometry, request};
 use tonnage_storage::{
-    Buffer, Completion, Cut, Facts, Faulty, File, Lane, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request,
+    Buffer, Completion, Cut, Facts, Faulty, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request,
     Residency, Result, Storage, Throttled,
 };
 use tonnage_workload::{Access, CachePolicy, Op};
@@ -24,12 +24,13 @@ struct Losing {
     memory: Buffer,
     written: bool,
     lost: Vec<Range<u64>>,
+    mended: Vec<Mended>,
     done: Vec<Completion>,
 }
 
 impl Losing {
     fn new() -> Self {
-        Self { memory: Buffer::new(0).unwrap(), written: false, lost: Vec::new(), done: Vec::new() }
+        Self { memory: Buffer::new(0).unwrap(), written: false, lost: Vec::new(), mended: Vec::new(), done: Vec::new() }
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -37,6 +38,8 @@ impl Losing {
             return Ok(());
         }
         self.lost.push(LOST);
+        let (since, lasted, why) = (Instant::now(), Duration::from_secs(1), "it restarted".to_owned());
+        self.mended.push(Mended { since, lasted, attempts: 3, why });
         Err(io::Error::other("lost"))
     }
 }
@@ -60,6 +63,9 @@ impl File for Losing {
     }
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.lost)
+    }
+    fn take_mended(&mut self) -> Vec<Mended> {
+        std::mem::take(&mut self.mended)
     }
 }
 
@@ -95,6 +101,9 @@ impl Queue for Losing {
     }
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.lost)
+    }
+    fn take_mended(&mut self) -> Vec<Mended> {
+        std::mem::take(&mut self.mended)
     }
 }
 
@@ -165,6 +174,8 @@ fn every_wrapper_says_what_a_sync_or_close_found_to_be_lost() {
                 assert!(step(&mut lane).is_err(), "{name}, depth {depth}");
                 assert_eq!(lane.take_lost(), [LOST], "{name}, depth {depth}");
                 assert_eq!(lane.take_lost(), [], "{name} tells it once");
+                let attempts = |lane: &mut Lane| lane.take_mended().iter().map(|mended| mended.attempts).sum::<u64>();
+                assert_eq!((attempts(&mut lane), attempts(&mut lane)), (3, 0), "{name}, depth {depth}");
                 step(&mut lane).expect("nothing was written since");
             }
         }
@@ -182,6 +193,7 @@ fn what_was_lost_of_a_piece_that_was_closed_is_told_with_its_place_in_the_whole(
         assert!(step(&mut lane).is_err());
         let of = |piece: u64| piece * PIECE_BYTES + LOST.start..piece * PIECE_BYTES + LOST.end;
         assert_eq!(lane.take_lost(), [of(0), of(1), of(2)]);
+        assert_eq!(lane.take_mended().len(), 3);
         // Written again, piece 1 is lost once more: nobody is told that it is safe.
         write(&mut lane, PIECE_BYTES);
         assert!(step(&mut lane).is_err());

@@ -13,6 +13,7 @@ use super::port::Port;
 use super::progress::Progress;
 use super::{FILE, Followed};
 use crate::board::Step;
+use crate::patience::Retries;
 use crate::task::{Desk, Worker, describe};
 
 /// How long a reader that waits stays deaf to a stop.
@@ -79,6 +80,10 @@ impl Worker for Reader {
         if let Err(error) = self.port.lane().close() {
             desk.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("close failed: {error}"));
         }
+    }
+
+    fn retries(&mut self) -> Retries {
+        Retries::of(self.port.lane().take_mended())
     }
 }
 

@@ -11,6 +11,7 @@ use super::port::Port;
 use super::progress::Progress;
 use crate::clock::Clock;
 use crate::pace::{Pacer, wait_until};
+use crate::patience::Retries;
 use crate::task::{Desk, Worker, describe};
 
 pub struct Writer {
@@ -86,6 +87,10 @@ impl Worker for Writer {
     fn close(&mut self, desk: &mut Desk) {
         let closed = self.port.lane().close();
         finish_step(desk, "close", closed);
+    }
+
+    fn retries(&mut self) -> Retries {
+        Retries::of(self.port.lane().take_mended())
     }
 }
 

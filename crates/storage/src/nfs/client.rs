@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::export::{Export, SILENCE, first_xid};
 use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
-use super::troubles::backoff;
+use super::troubles::{Mending, backoff};
 
 /// One task's connection to an export.
 pub(super) struct Client {
@@ -27,6 +27,8 @@ pub(super) struct Client {
     message: Vec<u8>,
     /// The latest call went out more than once: the server may have executed an earlier one.
     repeated: bool,
+    /// What this task sent again.
+    pub(super) mending: Mending,
 }
 
 /// What a procedure of NFS gives, or why not.
@@ -45,7 +47,7 @@ pub(super) const fn procedure(number: NFS_PROGRAM) -> Procedure {
 impl Client {
     pub(super) fn new(export: Arc<Export>) -> io::Result<Self> {
         let link = Some(export.link()?);
-        Ok(Self { export, link, xid: first_xid(), message: Vec::new(), repeated: false })
+        Ok(Self { export, link, xid: first_xid(), message: Vec::new(), repeated: false, mending: Mending::default() })
     }
 
     pub(super) fn link(&mut self) -> io::Result<&mut Link> {
@@ -58,11 +60,21 @@ impl Client {
     }
 
     /// Another connection, where this one broke; `since`: when the server was last heard of.
-    pub(super) fn reconnect(&mut self, since: Instant, error: &io::Error) -> io::Result<()> {
+    /// On it, so many `calls` are sent again.
+    pub(super) fn reconnect(&mut self, since: Instant, error: &io::Error, calls: usize) -> io::Result<()> {
+        let broke = Instant::now();
         // A connection with an answer half read is of no use to anybody.
         self.link = None;
         self.link = Some(self.export.link_again(since, error)?);
+        self.export.troubles.sent_again(calls);
+        self.mending.again(broke, calls, &format!("the connection to the server broke: {error}"));
         Ok(())
+    }
+
+    /// The server asked for patience with a call, which is sent again.
+    pub(super) fn delayed(&mut self) {
+        self.export.troubles.delayed();
+        self.mending.again(Instant::now(), 1, "the server asked for patience (JUKEBOX)");
     }
 
     /// Nothing may be expected on it any more: it is not for others.
@@ -79,17 +91,22 @@ impl Client {
             encode(&mut self.message, xid, procedure(number), &export.credential, 0, |out| args.pack(out));
             let link = self.link.as_mut().ok_or(Errno::NOTCONN)?;
             match exchange::<Answer<T, E>>(link, xid, &self.message) {
-                Ok(Nfs3Result::Ok(value)) => return Ok(value),
+                Ok(Nfs3Result::Ok(value)) => {
+                    self.mending.answered();
+                    return Ok(value);
+                }
                 Ok(Nfs3Result::Err((nfsstat3::NFS3ERR_JUKEBOX, _))) if since.elapsed() < SILENCE => {
-                    export.troubles.delayed();
+                    self.delayed();
                     std::thread::sleep(pauses.next().unwrap_or_default());
                     // By the same number the server would only repeat its answer.
                     xid = self.next_xid();
                 }
-                Ok(Nfs3Result::Err((status, _))) => return Err(errno(status)),
+                Ok(Nfs3Result::Err((status, _))) => {
+                    self.mending.answered();
+                    return Err(errno(status));
+                }
                 Err(Trouble::Connection(error)) => {
-                    self.reconnect(since, &error)?;
-                    export.troubles.sent_again(1);
+                    self.reconnect(since, &error, 1)?;
                     self.repeated = true;
                 }
                 Err(Trouble::Answer(error)) => return Err(error),

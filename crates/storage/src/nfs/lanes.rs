@@ -11,7 +11,7 @@ use super::Grounds;
 use super::pipeline::{Memory, Pipeline};
 use crate::directory::data_name;
 use crate::error::{Result, StorageError};
-use crate::{Buffer, Completion, File, OpenRequest, Queue, Request};
+use crate::{Buffer, Completion, File, Mended, OpenRequest, Queue, Request};
 
 /// What both kinds share.
 struct Opened {
@@ -103,6 +103,10 @@ impl File for NfsFile {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.0.pipeline.take_lost()
     }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.0.pipeline.client.mending.take()
+    }
 }
 
 impl NfsQueue {
@@ -155,5 +159,9 @@ impl Queue for NfsQueue {
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         self.opened.pipeline.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.opened.pipeline.client.mending.take()
     }
 }

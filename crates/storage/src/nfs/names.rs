@@ -11,6 +11,7 @@ use tonnage_workload::Op;
 use super::Grounds;
 use super::lanes::operate;
 use super::pipeline::{Memory, Pipeline};
+use crate::Mended;
 use crate::error::{Result, StorageError};
 use crate::names::{ItemKind, Names, NamesRequest, Opening, Spelling, directory_name, parent_of, tree_name};
 
@@ -231,5 +232,9 @@ impl Names for NfsNames {
         let committed = self.commit();
         self.open = None;
         committed
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.pipeline.client.mending.take()
     }
 }

@@ -267,6 +267,9 @@ impl Pipeline {
             },
             Op::Read => read(link, memory.into(part.start, part.length))?,
         };
+        if !matches!(moved, Err(nfsstat3::NFS3ERR_JUKEBOX)) {
+            self.client.mending.answered();
+        }
         // Only now: until its bytes are here, a call on a connection that breaks is to be sent again.
         self.sent.remove(at);
         self.end(part, moved);
@@ -278,7 +281,7 @@ impl Pipeline {
         let operation = &mut self.operations[part.slot as usize];
         match moved {
             Err(nfsstat3::NFS3ERR_JUKEBOX) => {
-                self.client.export.troubles.delayed();
+                self.client.delayed();
                 std::thread::sleep(PATIENCE);
                 // By the same number the server would only repeat its answer.
                 let xid = self.client.next_xid();
@@ -307,11 +310,10 @@ impl Pipeline {
     /// Another connection; all that has no answer is sent again on it, by the same numbers, so that a server that only
     /// lost the connection knows it.
     fn begin_again(&mut self, error: &io::Error) -> io::Result<()> {
-        self.client.reconnect(self.heard, error)?;
+        self.client.reconnect(self.heard, error, self.sent.len() + usize::from(self.sending.is_some()))?;
         if let Some((part, _)) = self.sending.take() {
             self.to_send.push_front(part);
         }
-        self.client.export.troubles.sent_again(self.sent.len());
         while let Some(part) = self.sent.pop_back() {
             self.to_send.push_front(part);
         }

@@ -1,9 +1,12 @@
 //! What a server did to a phase: connections that broke, data that it lost, and how long that took.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::Note;
+use crate::{Mended, Note};
+
+/// Times of trouble that a task tells one by one; attempts are counted all the same.
+const TROUBLES_KEPT: usize = 256;
 
 /// Counted since the phase began, over all tasks of this process.
 #[derive(Debug, Default, Clone, Copy)]
@@ -76,7 +79,79 @@ impl Troubles {
     }
 }
 
+/// What one task sent again: each time from the first attempt that failed until an answer came.
+#[derive(Debug, Default)]
+pub(super) struct Mending {
+    now: Option<Mended>,
+    past: Vec<Mended>,
+}
+
+impl Mending {
+    /// So many calls are sent again.
+    #[cold]
+    pub(super) fn again(&mut self, since: Instant, calls: usize, why: &str) {
+        let now = self.now.get_or_insert_with(|| Mended { since, lasted: Duration::ZERO, attempts: 0, why: why.to_owned() });
+        now.attempts += calls as u64;
+    }
+
+    /// An answer came.
+    #[inline]
+    pub(super) fn answered(&mut self) {
+        if self.now.is_some() {
+            self.settle();
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        let Some(mut now) = self.now.take() else { return };
+        now.lasted = now.since.elapsed();
+        if let Some(last) = self.past.get_mut(TROUBLES_KEPT - 1) {
+            last.attempts += now.attempts;
+        } else {
+            self.past.push(now);
+        }
+    }
+
+    /// All that is to be told, once; what has no answer yet was given up.
+    pub(super) fn take(&mut self) -> Vec<Mended> {
+        self.settle();
+        std::mem::take(&mut self.past)
+    }
+}
+
 /// Pauses between attempts: soon at first, then each second, without an end.
 pub(super) fn backoff() -> impl Iterator<Item = Duration> {
     (0..).map(|attempt: u32| Duration::from_millis((20 << attempt.min(6)).min(1000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_trouble_lasts_from_the_first_failure_to_the_next_answer() {
+        let mut mending = Mending::default();
+        mending.answered();
+        let since = Instant::now().checked_sub(Duration::from_secs(3)).expect("the clock has run for so long");
+        mending.again(since, 4, "reset");
+        mending.again(Instant::now(), 2, "refused");
+        mending.answered();
+        mending.again(Instant::now(), 1, "silent");
+        let told = mending.take();
+        assert_eq!(told.iter().map(|one| (one.attempts, one.why.as_str())).collect::<Vec<_>>(), [(6, "reset"), (1, "silent")]);
+        assert!(told[0].since == since && told[0].lasted >= Duration::from_secs(3));
+        assert_eq!(mending.take(), []);
+    }
+
+    #[test]
+    fn no_attempt_goes_uncounted_where_troubles_never_end() {
+        let mut mending = Mending::default();
+        for _ in 0..1000 {
+            mending.again(Instant::now(), 2, "reset");
+            mending.answered();
+        }
+        let told = mending.take();
+        assert_eq!((told.len(), told.iter().map(|one| one.attempts).sum::<u64>()), (TROUBLES_KEPT, 2000));
+    }
 }
