@@ -163,13 +163,22 @@ def test_the_phase_spec_says_all_that_the_engine_asks_for() -> None:
 
 def test_a_command_and_its_words_go_to_the_engine_as_they_are() -> None:
     text = 'snapshot = "command"\nsnapshot_command = ["snap", "{directory}", "r{round}; rm -rf /"]\n'
-    work = phase_spec(one(text), "checkpoint", "r", 1, modelled=False)["work"]
+    work = phase_spec(one(text + 'snapshot_timeout = "90s"\n'), "checkpoint", "r", 1, modelled=False)["work"]
     assert work["snapshot"] == {
         "means": "command",
         "argv": ["snap", "{directory}", "r{round}; rm -rf /"],
         "remove_argv": None,
         "read_directory": None,
+        "timeout_ns": 90 * 10**9,
     }
+    work = phase_spec(one(text), "checkpoint", "r", 1, modelled=False)["work"]
+    assert work["snapshot"]["timeout_ns"] == 600 * 10**9
+
+
+def test_rounds_are_as_patient_as_the_campaign_says() -> None:
+    for step in ("checkpoint", "restart"):
+        assert phase_spec(one('retry_for = "30s"\n'), step, "r", 1, modelled=True)["work"]["retry_ns"] == 30 * 10**9
+        assert "retry_ns" not in phase_spec(one(""), step, "r", 1, modelled=True)["work"]
 
 
 def test_settings_and_campaign_come_back_from_the_manifest_as_they_were() -> None:
@@ -215,7 +224,7 @@ def test_asynchronous_rounds_need_a_queue() -> None:
     [
         ("/tmp", "rados", "use cephfs, btrfs, reflink, command or none"),
         ("rados://p", "btrfs", "use rados, rados-pool, command or none"),
-        ("memory:", "reflink", "use none, or another target"),
+        ("memory:", "reflink", "use command or none"),
     ],
 )
 def test_a_target_without_such_snapshots_is_refused_with_those_it_has(uri: str, means: str, hint: str) -> None:

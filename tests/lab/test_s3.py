@@ -15,7 +15,6 @@ import pytest
 import s3_service as lab
 from s3_faults import Faults
 from throttled import Impossible
-from tonnage.campaign.kinds.stream import Stream
 from tonnage.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,8 +135,6 @@ def test_trees_of_small_objects_are_made_looked_at_and_removed(service: lab.S3, 
 def test_bad_moments_are_counted_and_what_was_written_is_whole(
     service: lab.S3, tmp_path: Path, depth: int, transfer: str
 ) -> None:
-    if "retry_for_ns" not in Stream.model_fields:
-        pytest.skip("a stream of this version cannot be told to try again")
     work = (
         f'op = ["write", "read"]\ntasks = 2\nqueue_depth = {depth}\nverify = true\nretry_for = "30s"\n'
         f'transfer_size = "{transfer}"\nblock_size = "24MiB"\n'
@@ -155,6 +152,74 @@ def test_bad_moments_are_counted_and_what_was_written_is_whole(
     run = Run.open(tmp_path / "run")  # a read that comes first has its data filled in
     events = [event for event in run.events() if event["kind"] == "retry"]
     assert sum(event["attempts"] for event in events) == sum(line["retries"] for line in run.trials())
+    assert service.keys("test") == []
+
+
+def retried(run: Path) -> int:
+    """Attempts of a run that were followed by another; its events say the same."""
+    events = [event for event in Run.open(run).events() if event["kind"] == "retry"]
+    attempts = sum(line["retries"] for line in Run.open(run).trials())
+    assert sum(event["attempts"] for event in events) == attempts
+    return attempts
+
+
+def test_checkpoints_are_written_over_saved_by_a_program_read_back_and_removed(service: lab.S3, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    objects, kept = service.directory / "test", f"{saved}/{{round}}"
+    work = (
+        'kind = "checkpoint"\nsnapshot = ["none", "command"]\ntasks = [1, 3]\nqueue_depth = [1, 4]\nrounds = 3\n'
+        f'snapshot_command = ["cp", "-r", "{objects}", "{kept}"]\nremove_command = ["rm", "-r", "{kept}"]\n'
+        'transfer_size = "1MiB"\nblock_size = "6MiB"\nverify = true\n'
+    )
+    tonnage("run", campaign(tmp_path, f"s3://test/c?endpoint={service.endpoint}", work), "--out", tmp_path / "run")
+    lines = measured(tmp_path / "run")
+    assert len(lines) == 2 * 2 * 2 * 3 and {line["status"] for line in lines} == {"ok"}
+    for line in lines:
+        size = line["setting"]["tasks"] * (6 << 20)
+        if line["phase"] == "restart":
+            assert (line["verify"]["checked_bytes"], line["verify"]["damaged_operations"]) == (size, 0)
+        if line["phase"] == "checkpoint":
+            taken = 3 if line["setting"]["snapshot"] == "command" else 0
+            assert (line["bytes"], line["checkpoint"]["snapshot"]["count"]) == (3 * size, taken)
+    assert service.keys("test") == [] and list(saved.iterdir()) == []
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_rounds_of_checkpoints_outlast_bad_moments(service: lab.S3, tmp_path: Path, depth: int) -> None:
+    work = (
+        f'kind = "checkpoint"\ntasks = 2\nqueue_depth = {depth}\nverify = true\nretry_for = "30s"\n'
+        'transfer_size = "1MiB"\nblock_size = "12MiB"\n'
+    )
+    with Faults(service.endpoint, slow_every=5, cut_every=7) as faults:
+        file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}", work)
+        tonnage("run", file, "--out", tmp_path / "run", "--no-report")
+    lines = {line["phase"]: line for line in measured(tmp_path / "run")}
+    assert {line["status"] for line in lines.values()} == {"ok"}
+    assert lines["restart"]["verify"]["checked_bytes"] == 24 << 20 and retried(tmp_path / "run") > 0
+    assert not lines["restart"]["verify"]["damaged_operations"]
+    assert service.keys("test") == []
+
+
+@pytest.mark.parametrize("means", ["rados", "rados-pool", "cephfs", "btrfs", "reflink"])
+def test_snapshots_that_a_bucket_lacks_are_one_line_and_exit_2(service: lab.S3, tmp_path: Path, means: str) -> None:
+    work = f'kind = "checkpoint"\nsnapshot = "{means}"\ntasks = 1\n'
+    file = campaign(tmp_path, f"s3://test?endpoint={service.endpoint}", work)
+    done = tonnage("run", file, "--out", tmp_path / "run", expect=2)
+    assert f"has no snapshots of kind {means}; hint: use command or none" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "run").exists() and service.keys("test") == []
+
+
+def test_a_snapshot_that_hangs_fails_the_trial_when_its_time_is_up(service: lab.S3, tmp_path: Path) -> None:
+    work = (
+        'kind = "checkpoint"\nsnapshot = "command"\nsnapshot_command = ["sleep", "1000"]\nsnapshot_timeout = "300ms"\n'
+        'tasks = 2\ntransfer_size = "1MiB"\nblock_size = "1MiB"\n'
+    )
+    file = campaign(tmp_path, f"s3://test?endpoint={service.endpoint}", work)
+    tonnage("run", file, "--out", tmp_path / "run", "--no-report", expect=1)
+    line = next(line for line in measured(tmp_path / "run") if line["phase"] == "checkpoint")
+    assert line["status"] == "failed" and "had not ended after 300ms" in line["reason"]
     assert service.keys("test") == []
 
 

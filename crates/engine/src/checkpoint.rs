@@ -4,6 +4,7 @@ mod drop;
 mod log;
 mod rounds;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tonnage_records::{LatencyRecorder, PhaseResult, Tagged};
@@ -28,6 +29,8 @@ pub struct CheckpointCrew {
     stream: StreamCrew,
     ready: OnceLock<Ready>,
     logs: Arc<Mutex<Vec<RoundLog>>>,
+    /// Set with the phase's: whoever takes a snapshot knows only this one.
+    stop: Arc<AtomicBool>,
 }
 
 /// What is known once the storage was asked.
@@ -47,7 +50,7 @@ impl CheckpointCrew {
     pub fn new(work: Checkpoint, spec: &PhaseSpec) -> Self {
         let (op, round) = if work.step == CheckpointStep::Restart { (Op::Read, work.round()) } else { (Op::Write, 0) };
         let stream = StreamCrew::seeded(work.stream(op), Checkpoint::round_seed(spec.seed, round));
-        Self { work, first_task: spec.tasks.first, stream, ready: OnceLock::new(), logs: Arc::default() }
+        Self { work, first_task: spec.tasks.first, stream, ready: OnceLock::new(), logs: Arc::default(), stop: Arc::default() }
     }
 
     /// Asks the storage for snapshots, and for where the tasks will work.
@@ -62,7 +65,8 @@ impl CheckpointCrew {
                 Some(task) => vec![self.work.geometry.file(task)],
                 None => (0..self.work.geometry.files(tasks.total)).collect(),
             };
-            let request = SnapshotRequest { means: means.clone(), owner, files, rounds: self.work.rounds };
+            let (rounds, stop) = (self.work.rounds, Arc::clone(&self.stop));
+            let request = SnapshotRequest { means: means.clone(), owner, files, rounds, stop };
             let mut taker = storage.snapshots(&request)?;
             ready.places.push(match self.work.step {
                 CheckpointStep::Restart => taker.at(self.work.round())?,
@@ -116,11 +120,15 @@ impl Crew for CheckpointCrew {
             return Ok(Box::new(Remover::new(self.work.clone(), taker, log, Arc::clone(&self.logs))));
         }
         let storage = self.place(task).unwrap_or(shared.storage.as_ref());
-        let stream = self.stream.worker_on(storage, &shared.spec, task)?;
+        let stream = self.stream.worker_on(storage, &shared.spec, task)?.with_patience(task, &shared.stop);
         if self.work.step == CheckpointStep::Restart {
             return Ok(Box::new(stream));
         }
         Ok(Box::new(Rounds::new(self.work.clone(), stream, taker, log, Arc::clone(&self.logs))))
+    }
+
+    fn tick(&self, shared: &Shared) {
+        self.stop.store(shared.stop.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn histograms(&self) -> Vec<(Tagged, LatencyRecorder)> {

@@ -10,8 +10,8 @@ use support::{in_memory, null, on_disk, run, spec};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{
-    Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Result, SnapshotRequest, Snapshots, Storage, StorageError,
-    StorageKind,
+    Facts, Fault, Faulty, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Result, SnapshotRequest, Snapshots, Storage,
+    StorageError, StorageKind,
 };
 use tonnage_workload::{
     CachePolicy, Checkpoint, CheckpointStep, Coordination, Durability, Means, Op, PayloadKind, PhaseSpec, SnapshotCommand, Work,
@@ -19,6 +19,7 @@ use tonnage_workload::{
 
 const COST: Duration = Duration::from_millis(30);
 const TASKS: u32 = 3;
+const EIO: i32 = 5;
 
 fn phase(step: CheckpointStep, change: impl FnOnce(&mut Checkpoint)) -> PhaseSpec {
     let plain = spec(Op::Write, TASKS);
@@ -36,6 +37,7 @@ fn phase(step: CheckpointStep, change: impl FnOnce(&mut Checkpoint)) -> PhaseSpe
         verify: true,
         snapshot: Some(Means::Model {}),
         of_round: None,
+        retry_ns: None,
     };
     change(&mut work);
     PhaseSpec { work: Work::Checkpoint(work), ..plain }
@@ -196,6 +198,31 @@ fn a_restart_finds_the_bytes_of_the_newest_round_and_no_others() {
 }
 
 #[test]
+fn rounds_and_a_restart_try_again_what_may_pass_and_say_so() {
+    for depth in [1, 8] {
+        let faults = [Op::Write, Op::Read].map(|op| Fault::FailEvery { op, nth: 3, errno: EIO });
+        let storage: Arc<dyn Storage> = Arc::new(Faulty::new(in_memory(), faults.to_vec()));
+        let patient = |work: &mut Checkpoint| {
+            (work.snapshot, work.queue_depth, work.retry_ns) = (None, depth, Some(10_000_000_000));
+        };
+        let written = run(&storage, phase(CheckpointStep::Checkpoint, patient), None);
+        assert_eq!(written.stop_reason, StopReason::Size, "{:?}", written.first_error);
+        let read = run(&storage, phase(CheckpointStep::Restart, patient), None);
+        all_verified(&read);
+        // Of 4 rounds of 4 writes, and of 4 reads: each third attempt fails.
+        for (result, retries) in [(written, 7), (read, 1)] {
+            for task in &result.tasks {
+                assert_eq!((task.errors, task.retries), (0, retries), "depth {depth}");
+                let own = result.events.iter().filter(|event| event.kind == "retry" && event.task == Some(task.task));
+                assert_eq!(own.filter_map(|event| event.attempts).sum::<u64>(), retries, "depth {depth}");
+            }
+        }
+        let impatient = run(&storage, phase(CheckpointStep::Checkpoint, |work| work.snapshot = None), None);
+        assert_eq!(impatient.stop_reason, StopReason::Error);
+    }
+}
+
+#[test]
 fn what_takes_no_snapshots_says_so_before_the_start() {
     for storage in [in_memory(), null()] {
         for means in [Means::Reflink {}, Means::Btrfs {}, Means::Cephfs {}, Means::RadosPool {}, Means::Model {}] {
@@ -211,7 +238,8 @@ fn what_takes_no_snapshots_says_so_before_the_start() {
 
 fn command(argv: &[&str], remove: Option<&[&str]>, read: Option<&str>) -> Means {
     let words = |argv: &[&str]| argv.iter().map(|word| (*word).to_owned()).collect();
-    Means::Command(SnapshotCommand { argv: words(argv), remove_argv: remove.map(words), read_directory: read.map(str::to_owned) })
+    let (remove_argv, read_directory) = (remove.map(words), read.map(str::to_owned));
+    Means::Command(SnapshotCommand { argv: words(argv), remove_argv, read_directory, timeout_ns: None })
 }
 
 #[test]
@@ -233,6 +261,37 @@ fn a_program_of_the_user_takes_them_and_old_rounds_are_read_where_it_put_them() 
     }
     run(&storage, phase(CheckpointStep::Drop, with), None);
     assert_eq!(std::fs::read_dir(&saved).expect("listed").count(), 0, "its programs removed them");
+}
+
+#[test]
+fn a_program_that_hangs_fails_the_trial_when_its_time_is_up() {
+    for coordination in [Coordination::Together, Coordination::Each] {
+        let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
+        let mut hanging = command(&["sleep", "1000"], None, None);
+        if let Means::Command(command) = &mut hanging {
+            command.timeout_ns = Some(200_000_000);
+        }
+        let change = |work: &mut Checkpoint| (work.snapshot, work.coordination) = (Some(hanging), coordination);
+        let result = run(&storage, phase(CheckpointStep::Checkpoint, change), None);
+        assert_eq!(result.stop_reason, StopReason::Error);
+        let message = result.first_error.expect("an error").message;
+        assert!(message.contains("take a snapshot with") && message.contains("after 200ms"), "{message}");
+        assert_eq!(result.checkpoint.expect("it is one").rounds, 0);
+    }
+}
+
+#[test]
+fn a_program_that_hangs_does_not_keep_whoever_interrupts() {
+    let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
+    let hanging = command(&["sleep", "1000"], None, None);
+    let spec = phase(CheckpointStep::Checkpoint, |work| work.snapshot = Some(hanging));
+    let mut phase = Phase::prepare(storage, spec, None).expect("prepared");
+    phase.go();
+    std::thread::sleep(Duration::from_millis(200));
+    phase.stop();
+    assert!(phase.wait(Duration::from_secs(30)), "the phase ends");
+    let result = phase.take_result().expect("a result").expect("it ran");
+    assert_eq!((result.stop_reason, result.first_error.map(|error| error.message)), (StopReason::Interrupted, None));
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn rounds(means: &Means, coordination: Coordination, queue_depth: u32) -> Checkp
         verify: true,
         snapshot: Some(means.clone()),
         of_round: None,
+        retry_ns: None,
     }
 }
 

@@ -89,6 +89,9 @@ pub struct SnapshotCommand {
     /// The directory in which the data files of a round are then found; `None`: only the newest round can be read.
     #[serde(default)]
     pub read_directory: Option<String>,
+    /// A program that takes longer has failed, and is ended with all that it started; `None`: none does.
+    #[serde(default)]
+    pub timeout_ns: Option<u64>,
 }
 
 impl Means {
@@ -136,6 +139,10 @@ pub struct Checkpoint {
     /// A restart checks every byte.
     #[serde(default)]
     pub verify: bool,
+    /// A read, write or opening that fails for a reason that may pass is tried again for so long; `None`: never. A
+    /// snapshot is taken once.
+    #[serde(default)]
+    pub retry_ns: Option<u64>,
     /// Taken at the end of each round; `None`: only the newest round is there.
     #[serde(default)]
     pub snapshot: Option<Means>,
@@ -161,6 +168,7 @@ impl Checkpoint {
             durability: self.durability,
             cache: self.cache,
             payload: self.payload,
+            retry_ns: self.retry_ns,
             verify: self.verify && op == Op::Read,
             ..Stream::new(op, self.geometry.clone())
         }

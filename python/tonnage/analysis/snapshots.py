@@ -15,8 +15,8 @@ Line = Mapping[str, Any]
 _SIZES = ("tasks", "transfer_size", "block_size")
 """Factors over which one cost is asked for."""
 _APART = frozenset({
-    "kind", "workload", "snapshot", "snapshot_command", "remove_command", "snapshot_directory", "restart", "verify",
-    "cache",
+    "kind", "workload", "snapshot", "snapshot_command", "remove_command", "snapshot_directory",
+    "snapshot_timeout_ns", "restart", "verify", "cache",
 })  # fmt: skip
 """Of a setting: the means, and what does not touch the time of a round."""
 

@@ -12,6 +12,7 @@ use super::{Taker, lock};
 use crate::board::Step;
 use crate::clock::monotonic_ns;
 use crate::pace::wait_until;
+use crate::patience::Retries;
 use crate::stream::StreamWorker;
 use crate::task::{Desk, Worker};
 
@@ -106,8 +107,16 @@ impl Rounds {
         Some(())
     }
 
+    /// What was said, if it was no error. One of a program that was ended because all are to stop is not why they are.
     fn told<T>(&self, desk: &mut Desk, result: Result<T, StorageError>) -> Option<T> {
-        result.map_err(|error| fail(desk, self.stream.file, &error)).ok()
+        let error = match result {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        if error.io().is_none_or(|io| io.kind() != std::io::ErrorKind::Interrupted) {
+            fail(desk, self.stream.file, &error);
+        }
+        None
     }
 }
 
@@ -127,5 +136,9 @@ impl Worker for Rounds {
         }
         let log = replace(&mut self.log, RoundLog::new(desk.number));
         lock(&self.logs).push(log);
+    }
+
+    fn retries(&mut self) -> Retries {
+        self.stream.retries()
     }
 }

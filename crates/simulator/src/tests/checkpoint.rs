@@ -31,6 +31,7 @@ fn rounds(change: impl FnOnce(&mut Checkpoint)) -> PhaseSpec {
         verify: false,
         snapshot: Some(Means::Model {}),
         of_round: None,
+        retry_ns: None,
     };
     change(&mut work);
     working(Work::Checkpoint(work), TASKS)

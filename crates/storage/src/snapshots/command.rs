@@ -1,22 +1,21 @@
 //! Snapshots by a program of the user.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rustix::fs::CWD;
 use tonnage_workload::SnapshotCommand;
 
+use super::program;
 use super::room_place::{Room, RoomPlace};
 use super::{Rebuild, SnapshotRequest, Snapshots};
 use crate::Storage;
 use crate::directory::open_directory;
 use crate::error::{Result, StorageError};
 use crate::files::Files;
-
-/// Of what a program says on its standard error, the first so many bytes are told.
-const SAID_BYTES: u64 = 400;
 
 /// Runs the programs, whose words are filled in; no shell sees them.
 pub(crate) struct CommandSnapshots {
@@ -26,6 +25,7 @@ pub(crate) struct CommandSnapshots {
     rounds: u32,
     files: Option<(Arc<Files>, Rebuild)>,
     numbers: Vec<u32>,
+    stop: Arc<AtomicBool>,
 }
 
 impl CommandSnapshots {
@@ -44,26 +44,19 @@ impl CommandSnapshots {
                 return Err(StorageError::Unsupported(text));
             }
         }
-        Ok(Self { command: command.clone(), words, rounds: request.rounds, files, numbers: request.files.clone() })
+        let (numbers, stop) = (request.files.clone(), Arc::clone(&request.stop));
+        Ok(Self { command: command.clone(), words, rounds: request.rounds, files, numbers, stop })
     }
 
     fn run(&self, action: &'static str, argv: &[String], round: u32) -> Result<()> {
         let words: Vec<String> = argv.iter().map(|word| fill(word, &self.words, round)).collect();
         let failed = |source| StorageError::Path { action, path: PathBuf::from(&words[0]), source };
-        let mut program = Command::new(&words[0]);
-        program.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = program.spawn().map_err(failed)?;
-        let mut said = Vec::new();
-        if let Some(mut stderr) = child.stderr.take() {
-            let _ = (&mut stderr).take(SAID_BYTES).read_to_end(&mut said);
-            // The rest is read as well, or the program would wait for ever to say it.
-            let _ = io::copy(&mut stderr, &mut io::sink());
-        }
-        let status = child.wait().map_err(failed)?;
-        if status.success() {
+        let limit = self.command.timeout_ns.map(Duration::from_nanos);
+        let ended = program::run(&words, limit, &self.stop).map_err(failed)?;
+        if ended.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&said).trim().replace(['\n', '\r'], " ");
+        let (status, said) = (ended.status, ended.said);
         Err(failed(io::Error::other(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") })))
     }
 }

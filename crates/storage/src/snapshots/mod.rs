@@ -1,11 +1,13 @@
 //! Snapshots of what the tasks wrote: one file a means.
 
 mod command;
+mod program;
 mod reflink;
 mod room_place;
 mod rooms;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tonnage_workload::Means;
 
@@ -27,6 +29,8 @@ pub struct SnapshotRequest {
     pub files: Vec<u32>,
     /// How many there will be.
     pub rounds: u32,
+    /// Set when nobody waits for one any more: a program that takes it is ended.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// One way to snapshots, by one task or for all. Whatever it makes has names that only this run spells.

@@ -11,7 +11,7 @@ from tonnage.campaign import snapshots
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Delay, Size, Sweep
+from tonnage.fields import Count, Delay, Size, Sweep, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size, format_time
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CHECKPOINT, RESTART, DROP = "checkpoint", "restart", "drop"
 _BLOCK = 64 << 20
 _MOST_ROUNDS = 10_000
+_PROGRAM_NS = 600_000_000_000
 
 Snapshot = Literal["none", "auto", "rados", "rados-pool", "cephfs", "btrfs", "reflink", "command", "model"]
 Coordination = Literal["together", "each"]
@@ -73,6 +74,12 @@ class Checkpoint(WorkloadSection):
     remove_command: tuple[Word, ...] = Field((), description="snapshot command: program and arguments that remove one")
     snapshot_directory: Word | None = Field(
         None, description="snapshot command: where the files of a round are found again; else only the newest is read"
+    )
+    snapshot_timeout_ns: Time = time_field(
+        "snapshot_timeout", _PROGRAM_NS, "snapshot command: a program that takes longer is ended, and the trial failed"
+    )
+    retry_for_ns: Time | None = time_field(
+        "retry_for", None, "try a read or write again for so long if it fails for a reason that may pass"
     )
     restart: Restart = Field("newest", description="which round is read back, by its number from 0; no: none is")
     cache: Cache = Field("drop", description="the page cache before a restart")
@@ -138,6 +145,8 @@ class Checkpoint(WorkloadSection):
             snapshot_command=self.snapshot_command if of_command else (),
             remove_command=self.remove_command if of_command else (),
             snapshot_directory=self.snapshot_directory if of_command else None,
+            snapshot_timeout_ns=self.snapshot_timeout_ns if of_command else None,
+            retry_for_ns=self.retry_for_ns,
             restart=self.restart,
             cache=self.cache,
             verify=self.verify,
@@ -166,6 +175,8 @@ class CheckpointSetting(Setting):
     cache: str
     verify: bool
     payload: str
+    snapshot_timeout_ns: int | None = None
+    retry_for_ns: int | None = None
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -213,8 +224,8 @@ class CheckpointSetting(Setting):
             return
         needed = "rados" if self.snapshot in _OF_POOLS else "sim" if self.snapshot == "model" else "path"
         if target.scheme != needed:
-            able = {"rados": _OF_POOLS, "path": _OF_FILES}.get(target.scheme)
-            hint = f"use {', '.join((*able, 'command'))} or none" if able else "use none, or another target"
+            able = {"rados": _OF_POOLS, "path": _OF_FILES}.get(target.scheme, ())
+            hint = f"use {', '.join((*able, 'command'))} or none"
             raise RequestError(
                 f"workload.snapshot: {target.uri} has no snapshots of kind {self.snapshot}; hint: {hint}"
             )
@@ -269,6 +280,7 @@ def phase_spec(setting: CheckpointSetting, step: str, record: str, seed: int, *,
             "cache": setting.cache if step == RESTART else "keep",
             "payload": setting.payload,
             "verify": setting.verify and step == RESTART,
+            **({"retry_ns": setting.retry_for_ns} if setting.retry_for_ns else {}),
             "snapshot": _snapshot(setting, modelled=modelled),
             "of_round": chosen if step == RESTART else None,
         },
@@ -286,5 +298,6 @@ def _snapshot(setting: CheckpointSetting, *, modelled: bool) -> dict[str, Any] |
             "argv": list(setting.snapshot_command),
             "remove_argv": list(setting.remove_command) or None,
             "read_directory": setting.snapshot_directory,
+            "timeout_ns": setting.snapshot_timeout_ns,
         }
     return {"means": MEANS.get(setting.snapshot, setting.snapshot)}
