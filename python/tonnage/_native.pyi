@@ -8,7 +8,7 @@ Errors: ``ValueError`` for a specification that cannot be run (its text says wha
 filename for what the system refused, ``MemoryError`` for buffers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
 __version__: str
@@ -200,3 +200,36 @@ def write_series(run_directory: str, record: str, rows: list[tuple[int, int, int
 
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""
+
+@final
+class Rows:
+    """The whole lines of a file of JSON objects, kept as columns."""
+
+    @staticmethod
+    def read(path: str) -> Rows:
+        """ValueError where a line is no object with plain, different keys, or has nothing in common with the others."""
+    def keys(self) -> list[str]:
+        """All keys that any row has."""
+    def all(self) -> list[Mapping[str, Any]]:
+        """Every row, in its place."""
+    def having(self, key: str) -> list[Mapping[str, Any]]:
+        """Rows whose value Python takes for true."""
+    def equal(self, key: str, json: str) -> list[Mapping[str, Any]]:
+        """Rows whose value is written just so: ``7``, ``"ok"`` with its quotes."""
+    def unlike(self, key: str, kind: str) -> list[Mapping[str, Any]]:
+        """Rows without the key, or whose value is no ``count``, ``integer or null``, ``string`` or ``object``."""
+    def distinct(self, key: str) -> list[Any]:
+        """Values, those that rows share only once."""
+    def column(self, key: str) -> list[Any]:
+        """The value of each row; None where it has no such key."""
+
+@final
+class Row:
+    """One line, as a mapping that is read only. What it shares with other rows is one object: do not change it."""
+
+    def __getitem__(self, key: str) -> Any: ...
+    def get(self, key: str, default: Any = None) -> Any: ...
+    def __contains__(self, key: object) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> list[str]: ...

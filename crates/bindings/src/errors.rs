@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tonnage_engine::EngineError;
 use tonnage_mover::MoverError;
-use tonnage_records::{FileError, ShareError};
+use tonnage_records::{FileError, RowsError, ShareError};
 use tonnage_simulator::SimulatorError;
 use tonnage_storage::StorageError;
 
@@ -28,6 +28,13 @@ pub fn files(error: &FileError) -> PyErr {
     match error {
         FileError::Io { path, source } => os_error(source, path, error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn rows(error: &RowsError, path: &Path) -> PyErr {
+    match error {
+        RowsError::Io(source) => os_error(source, path, error.to_string()),
+        RowsError::Line(_) => PyValueError::new_err(format!("{}, {error}", path.display())),
     }
 }
 

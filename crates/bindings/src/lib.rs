@@ -5,6 +5,7 @@
 
 mod errors;
 mod phase;
+mod rows;
 mod scratch;
 mod shares;
 mod stage;
@@ -22,6 +23,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(tables::write_series, module)?)?;
+    module.add_class::<rows::Rows>()?;
+    module.add_class::<rows::Row>()?;
     module.add_function(wrap_pyfunction!(target::memory_copy_bytes_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(target::pool_free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(target::export_facts, module)?)?;

@@ -9,6 +9,7 @@ mod memory;
 mod placement;
 mod read;
 mod result;
+mod rows;
 mod share;
 mod table;
 
@@ -21,4 +22,5 @@ pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
     Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
+pub use rows::{Kind, Rows, RowsError, Value};
 pub use share::{Share, ShareError};

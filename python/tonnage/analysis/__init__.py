@@ -17,7 +17,7 @@ from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
-from tonnage.records import Run, headline
+from tonnage.records import Run, Trials, headline
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
@@ -31,11 +31,11 @@ def measured_points(run: Run) -> list[Point]:
     """The points measured so far: what :class:`Search` decides on."""
     from tonnage.analysis.points import points_of
 
-    return points_of(run, run.trials())
+    return points_of(run, run.each_trial())
 
 
-def analyse(run: Run) -> Analysis:
-    """Everything that can be said about ``run``. RecordError where its files cannot be read."""
+def analyse(run: Run, trials: Trials | None = None) -> Analysis:
+    """Everything that can be said about ``run``, whose ``trials`` may be read. RecordError if it cannot be read."""
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
@@ -45,13 +45,14 @@ def analyse(run: Run) -> Analysis:
     from tonnage.analysis.snapshots import snapshots_of
     from tonnage.analysis.tiers import tiers_of
 
-    trials, events, tasks = run.trials(), run.events(), _tasks(run)
+    trials = run.each_trial() if trials is None else trials
+    events, tasks = run.events(), _tasks(run)
     measured = points_of(run, trials)
-    links = links_of(measured, trials)
-    snapshots = snapshots_of(trials)
+    links = links_of(measured, trials.having("network"))
+    snapshots = snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
-    long = {line["phase"]: line for line in trials if line["purpose"] == "sustain" and line["status"] == "ok"}
+    long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
     estimates = _corrected(searched, long)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
@@ -136,9 +137,9 @@ def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mappi
     from tonnage.analysis.results import BANDWIDTH
     from tonnage.analysis.steady import of_tasks, steady_window
 
-    windows = {}
+    windows, kept = {}, run.kept("series")
     for point in (point for point in found if point.kind not in ("command", "network", "checkpoint")):
-        for record in point.records:
+        for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":
                 series = of_tasks(series, {task["task"] for task in tasks[record] if task.get("role") != "follow"})

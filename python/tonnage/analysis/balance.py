@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
+from tonnage.records.rows import by_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,14 +92,14 @@ def balances_of(
     points: Sequence[Point], trials: Sequence[Line], objects: Sequence[Line], pool: Line | None
 ) -> tuple[Balance, ...]:
     """Of each point whose objects were looked up: its repetition nearest the median. ``pool``: of the manifest."""
-    by_record: dict[str, list[Line]] = defaultdict(list)
+    placed: dict[str, list[Line]] = defaultdict(list)
     for group in objects:
-        by_record[group["record"]].append(group)
-    lines = {line["record"]: line for line in trials}
+        placed[group["record"]].append(group)
+    lines = by_record(trials)
     return tuple(
-        _balance(point, lines[record], by_record[record], pool or {})
+        _balance(point, lines[record], placed[record], pool or {})
         for point in points
-        if by_record.get(record := nearest(point))
+        if placed.get(record := nearest(point))
     )
 
 

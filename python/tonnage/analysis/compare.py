@@ -133,11 +133,12 @@ def compare_points(
 ) -> tuple[Comparison, ...]:
     """Commands that were run in several settings: each setting against the first one of the campaign file, with the
     same number at once. The confidence is that of all verdicts of a workload together (Bonferroni)."""
-    elapsed = {line["record"]: float(line["elapsed_ns"]) for line in lines if line.get("elapsed_ns")}
     sides: dict[tuple[str, int], list[Point]] = {}
     for point in points:
         if point.kind == "command":
             sides.setdefault((point.workload, point.tasks), []).append(point)
+    commands = lines if sides else ()
+    elapsed = {line["record"]: float(line["elapsed_ns"]) for line in commands if line.get("elapsed_ns")}
     found = []
     for (workload, _), several in sides.items():
         ordered = sorted(several, key=lambda point: _place(point, campaign))

@@ -9,6 +9,7 @@ from typing import Any
 
 from tonnage.analysis.hosts import nearest, work_of
 from tonnage.analysis.results import DevicePart, Devices, Point
+from tonnage.records.rows import by_record
 
 Line = Mapping[str, Any]
 
@@ -18,7 +19,7 @@ def devices_of(
 ) -> tuple[Devices, ...]:
     """Of each point whose files several devices hold: the balance of its repetition nearest the median, and the rates
     of all repetitions. ``files``: lines of ``devices.jsonl``."""
-    lines = {line["record"]: line for line in trials}
+    lines = by_record(trials)
     placed: dict[str, list[Line]] = defaultdict(list)
     for row in files:
         placed[row["record"]].append(row)

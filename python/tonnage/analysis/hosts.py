@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Point, Slowest
+from tonnage.records.rows import by_record
 
 Line = Mapping[str, Any]
 
 
 def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str, Sequence[Line]]) -> tuple[Hosts, ...]:
     """Of each point whose tasks ran on several hosts: its repetition nearest the median."""
-    lines = {line["record"]: line for line in trials}
+    lines = by_record(trials)
     found = []
     for point in points:
         if point.kind == "network":

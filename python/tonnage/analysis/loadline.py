@@ -10,7 +10,6 @@ only shape the interval: the knee that is reported is a number of tasks whose me
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -168,7 +167,7 @@ def curve_of(values: Mapping[int, Sequence[float]]) -> Curve:
         tasks=np.array(tasks),
         count=np.array([len(y) for y in logs], dtype=float),
         level=np.array([y.mean() for y in logs]),
-        median=np.array([statistics.median(y) for y in logs]),
+        median=np.array([np.median(y) for y in logs]),
         variance=(_PRIOR_WEIGHT * _PRIOR_NOISE**2 + squares) / degrees,
         degrees=degrees,
     )

@@ -41,24 +41,43 @@ def measured(trials: Iterable[Line]) -> list[Line]:
 def points_of(run: Run, trials: Iterable[Line]) -> list[Point]:
     """Points of ``run``, ordered by workload, operation, group and tasks."""
     lines = measured(trials)
-    groups = Groups(lines)
+    alike = _alike(lines)
+    groups = Groups(same[0] for same in alike.values())
     together: dict[Key, list[Line]] = defaultdict(list)
-    for line in lines:
-        setting = line["setting"]
-        key = Key(line["phase"], groups.of(setting), setting["tasks"], setting.get("transfer_size"))
-        together[key].append(line)
-    workloads = _workloads(run, lines)
-    phases = {line["phase"]: -index for index, line in reversed(list(enumerate(lines)))}
+    phases: dict[str, int] = {}
+    for (phase, _), same in alike.items():
+        setting = same[0]["setting"]
+        phases.setdefault(phase, len(phases))
+        together[Key(phase, groups.of(setting), setting["tasks"], setting.get("transfer_size"))] += same
+    for same in together.values():
+        same.sort(key=_trial)  # those of settings that differ in no factor came one setting after the other
+    workloads = _workloads(run, [same[0] for same in together.values()])
 
     def place(key: Key) -> tuple[Any, ...]:
         workload = workloads.index(_workload(together[key][0]["setting"]))
-        return workload, -phases[key.op], key.group, key.tasks, key.transfer_size or 0
+        return workload, phases[key.op], key.group, key.tasks, key.transfer_size or 0
 
     noise = _noise(together)
     return [
         _point(run, key, together[key], noise[key.op, key.group, key.transfer_size])
         for key in sorted(together, key=place)
     ]
+
+
+def _alike(lines: Iterable[Line]) -> dict[tuple[str, int], list[Line]]:
+    """Lines by their phase and the object that their setting is: of a large run one object for all equal ones."""
+    held: dict[int, Line] = {}
+    found: dict[tuple[str, int], list[Line]] = defaultdict(list)
+    for line in lines:
+        setting = line["setting"]
+        held[id(setting)] = setting  # so that no other gets its number
+        found[line["phase"], id(setting)].append(line)
+    return found
+
+
+def _trial(line: Line) -> int:
+    number: int = line["trial"]
+    return number
 
 
 def _noise(together: Mapping[Key, Sequence[Line]]) -> dict[tuple[str, str, int | None], Noise]:
@@ -183,11 +202,17 @@ def _latency(run: Run, lines: Sequence[Line]) -> dict[str, int]:
     """
     if len(lines) == 1:
         return median_latency([lines[0].get("latency") or {}])
+    if not run.kept("latency").issuperset(line["record"] for line in lines):
+        return _without_histograms(lines)
     merged: dict[int, int] = defaultdict(int)
     for line in lines:
         pairs = run.histogram(line["record"])
         if pairs is None:
-            return median_latency([line["latency"] for line in lines if line.get("latency")])
+            return _without_histograms(lines)
         for value, count in pairs:
             merged[value] += count
     return summarise(sorted(merged.items()))
+
+
+def _without_histograms(lines: Sequence[Line]) -> dict[str, int]:
+    return median_latency([latency for line in lines if (latency := line.get("latency"))])

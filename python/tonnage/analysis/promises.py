@@ -33,28 +33,46 @@ def _imported(imported: Line) -> Verdict:
 
 
 def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    lines = [line for line in evidence.trials if line["status"] == "ok"]
-    wrong = [line["record"] for line in lines if not _one_span(line)]
+    ended = evidence.trials.where("status", "ok")
+    wrong, late = [], 0
+    for record, *figures in ended.columns("record", *_SPAN):
+        if not _one_span(*figures):
+            wrong.append(record)
+        else:
+            late = max(late, figures[1] - figures[0])
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
-    late = max((line["last_start_ns"] - line["first_start_ns"] for line in lines), default=0)
     span = "rate is all bytes or operations over first start to last end"
-    return bool(lines), f"{count(len(lines), 'phase')}: {span}; starts at most {duration(late)} apart"
+    return bool(ended), f"{count(len(ended), 'phase')}: {span}; starts at most {duration(late)} apart"
 
 
-def _one_span(line: Line) -> bool:
-    instants = [line.get(f"{name}_ns") for name in ("first_start", "last_start", "first_done", "last_done")]
-    known = [instant for instant in instants if instant is not None]
-    if len(known) < len(instants):
+_SPAN = (
+    "first_start_ns", "last_start_ns", "first_done_ns", "last_done_ns", "elapsed_ns", "bandwidth_bytes_per_s",
+    "operations_per_s", "bytes", "operations",
+)  # fmt: skip
+
+
+def _one_span(
+    first: int | None,
+    last: int | None,
+    done: int | None,
+    end: int | None,
+    elapsed_ns: int | None,
+    bytes_per_s: int | None,
+    operations_per_s: int | None,
+    moved: int,
+    operations: int,
+) -> bool:
+    """Values of the keys of ``_SPAN``."""
+    if first is None or last is None or done is None or end is None:
         return False
-    first, last, done, end = known
     span = end - first
     return (
         first <= last
         and done <= end
-        and line.get("elapsed_ns") == span
-        and line.get("bandwidth_bytes_per_s") == rate(line["bytes"], span)
-        and line.get("operations_per_s") == rate(line["operations"], span)
+        and elapsed_ns == span
+        and bytes_per_s == rate(moved, span)
+        and operations_per_s == rate(operations, span)
     )
 
 
@@ -97,12 +115,8 @@ def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _integers(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    wrong = [
-        f"{line['record']}.{key}"
-        for line in evidence.trials
-        for key, value in line.items()
-        if key.endswith(("_ns", "bytes", "_per_s")) and value is not None and type(value) is not int
-    ]
+    found = evidence.trials.not_integers(lambda key: key.endswith(("_ns", "bytes", "_per_s")))
+    wrong = [f"{line['record']}.{key}" for line, key in found]
     return (
         not wrong,
         f"not an integer: {some(wrong)}" if wrong else "every count and time in trials.jsonl is an integer",
@@ -124,15 +138,11 @@ def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
 
 def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     # iperf3 times no operations.
-    rooms = (("series", "parquet", ()), ("latency", "hlog", ("network",)))
+    rooms = ((evidence.run.kept("series"), ()), (evidence.run.kept("latency"), ("network",)))
     missing = [
-        line["record"]
-        for line in evidence.trials
-        if line["status"] == "ok"
-        and not all(
-            line["phase"] in without or (evidence.run.path / room / f"{line['record']}.{end}").exists()
-            for room, end, without in rooms
-        )
+        record
+        for record, phase in evidence.trials.where("status", "ok").columns("record", "phase")
+        if not all(phase in without or record in kept for kept, without in rooms)
     ]
     if missing:
         return False, f"no series or histogram of {some(missing)}"
@@ -142,7 +152,7 @@ def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    paced = [line["record"] for line in evidence.trials if asked_rate(line["setting"])]
+    paced = [setting for (setting,) in evidence.trials.columns("setting") if asked_rate(setting)]
     if not paced:
         return None, "no trial was rate-limited"
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -66,7 +67,10 @@ def student_t(confidence: float, degrees: float) -> float:
 def spread(values: Sequence[float]) -> float:
     """Standard deviation of the logarithms: the relative noise of one trial. 0 for fewer than two values."""
     logs = [math.log(value) for value in values if value > 0]
-    return statistics.stdev(logs) if len(logs) > 1 else 0.0
+    if len(logs) < 2:
+        return 0.0
+    middle = math.fsum(logs) / len(logs)
+    return math.sqrt(math.fsum((log - middle) ** 2 for log in logs) / (len(logs) - 1))
 
 
 def _of_logarithms(values: Sequence[float], confidence: float, noise: Noise) -> tuple[float, float]:
@@ -78,11 +82,12 @@ def _of_logarithms(values: Sequence[float], confidence: float, noise: Noise) -> 
 def _of_order(values: Sequence[float], confidence: float) -> tuple[float, float]:
     ordered = sorted(values)
     n = len(ordered)
-    inside = [_inside(n, k) for k in range(n // 2 + 1)]
-    k = max((k for k in range(1, n // 2 + 1) if inside[k] >= confidence), default=1)
+    # The larger k, the less is inside.
+    k = bisect_right(range(1, n // 2 + 1), -confidence, key=lambda k: -_inside(n, k)) or 1
     if k + 1 > n // 2:
         return ordered[k - 1], ordered[n - k]
-    share = max(0.0, inside[k] - confidence) / (inside[k] - inside[k + 1])
+    inside = _inside(n, k)
+    share = max(0.0, inside - confidence) / (inside - _inside(n, k + 1))
     weight = (n - k) * share / (k + (n - 2 * k) * share)
     low = (1 - weight) * ordered[k - 1] + weight * ordered[k]
     high = (1 - weight) * ordered[n - k] + weight * ordered[n - k - 1]
@@ -91,4 +96,6 @@ def _of_order(values: Sequence[float], confidence: float) -> tuple[float, float]
 
 def _inside(n: int, k: int) -> float:
     """Probability that the k-th smallest and the k-th largest of n values bracket the median."""
-    return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n if k else 1.0
+    from scipy.special import bdtr
+
+    return 1 - 2 * float(bdtr(k - 1, n, 0.5))

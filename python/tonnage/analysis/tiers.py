@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from tonnage.analysis.results import Crossover, Hosts, Measured, Point, Tiers, Way
 from tonnage.analysis.statistics import median_interval
+from tonnage.records.rows import by_record
 
 _RISE = 0.05
 """More than this at the last numbers of nodes, and not for noise: the shared tier has not shown its ceiling."""
@@ -157,7 +158,7 @@ def _best(points: Sequence[Point]) -> Measured | None:
 
 def _ways(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], slow: int) -> list[Way]:
     """Each way to have the bytes on the slow tier: straight there, or over the fast tier, by number of tasks."""
-    lines = {line["record"]: line for line in trials}
+    lines = by_record(trials)
     found = []
     for point in points:
         straight = point.kind == "stream" and point.op == "write" and point.setting.get("device") == slow

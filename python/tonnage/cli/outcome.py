@@ -13,7 +13,7 @@ from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
 from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, TonnageError
-from tonnage.records import Run, RunWriter
+from tonnage.records import Run, RunWriter, Trials
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     ``keep_line``: the load line of a search that came to its end is kept for placement.
     """
     run = Run.open(outcome.path)
-    if run.trials():
+    if run.has_trials():
         analysis = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
             _keep_line(run, analysis)
@@ -59,15 +59,14 @@ def _keep_line(run: Run, analysis: Analysis) -> None:
 
 def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> Analysis:
     """Prints what the run says; ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
-    analysis = analyse(Run.open(path))
-    report: Path | None = None
-    if with_report:
-        report = _report(path)
-    result = summary(analysis, report)
+    run = Run.open(path)
+    trials = run.each_trial()
+    analysis = analyse(run, trials)
+    report = _report(run, analysis, trials) if with_report else None
     if keep:
-        RunWriter.reopen(path).update_manifest(summary=result)
+        RunWriter.reopen(path).update_manifest(summary=summary(analysis, report))
     if as_json:
-        print_json(result)
+        print_json(summary(analysis, report))
         return analysis
     from tonnage.report import print_summary
 
@@ -83,12 +82,12 @@ def console() -> Console:
     return Console(highlight=False, color_system=colours)
 
 
-def _report(path: Path) -> Path | None:
+def _report(run: Run, analysis: Analysis, trials: Trials) -> Path | None:
     """The report's path; None, with the reason on stderr, where it cannot be drawn: the records are what matters."""
-    from tonnage.report import write_report
+    from tonnage.report.page import write_page
 
     try:
-        return write_report(path)
+        return write_page(run, analysis, trials)
     except TonnageError as error:
         print(f"tonnage: no report: {error}", file=sys.stderr)
         return None

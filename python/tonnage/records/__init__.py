@@ -14,6 +14,7 @@ from tonnage.records.lines import (
 )
 from tonnage.records.objects import object_lines
 from tonnage.records.reader import Run
+from tonnage.records.rows import Trials
 from tonnage.records.verify import verify_files
 from tonnage.records.workflow import workflow_lines
 from tonnage.records.writer import RunWriter
@@ -23,6 +24,7 @@ __all__ = [
     "RecordError",
     "Run",
     "RunWriter",
+    "Trials",
     "copy_lines",
     "device_lines",
     "event_lines",

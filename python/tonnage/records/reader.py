@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
+from tonnage.records.rows import Trials, from_engine
 from tonnage.records.writer import (
     COPIES,
     DEVICES,
@@ -87,6 +90,20 @@ class Run:
             _check_trial(line, f"{self.path / TRIALS}, line {number}")
         return lines
 
+    def each_trial(self) -> Trials:
+        """The same lines, read only: for who looks at all of what may be a million."""
+        found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _check_trial)
+        return Trials(self.trials()) if found is None else found
+
+    def has_trials(self) -> bool:
+        """Whether there is a whole line in ``trials.jsonl``."""
+        path = self.path / TRIALS
+        try:
+            with path.open("rb") as file:
+                return file.readline().endswith(b"\n")
+        except OSError as error:
+            raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+
     def trials_after(self, offset_bytes: int, most_bytes: int) -> tuple[list[dict[str, Any]], int]:
         """The lines of ``trials.jsonl`` from byte ``offset_bytes`` on, in ``most_bytes`` of it at most, and where the
         next one will begin: for who follows a run that goes on."""
@@ -136,6 +153,15 @@ class Run:
         """The lines of ``objects.jsonl``; none where the storage did not say where its objects are."""
         file = self.path / OBJECTS
         return _lines(file, _OBJECT_KEYS) if file.exists() else []
+
+    def kept(self, room: str) -> frozenset[str]:
+        """Records that have a file in ``series``, ``heat``, ``latency`` or ``operations``: one look for all of them."""
+        try:
+            return frozenset(file.name.partition(".")[0] for file in os.scandir(self.path / room))
+        except FileNotFoundError:
+            return frozenset()
+        except OSError as error:
+            raise RecordError(f"{self.path / room} cannot be read: {error.strerror}") from error
 
     def series(self, record: str) -> dict[str, list[int]] | None:
         """Columns of ``series/`` (``docs/record-format.md``); None if there is no such file."""
@@ -196,7 +222,7 @@ class Run:
             raise RecordError(f"{file} cannot be read: {error}") from error
 
 
-def _check_trial(line: dict[str, Any], where: str) -> None:
+def _check_trial(line: Mapping[str, Any], where: str) -> None:
     if not _RECORD.match(line["record"]):
         raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
@@ -233,7 +259,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
 
 
-def _check(line: dict[str, Any], keys: dict[str, type], where: str) -> None:
+def _check(line: Mapping[str, Any], keys: dict[str, type], where: str) -> None:
     for key, kind in keys.items():
         value = line.get(key)
         if type(value) is not kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.analysis.results import Point
+from tonnage.report.sentences import number
 from tonnage.report.source import Source
 
 
@@ -20,6 +21,32 @@ def typical(point: Point) -> str:
     """The record of the repetition nearest the median."""
     distances = [abs(value - point.median) for value in point.values]
     return point.records[distances.index(min(distances))]
+
+
+DRAWN_MOST = 400
+"""Repetitions of a point that are drawn: more only cover each other, and would make a page too heavy to open."""
+
+
+def drawn(point: Point) -> list[tuple[float, str]]:
+    """``(value, record)`` of each repetition, in the order they ran; of very many the slowest, the fastest, and others
+    at even steps between them, so that they lie as all do."""
+    pairs = list(zip(point.values, point.records, strict=True))
+    if len(pairs) <= DRAWN_MOST:
+        return pairs
+    pairs.sort()
+    return [pairs[step * (len(pairs) - 1) // (DRAWN_MOST - 1)] for step in range(DRAWN_MOST)]
+
+
+def left_out(points: Sequence[Point]) -> str:
+    """A sentence on what ``drawn`` leaves out; empty where it leaves out nothing."""
+    every = sum(point.repetitions for point in points)
+    kept = sum(min(point.repetitions, DRAWN_MOST) for point in points)
+    if kept == every:
+        return ""
+    return (
+        f"{number(kept)} of {number(every)} repetitions are drawn, at even steps from the slowest of each number of "
+        "tasks to the fastest; the run directory has all."
+    )
 
 
 def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:

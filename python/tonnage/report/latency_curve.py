@@ -21,6 +21,9 @@ from tonnage.report.figure import (
     speed_scale_title,
 )
 
+_LISTED_MOST = 50
+"""Repetitions whose values a table lists."""
+
 
 def figure(curve: list[Point], line: LoadLine | None) -> Figure:
     """p50 and p99 of one curve, joined in order of the number of tasks; each point has both."""
@@ -108,10 +111,17 @@ def points_table(curve: list[Point]) -> Table:
             str(point.repetitions),
             units.speed(point.median, point.metric),
             sentences.bounds(point),
-            ", ".join(units.speed(value, point.metric) for value in point.values),
+            _values(point),
             *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
             units.count(point.operations_per_s),
         )
         for point in curve
     )
     return Table(columns, rows)
+
+
+def _values(point: Point) -> str:
+    """Of each repetition; the first of very many."""
+    listed = ", ".join(units.speed(value, point.metric) for value in point.values[:_LISTED_MOST])
+    more = point.repetitions - _LISTED_MOST
+    return f"{listed} and {sentences.number(more)} more" if more > 0 else listed

@@ -27,6 +27,7 @@ from tonnage.report.figure import (
     tasks_axis,
     words,
 )
+from tonnage.report.groups import drawn, left_out
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
 _WIDEST = 1.3
@@ -91,7 +92,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
-        caption=" ".join(_caption(line, cut=widest > highest)),
+        caption=" ".join(_caption(curve, line, cut=widest > highest)),
         alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
         traces=traces,
         layout=layout(tasks_axis(x), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
@@ -103,6 +104,7 @@ def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
     """The band of intervals, the medians, and every repetition."""
     x = [point.tasks for point in curve]
     colour = line_colour(curve[0].op)
+    marks = [(point, pair) for point in curve for pair in drawn(point)]
     return [
         {
             "x": x,
@@ -131,9 +133,9 @@ def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
             "hovertemplate": "%{x} tasks<br>median %{y:.4g}<extra></extra>",
         },
         {
-            "x": [point.tasks for point in curve for _ in point.values],
-            "y": [v / scale for point in curve for v in point.values],
-            "text": [words(record) for point in curve for record in point.records],
+            "x": [point.tasks for point, _ in marks],
+            "y": [value / scale for _, (value, _) in marks],
+            "text": [words(record) for _, (_, record) in marks],
             "mode": "markers",
             "marker": {"color": colour, "size": 7, "opacity": 0.65, "line": {"width": 0}},
             "name": "repetition",
@@ -142,11 +144,13 @@ def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
     ]
 
 
-def _caption(line: LoadLine | None, *, cut: bool) -> Iterator[str]:
+def _caption(curve: list[Point], line: LoadLine | None, *, cut: bool) -> Iterator[str]:
     if line:
         yield f"{sentences.sentence(line)}."
     if cut:
         yield "An interval of few repetitions reaches beyond the axis; the table has it."
+    if fewer := left_out(curve):
+        yield fewer
 
 
 def _confidence(curve: list[Point]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
-from tonnage.records import Run
+from tonnage.records import Run, Trials
 from tonnage.records.writer import ODD_BYTES
 from tonnage.report import (
     balance,
@@ -49,6 +49,9 @@ from tonnage.report.source import Source
 MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
+LISTED_MOST = 500
+"""Trials that did not finish, of which a page has the list."""
+
 _FILE = "report.html"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
@@ -62,10 +65,21 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     from tonnage.analysis import analyse
 
     run = Run.open(run_path)
-    path = Path(out) if out is not None else run.path / _FILE
+    _refuse_foreign(_path_of(run, out))
+    trials = run.each_trial()
+    return write_page(run, analyse(run, trials), trials, out)
+
+
+def write_page(run: Run, analysis: Analysis, trials: Trials, out: str | Path | None = None) -> Path:
+    """The same of a run whose trials were read and analysed."""
+    path = _path_of(run, out)
     _refuse_foreign(path)
-    _replace(path, render(analyse(run), Source.of(run)))
+    _replace(path, render(analysis, Source.of(run, trials)))
     return path
+
+
+def _path_of(run: Run, out: str | Path | None) -> Path:
+    return Path(out) if out is not None else run.path / _FILE
 
 
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
@@ -80,6 +94,7 @@ def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list
 def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
     lines, closer = exhibits_of(analysis, source)
+    unfinished = source.unfinished
     return _filled(
         "page.html",
         [*lines, *closer],
@@ -95,7 +110,8 @@ def render(analysis: Analysis, source: Source) -> str:
         divided=divided.tables(analysis),
         divided_notes=divided.notes(analysis),
         closer=closer,
-        unfinished=source.unfinished,
+        unfinished=unfinished[:LISTED_MOST],
+        unfinished_more=max(0, len(unfinished) - LISTED_MOST),
         unreadable=source.unreadable,
         sentences=sentences,
     )

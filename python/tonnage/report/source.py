@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records import Run
+from tonnage.records import Run, Trials
+from tonnage.records.rows import by_record
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 Columns = dict[str, list[int]]
 Histogram = list[tuple[int, int]]
 
@@ -24,28 +25,29 @@ class Source:
 
     path: Path
     manifest: Row
-    trials: list[Row]
-    tasks: list[Row]
-    events: list[Row]
+    trials: Sequence[Row]
+    tasks: Sequence[Row]
+    events: Sequence[Row]
     read_series: Callable[[str], Columns | None]
     read_heat: Callable[[str], Columns | None]
     read_histogram: Callable[[str], Histogram | None]
-    copies: list[Row] = field(default_factory=list)
-    workflow: list[Row] = field(default_factory=list)
+    copies: Sequence[Row] = ()
+    workflow: Sequence[Row] = ()
     unreadable: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(run: Run) -> Source:
-        """Reads the lines now and the pictures when asked. RecordError if a line is damaged: figures would be wrong."""
+    def of(run: Run, trials: Trials | None = None) -> Source:
+        """Reads the lines now (``trials``: but these) and the pictures when asked. RecordError if a line is damaged:
+        figures would be wrong."""
         return Source(
             run.path,
             run.manifest,
-            run.trials(),
+            run.each_trial() if trials is None else trials,
             run.tasks(),
             run.events(),
             run.series,
             run.heat,
-            run.histogram,
+            _histograms(run),
             run.copies(),
             run.workflow(),
         )
@@ -75,7 +77,7 @@ class Source:
 
     def trial(self, record: str) -> Row:
         """The line of ``trials.jsonl`` of a record; empty where there is none."""
-        return next((row for row in self.trials if row["record"] == record), {})
+        return by_record(self.trials).get(record, {})
 
     @property
     def unfinished(self) -> list[Row]:
@@ -105,3 +107,9 @@ class Source:
     def _events_of(self, record: str, kind: str) -> list[Row]:
         found = [row for row in self.events if row.get("record") == record and row["kind"] == kind]
         return sorted(found, key=lambda row: row["time_ns"])
+
+
+def _histograms(run: Run) -> Callable[[str], Histogram | None]:
+    """Asks for none that is not there: of a large run there may be none at all."""
+    kept = run.kept("latency")
+    return lambda record: run.histogram(record) if record in kept else None

@@ -58,7 +58,7 @@ def load_present(evidence: Evidence) -> Iterator[Finding]:
 def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
     host = evidence.run.manifest.get("host") or {}
     allowed, served = set(host.get("cpu_affinity") or ()), set(evidence.target.get("interrupt_cpus") or ())
-    past_cache = [line for line in evidence.trials if line.get("direct") and line["purpose"] == "measure"]
+    past_cache = [line for line in evidence.trials.having("direct") if line["purpose"] == "measure"]
     if not allowed or not served or allowed & served or not past_cache or evidence.simulated:
         return
     yield Finding(
@@ -115,8 +115,8 @@ def same_device(evidence: Evidence) -> Iterator[Finding]:
 def notes(evidence: Evidence) -> Iterator[Finding]:
     """Notes of the storage, each code once, under its own code."""
     seen: dict[str, list[tuple[str, str]]] = {}
-    for line in evidence.trials:
-        for note in line.get("notes") or ():
+    for line in evidence.trials.having("notes"):
+        for note in line["notes"]:
             seen.setdefault(note["code"], []).append((line["record"], note["message"]))
     for note in evidence.target.get("notes") or ():
         seen.setdefault(note["code"], []).append(("", note["message"]))

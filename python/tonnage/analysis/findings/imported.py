@@ -30,8 +30,8 @@ SLACK = 0.002
 def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
     """Bytes over time against the rate beside them, both as they were printed."""
     found: dict[str, list[tuple[Line, Fraction]]] = {}
-    for line in evidence.trials:
-        if judged := _mismatch((line.get("origin") or {}).get("said")):
+    for line in evidence.trials.having("origin"):
+        if judged := _mismatch(line["origin"].get("said")):
             found.setdefault(judged[0], []).append((line, judged[1]))
     for name, lines in found.items():
         line, ratio = lines[0]

@@ -22,7 +22,7 @@ IPERF_BUSY = 0.95
 
 def link_crossings(evidence: Evidence) -> list[Crossing]:
     """What crossed a measured link, and how fast."""
-    if evidence.simulated:
+    if evidence.simulated or not evidence.links:
         return []
     lasted = {line["record"]: line["elapsed_ns"] for line in evidence.trials if line.get("elapsed_ns")}
     file_system = evidence.target.get("file_system")
@@ -82,8 +82,8 @@ def rates_not_additive(evidence: Evidence) -> Iterator[Finding]:
 @finding("iperf3-versions")
 def iperf3_versions(evidence: Evidence) -> Iterator[Finding]:
     found: dict[str, set[str]] = {}
-    for line in evidence.trials:
-        for flow in (line.get("network") or {}).get("flows", ()):
+    for line in evidence.trials.having("network"):
+        for flow in line["network"].get("flows", ()):
             for end in ("sender", "receiver"):
                 if flow[f"{end}_version"]:  # of an imported report one end's is not known
                     found.setdefault(flow[f"{end}_version"], set()).add(flow[end])

@@ -24,16 +24,16 @@ SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "pit", "refined-jiffies"}
 
 @finding("memory-pressure")
 def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
-    pressed = [line for line in _measured(evidence) if _stalled(line) > MEMORY_STALL or _swapped(line)]
+    pressed = [pair for pair in evidence.disturbed if _stalled(pair) > MEMORY_STALL or _swapped(pair)]
     if not pressed:
         return
     worst = max(pressed, key=_stalled)
     said = [f"processes waited for memory up to {share(_stalled(worst))} of the time"] if _stalled(worst) else []
-    if swapped := sum(_swapped(line) for line in pressed):
+    if swapped := sum(map(_swapped, pressed)):
         said.append(f"{size_text(swapped)} went to swap")
     yield Finding(
         "memory-pressure",
-        some([line["record"] for line in pressed]),
+        some([line["record"] for line, _ in pressed]),
         f"in {count(len(pressed), 'trial')} {' and '.join(said)}",
         "Writes then wait until memory is free, and reads lose what was cached: measure with fewer tasks, smaller "
         "buffers or past the cache, or read these figures as those of a host without memory to spare.",
@@ -44,20 +44,20 @@ def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
 def processor_stolen(evidence: Evidence) -> Iterator[Finding]:
     processors = (evidence.run.manifest.get("host") or {}).get("cpu_count") or 1
 
-    def stolen(line: Line) -> float:
-        meanwhile = line["meanwhile"]
+    def stolen(pair: Pair) -> float:
+        _, meanwhile = pair
         taken = meanwhile.get("stolen_ns") or 0
         return taken / (processors * meanwhile["lasted_ns"]) if taken >= _STOLEN_NS else 0.0
 
-    robbed = [line for line in _measured(evidence) if stolen(line) > STOLEN]
+    robbed = [pair for pair in evidence.disturbed if stolen(pair) > STOLEN]
     if not robbed:
         return
     worst = max(robbed, key=stolen)
     yield Finding(
         "processor-stolen",
-        some([line["record"] for line in robbed]),
+        some([line["record"] for line, _ in robbed]),
         f"in {count(len(robbed), 'trial')} the hypervisor gave up to {share(stolen(worst))} of the processors' time "
-        f"to others ({worst['record']})",
+        f"to others ({worst[0]['record']})",
         "Other machines share these processors, and nothing here sees them: repeat when they are quiet, and trust "
         "ratios of interleaved trials more than any single figure.",
     )
@@ -76,17 +76,17 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "Latencies of a few microseconds hold that reading: see why the kernel does not trust the processor's own "
             "clock (dmesg), or look at rates only.",
         )
-    stepped = [line for line in _measured(evidence) if abs(line["meanwhile"].get("clock_step_ns") or 0) > CLOCK_STEP_NS]
+    stepped = [pair for pair in evidence.disturbed if _step_ns(pair) > CLOCK_STEP_NS]
     if stepped:
-        most = max((abs(line["meanwhile"]["clock_step_ns"]) for line in stepped), default=0)
+        most = max(map(_step_ns, stepped))
         yield Finding(
             "clock",
-            some([line["record"] for line in stepped]),
+            some([line["record"] for line, _ in stepped]),
             f"the wall clock was set by up to {duration(most)} during {count(len(stepped), 'trial')}",
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )
-    apart = [line for line in evidence.trials if line["purpose"] == "measure" and _skew(line) > SKEW]
+    apart = [line for line in evidence.trials.having("ensemble") if line["purpose"] == "measure" and _skew(line) > SKEW]
     if apart:
         worst = max(apart, key=_skew)
         yield Finding(
@@ -98,18 +98,22 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _measured(evidence: Evidence) -> list[Line]:
-    """Trials that know what happened meanwhile."""
-    return [line for line in evidence.trials if line["purpose"] == "measure" and line.get("meanwhile")]
+Pair = tuple[Line, Line]
+"""A trial line, and its ``meanwhile``."""
 
 
-def _stalled(line: Line) -> float:
-    meanwhile = line["meanwhile"]
+def _stalled(pair: Pair) -> float:
+    _, meanwhile = pair
     return float((meanwhile.get("memory_stall_ns") or 0) / max(meanwhile["lasted_ns"], 1))
 
 
-def _swapped(line: Line) -> int:
-    return line["meanwhile"].get("swapped_out_bytes") or 0
+def _swapped(pair: Pair) -> int:
+    return pair[1].get("swapped_out_bytes") or 0
+
+
+def _step_ns(pair: Pair) -> int:
+    step_ns: int = pair[1].get("clock_step_ns") or 0
+    return abs(step_ns)
 
 
 def _skew(line: Line) -> float:

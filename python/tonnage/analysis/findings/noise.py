@@ -20,7 +20,7 @@ _LEAST_DEGREES = 5
 @finding("unsteady")
 def unsteady(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
-        reason = _spread(points) or _drift(evidence, points)
+        reason = _spread(points) or _drift(points)
         if reason:
             yield Finding(
                 "unsteady",
@@ -46,14 +46,14 @@ def _spread(points: Sequence[Point]) -> str | None:
     return f"the middle two thirds of equal trials span {share(width)} of their median (from {degrees} repetitions)"
 
 
-def _drift(evidence: Evidence, points: Sequence[Point]) -> str | None:
+def _drift(points: Sequence[Point]) -> str | None:
     """Whether what is left after each point's mean follows the order of the trials."""
     import numpy as np
 
     x, y = [], []
     for point in points:
         logs = np.log(np.asarray(point.values, dtype=float))
-        order = np.array([evidence.line(record)["trial"] for record in point.records], dtype=float)
+        order = np.array([_trial(record) for record in point.records], dtype=float)
         x.append(order - order.mean())
         y.append(logs - logs.mean())
     order, rest = np.concatenate(x), np.concatenate(y)
@@ -63,8 +63,13 @@ def _drift(evidence: Evidence, points: Sequence[Point]) -> str | None:
         return None
     slope = float((order * rest).sum()) / squares
     error = math.sqrt(float(((rest - slope * order) ** 2).sum()) / degrees / squares)
-    trials = [evidence.line(record)["trial"] for point in points for record in point.records]
+    trials = [_trial(record) for point in points for record in point.records]
     change = math.expm1(slope * (max(trials) - min(trials)))
     if abs(change) < DRIFT or abs(slope) < student_t(0.999, degrees) * error:
         return None
     return f"throughput drifted by {100 * change:+.0f} % from the first trial to the last"
+
+
+def _trial(record: str) -> int:
+    """Its number, from 0 in the order they ran, with which the record's name begins."""
+    return int(record.partition("-")[0])

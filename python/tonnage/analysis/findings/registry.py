@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tonnage.analysis.loadline import Estimate
 from tonnage.analysis.results import Finding, Link, LoadLine, Point, SnapshotCost
 from tonnage.analysis.steady import Steady
-from tonnage.records import Run
+from tonnage.records import Run, Trials
 
 Line = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ class Evidence:
     """Everything a finding may look at; nothing that is not in the records or computed from them."""
 
     run: Run
-    trials: Sequence[Line]
+    trials: Trials
     events: Sequence[Line]
     points: Sequence[Point]
     load_lines: Sequence[LoadLine]
@@ -52,6 +53,16 @@ class Evidence:
         """The storage is this host's memory: there is no device that a cache could hide."""
         return bool(self.target.get("memory_backed")) or self.target.get("kind") in ("null", "memory")
 
+    @cached_property
+    def disturbed(self) -> list[tuple[Line, Line]]:
+        """Measured trials, each with its ``meanwhile``, in which anything happened to the host."""
+        told = ("memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
+        return [
+            (line, meanwhile)
+            for line in self.trials.having("meanwhile")
+            if line["purpose"] == "measure" and any(map((meanwhile := line["meanwhile"]).get, told))
+        ]
+
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
         """``(op, group, points)``, ascending in tasks."""
         for op, group in dict.fromkeys((point.op, point.group) for point in self.points):
@@ -59,7 +70,7 @@ class Evidence:
 
     def line(self, record: str) -> Line:
         """The trial line of a record."""
-        return next(line for line in self.trials if line["record"] == record)
+        return self.trials.by_record[record]
 
 
 Judge = Callable[[Evidence], Iterator[Finding]]

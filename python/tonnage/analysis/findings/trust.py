@@ -17,7 +17,7 @@ ABOVE_CEILING = 1.05
 
 @finding("trial-failed")
 def trial_failed(evidence: Evidence) -> Iterator[Finding]:
-    failed = [line for line in evidence.trials if line["status"] == "failed"]
+    failed = evidence.trials.where("status", "failed")
     for (phase, purpose), group in groupby(sorted(failed, key=_kind), key=_kind):
         lines = list(group)
         records = some([line["record"] for line in lines])
@@ -35,8 +35,8 @@ def _kind(line: object) -> tuple[str, str]:
 
 @finding("damaged-data")
 def damaged_data(evidence: Evidence) -> Iterator[Finding]:
-    for line in evidence.trials:
-        verify = line.get("verify") or {}
+    for line in evidence.trials.having("verify"):
+        verify = line["verify"]
         if not verify.get("damaged_operations"):
             continue
         places = verify.get("first_damage") or []
@@ -78,11 +78,14 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("holes")
 def holes(evidence: Evidence) -> Iterator[Finding]:
-    for op, group, points in evidence.curves():
-        caches = [evidence.line(record).get("cache") or {} for point in points for record in point.records]
-        shares = [
-            c["hole_bytes"] / c["examined_bytes"] for c in caches if c.get("hole_bytes") and c.get("examined_bytes")
-        ]
+    known = {
+        line["record"]: cache["hole_bytes"] / cache["examined_bytes"]
+        for line in evidence.trials.having("cache")
+        if (cache := line["cache"]).get("hole_bytes") and cache.get("examined_bytes")
+    }
+    for op, group, points in evidence.curves() if known else ():
+        caches = [record for point in points for record in point.records]
+        shares = [known[record] for record in caches if record in known]
         if shares:
             yield Finding(
                 "holes",
@@ -137,9 +140,10 @@ def memory_backed(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("wrapped")
 def wrapped(evidence: Evidence) -> Iterator[Finding]:
-    for op, group, points in evidence.curves():
-        lines = [evidence.line(record) for point in points for record in point.records]
-        again = [line for line in lines if op == "write" and line.get("wrapped")]
+    known = {line["record"] for line in evidence.trials.having("wrapped") if line["phase"] == "write"}
+    for op, group, points in evidence.curves() if known else ():
+        lines = [record for point in points for record in point.records]
+        again = [record for record in lines if record in known]
         if again:
             yield Finding(
                 "wrapped",

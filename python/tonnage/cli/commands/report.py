@@ -12,7 +12,7 @@ from tonnage.errors import RequestError
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    if not open_run(arguments.run_directory).trials():
+    if not open_run(arguments.run_directory).has_trials():
         raise RequestError(
             f"{arguments.run_directory} has no trials yet; "
             f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
