@@ -156,6 +156,14 @@ def pool_free_bytes(pool: str) -> int | None:
     PoolSpec as JSON; ValueError where it cannot be reached or has no such pool.
     """
 
+def pool_leftovers(pool: str) -> list[dict[str, Any]]:
+    """The marked namespaces of a pool, as ``Scratch.leftovers``; every object's name is looked at. ``pool`` and errors
+    as of ``pool_free_bytes``; its namespace does not matter."""
+
+def clean_pool(pool: str) -> None:
+    """Removes what a dead run left in the namespace of ``pool``: the snapshots that it noted, its objects, its marker.
+    ValueError where the marker is missing, another's, or of a run that goes on; OSError."""
+
 def export_facts(export: str) -> str:
     """What an NFS server says of an export, as a JSON object (``ExportFacts`` of ``crates/storage/src/nfs/mod.rs``).
     ``export`` is an ExportSpec as JSON. Nothing is made; ValueError where it cannot be reached, is not exported to this

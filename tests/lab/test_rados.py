@@ -45,10 +45,11 @@ def test_it_passes_the_suite_of_all_storages(cluster: lab.Ceph) -> None:
     if shutil.which("cargo") is None:
         pytest.skip("no cargo here to run the suite with")
     given = {**os.environ, "CEPH_CONF": str(cluster.conf), "TONNAGE_TEST_POOL": "bench"}
-    argv = ["cargo", "test", "--quiet", "--package=tonnage-storage", "--test=conformance", "--", "--ignored", "rados"]
-    done = subprocess.run(argv, cwd=ROOT, env=given, capture_output=True, text=True, timeout=580, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "9 passed" in done.stdout
+    for suite, names, passed in (("conformance", "rados", 9), ("tree", "pool", 1)):
+        argv = ["cargo", "test", "--quiet", "--package=tonnage-storage", f"--test={suite}", "--", "--ignored", names]
+        done = subprocess.run(argv, cwd=ROOT, env=given, capture_output=True, text=True, timeout=290, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{passed} passed" in done.stdout
 
 
 def test_a_campaign_writes_reads_back_what_it_wrote_and_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
@@ -91,17 +92,54 @@ def test_what_cannot_be_reached_is_one_line_and_exit_2(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_probe_keeps_to_its_space_and_what_is_refused_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
+def test_a_probe_keeps_to_its_space_and_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
     before, uri = objects(cluster), f"rados://bench?conf={cluster.conf}"
     limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "2"]
     tonnage("probe", uri, *limits, "--out", tmp_path / "run", "--no-report")
     trials = Run.open(tmp_path / "run").trials()
     assert {line["phase"] for line in trials} == {"write", "read"}
     assert all(line["setting"]["block_size"] * line["setting"]["tasks"] <= 16 << 20 for line in trials)
+    assert objects(cluster) == before
+
+
+def test_small_objects_are_made_looked_at_read_and_removed(cluster: lab.Ceph, tmp_path: Path) -> None:
+    before = objects(cluster)
     file = tmp_path / "campaign.toml"
-    file.write_text(f'target = "{uri}"\n[repeat]\ncount = 1\n[workload]\nkind = "files"\nphases = ["create"]\n')
+    file.write_text(
+        f'target = "rados://bench?conf={cluster.conf}"\n[repeat]\ncount = 1\n[workload]\nkind = "files"\n'
+        'phases = ["create", "write", "stat", "read", "remove"]\ntasks = [1, 3]\ndepth = [0, 1]\nbranch = 2\n'
+        'items_per_directory = 20\nfile_size = [0, "3KiB"]\nshift = 1\nverify = true\n'
+    )
+    tonnage("run", file, "--out", tmp_path / "run", "--no-report")
+    lines = [line for line in Run.open(tmp_path / "run").trials() if line["purpose"] == "measure"]
+    assert {line["status"] for line in lines} == {"ok"} and len(lines) == 8 * 5
+    for line in lines:
+        setting = line["setting"]
+        items = setting["tasks"] * 20 * (3 if setting["depth"] else 1)
+        moved = setting["file_size"] * items if line["phase"] in ("create", "write", "read") else 0
+        assert (line["operations"], line["bytes"]) == (items, moved), line["phase"]
+        if line["phase"] == "read":
+            assert line["verify"]["checked_bytes"] == moved and not line["verify"]["damaged_operations"]
+    assert objects(cluster) == before
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ('phases = ["create", "rename"]', "nothing to rename"),
+        ('phases = ["create", "read-directory"]', "a pool lists all of its objects or none"),
+        ('what = "both"', "objects have no directories"),
+        ('file_size = "5MiB"', "a file of 5 MiB is one object, and those have 4 MiB"),
+    ],
+)
+def test_what_objects_do_not_do_is_refused_and_leaves_nothing(
+    cluster: lab.Ceph, tmp_path: Path, workload: str, said: str
+) -> None:
+    before = objects(cluster)
+    file = tmp_path / "campaign.toml"
+    file.write_text(f'target = "rados://bench?conf={cluster.conf}"\n[workload]\nkind = "files"\n{workload}\n')
     done = tonnage("run", file, "--out", tmp_path / "refused", expect=2)
-    assert "a pool has no directories" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert objects(cluster) == before
 
 

@@ -27,6 +27,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rows::Row>()?;
     module.add_function(wrap_pyfunction!(target::memory_copy_bytes_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(target::pool_free_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(scratch::pool_leftovers, module)?)?;
+    module.add_function(wrap_pyfunction!(scratch::clean_pool, module)?)?;
     module.add_function(wrap_pyfunction!(target::export_facts, module)?)?;
     module.add_function(wrap_pyfunction!(target::check_bucket, module)?)?;
     module.add_function(wrap_pyfunction!(target::ask_monitor, module)?)?;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tonnage_storage::{Leftover, PoolSpec};
 
 use crate::errors;
 
@@ -47,18 +48,7 @@ impl Scratch {
     #[staticmethod]
     fn leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let found = tonnage_storage::Scratch::leftovers(&parent).map_err(|error| errors::storage(&error))?;
-        found
-            .into_iter()
-            .map(|leftover| {
-                let dict = PyDict::new(py);
-                dict.set_item("path", leftover.path.into_os_string())?;
-                dict.set_item("run_id", leftover.run_id)?;
-                dict.set_item("pid", leftover.pid)?;
-                dict.set_item("host", leftover.host)?;
-                dict.set_item("alive", leftover.alive)?;
-                Ok(dict)
-            })
-            .collect()
+        as_dicts(py, found)
     }
 
     #[getter]
@@ -75,6 +65,34 @@ impl Scratch {
         let Some(scratch) = self.take() else { return Ok(()) };
         py.detach(|| scratch.remove()).map_err(|error| errors::storage(&error))
     }
+}
+
+fn as_dicts(py: Python<'_>, found: Vec<Leftover>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    found
+        .into_iter()
+        .map(|leftover| {
+            let dict = PyDict::new(py);
+            dict.set_item("path", leftover.path.into_os_string())?;
+            dict.set_item("run_id", leftover.run_id)?;
+            dict.set_item("pid", leftover.pid)?;
+            dict.set_item("host", leftover.host)?;
+            dict.set_item("alive", leftover.alive)?;
+            Ok(dict)
+        })
+        .collect()
+}
+
+#[pyfunction]
+pub fn pool_leftovers<'py>(py: Python<'py>, pool: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
+    let found = py.detach(|| tonnage_storage::pool_leftovers(&pool)).map_err(|error| errors::storage(&error))?;
+    as_dicts(py, found)
+}
+
+#[pyfunction]
+pub fn clean_pool(py: Python<'_>, pool: &str) -> PyResult<()> {
+    let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
+    py.detach(|| tonnage_storage::clean_pool(&pool)).map_err(|error| errors::storage(&error))
 }
 
 impl Scratch {

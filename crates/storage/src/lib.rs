@@ -52,7 +52,7 @@ pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use nfs::{ExportFacts, ExportSpec, export_facts};
 pub use pieces::{Cut, Pieces};
 pub use placement::{Held, Placement, Traffic};
-pub use rados::{PoolSpec, ask_monitor, pool_free_bytes};
+pub use rados::{PoolSpec, ask_monitor, clean_pool, pool_free_bytes, pool_leftovers};
 pub use s3::{BucketSpec, check_bucket};
 pub use scratch::{Leftover, Scratch};
 pub use snapshots::{SnapshotRequest, Snapshots};

@@ -193,6 +193,14 @@ pub(crate) fn spelled(name: &[u8]) -> Option<Spelled> {
     }
 }
 
+/// Whether a path from the scratch directory is exactly how a file of a tree is spelled.
+pub(crate) fn is_item_file(path: &str) -> bool {
+    let mut parts = path.split('/');
+    let (root, last) = (parts.next().unwrap_or_default(), parts.next_back().unwrap_or_default());
+    let is = |part: &str, what| spelled(part.as_bytes()) == Some(what);
+    is_tree_name(root.as_bytes()) && is(last, Spelled::ItemFile) && parts.all(|part| is(part, Spelled::TreeDirectory))
+}
+
 /// A number in its one spelling: no sign, no zero in front.
 fn number(digits: &str) -> Option<u64> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));

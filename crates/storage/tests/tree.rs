@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use support::{disk, export, own_name};
+use support::{disk, export, own_name, pool};
 use tonnage_storage::{
     Fault, Faulty, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, Throttled, open,
 };
@@ -144,6 +144,47 @@ fn an_export_answers_like_a_file_system() {
     assert_eq!(kind_of(storage.names(&REQUEST).unwrap().list(0)), Some(ErrorKind::NotFound), "the tree went with all in it");
     storage.finish().unwrap();
     assert!(open(&again).unwrap().length(0).is_err());
+}
+
+#[test]
+#[ignore = "needs a Ceph; tests/lab/test_rados.py runs it with one"]
+fn a_pool_keeps_items_as_objects() {
+    let storage = open(&TargetSpec { rados: Some(pool()), ..TargetSpec::new(StorageKind::Rados) }).unwrap();
+    let mut names = storage.names(&REQUEST).unwrap();
+    let mut written = |number, how, bytes: &[u8]| {
+        names.open(ItemKind::File, number, how).unwrap();
+        let moved = if bytes.is_empty() { Ok(0) } else { names.write_at(0, bytes) };
+        kind_of(moved.and(names.close()))
+    };
+    assert_eq!(written(1, Opening::Create, b"content"), None);
+    assert_eq!(written(2, Opening::Create, b""), None);
+    assert_eq!(written(3, Opening::WriteOrCreate, b""), None);
+    for bytes in [&b""[..], b"other"] {
+        assert_eq!(written(1, Opening::Create, bytes), Some(ErrorKind::AlreadyExists));
+        assert_eq!(written(9, Opening::Write, bytes), Some(ErrorKind::NotFound));
+        assert_eq!(written(1, Opening::WriteOrCreate, bytes), None);
+        assert_eq!(written(1, Opening::Write, bytes), None);
+    }
+    let mut buffer = [0; 32];
+    names.open(ItemKind::File, 1, Opening::Read).unwrap();
+    assert_eq!((names.read_at(0, &mut buffer).unwrap(), &buffer[..7]), (7, &b"othernt"[..]));
+    assert_eq!(names.read_at(7, &mut buffer).unwrap(), 0, "at its end");
+    names.close().unwrap();
+    for number in 1..4 {
+        names.stat(ItemKind::File, number).unwrap();
+    }
+    assert_eq!(kind_of(names.stat(ItemKind::File, 9)), Some(ErrorKind::NotFound));
+    assert_eq!(kind_of(names.make(ItemKind::File, 3)), Some(ErrorKind::AlreadyExists));
+    names.remove(ItemKind::File, 3).unwrap();
+    assert_eq!(kind_of(names.remove(ItemKind::File, 3)), Some(ErrorKind::NotFound));
+    assert_eq!(kind_of(names.make(ItemKind::Directory, 1)), Some(ErrorKind::Unsupported));
+    assert_eq!(kind_of(names.rename(ItemKind::File, 1)), Some(ErrorKind::Unsupported));
+    names.enter(3).unwrap();
+    assert_eq!(kind_of(names.stat(ItemKind::File, 1)), Some(ErrorKind::NotFound), "of another directory");
+    storage.clear().unwrap();
+    names.enter(0).unwrap();
+    assert_eq!(kind_of(names.stat(ItemKind::File, 1)), Some(ErrorKind::NotFound), "it went with the others");
+    storage.finish().unwrap();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""What objects of S3 do not do: said before anything is measured, one line each."""
+"""What objects, of S3 or of a pool, do not do: said before anything is measured, one line each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from tonnage.campaign.kinds.files import FilesSetting
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.errors import RequestError
+from tonnage.units import format_size
 
 PARTS_MOST = 10_000
 """S3 takes no more parts of an object."""
 LEAST_PART_BYTES = 5 << 20
 """… and none smaller than this, but for the last one."""
 _NOT_OF_OBJECTS = ("rename", "make-tree", "remove-tree")
+
+
+def check_pool(settings: Iterable[Setting], object_bytes: int) -> None:
+    """RequestError where a setting asks for small files that a pool of Ceph cannot have."""
+    for setting in settings:
+        if isinstance(setting, FilesSetting):
+            for what, hint in (*_of_files(setting), *_of_files_in_pool(setting, object_bytes)):
+                raise RequestError(f"rados: {what}; hint: {hint}")
 
 
 def check_objects(settings: Iterable[Setting], part_bytes: int) -> None:
@@ -59,3 +68,13 @@ def _of_files(setting: FilesSetting) -> Iterator[tuple[str, str]]:
         yield "objects have no directories", 'use what = "files"'
     if setting.syncfs:
         yield "there is no file system to sync", "leave syncfs out"
+
+
+def _of_files_in_pool(setting: FilesSetting, object_bytes: int) -> Iterator[tuple[str, str]]:
+    if "read-directory" in setting.phases:
+        yield "a pool lists all of its objects or none, so there is no directory to read", "leave read-directory out"
+    if setting.file_size > object_bytes:
+        yield (
+            f"a file of {format_size(setting.file_size)} is one object, and those have {format_size(object_bytes)}",
+            "give object more bytes, or measure large ones with the stream workload",
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.objects import check_objects
+from tonnage.campaign.objects import check_objects, check_pool
 from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
@@ -72,6 +72,8 @@ def check(campaign: Campaign, plan: Plan) -> None:
     _check_devices(campaign, target, settings)
     if target.bucket is not None:
         check_objects(settings, target.bucket["part_bytes"])
+    if target.pool is not None:
+        check_pool(settings, target.pool["object_bytes"])
     check_space(campaign, plan)
     direct = any(setting.direct == "yes" for setting in settings)
     for path in target.paths if direct else ():

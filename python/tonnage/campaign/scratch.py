@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tonnage import _native
 from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
@@ -21,6 +23,7 @@ class Leftover:
     """A marked scratch directory that is there."""
 
     path: str
+    """``rados://POOL/NAMESPACE`` where it is a namespace of a Ceph pool."""
     run_id: str
     host: str
     pid: int
@@ -30,13 +33,28 @@ class Leftover:
 
 def leftovers(parent: str | Path) -> list[Leftover]:
     """The scratch directories in ``parent``."""
-    found = _native.Scratch.leftovers(str(parent))
+    return _read(_native.Scratch.leftovers(str(parent)))
+
+
+def pool_leftovers(pool: Mapping[str, Any]) -> list[Leftover]:
+    """The namespaces that runs marked in a Ceph pool (``Target.pool``). RequestError where it cannot be reached."""
+    try:
+        return _read(_native.pool_leftovers(json.dumps({**pool, "namespace": "-"})))
+    except (OSError, ValueError) as error:
+        raise RequestError(str(error)) from None
+
+
+def _read(found: Sequence[Mapping[str, Any]]) -> list[Leftover]:
     return [Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["alive"]) for item in found]
 
 
-def remove_leftover(leftover: Leftover) -> None:
-    """Removes the files that Tonnage made in it, and it. OSError or ValueError where it holds anything else."""
-    _native.Scratch.reopen(leftover.path).remove()
+def remove_leftover(leftover: Leftover, pool: Mapping[str, Any] | None = None) -> None:
+    """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
+    OSError or ValueError where it holds anything else."""
+    if pool is None:
+        _native.Scratch.reopen(leftover.path).remove()
+    else:
+        _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}))
 
 
 class RunScratch:

@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
-from tonnage.cluster.launcher import Launcher
+from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.registry import launcher
 from tonnage.errors import RecordError, RequestError
@@ -264,6 +265,18 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
 
     Of named files only what the run begins with is tried: the rest may read what that is to write.
     """
+    opened: list[Ensemble] = []
+    try:
+        _try_each(campaign, target, scratch, start, opened)
+    except RequestError:
+        # What a setting before it made ready goes again; a scratch directory goes as a whole.
+        for ensemble in opened if not target.paths else []:
+            with suppress(OSError, ValueError):
+                ensemble.finish()
+        raise
+
+
+def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher, opened: list[Ensemble]) -> None:
     tried: set[str] = set()
     for setting in campaign.settings()[: 1 if target.names else None]:
         spec = setting.first_phase(target) if target.names else setting.try_out(target)
@@ -281,7 +294,8 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
             run_id=scratch.run_id,
         )
         try:
-            start.open(place, None).prepare(spec)
+            opened.append(start.open(place, None))
+            opened[-1].prepare(spec)
         except (ValueError, MemoryError) as error:
             raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
         except OSError as error:

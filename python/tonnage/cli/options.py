@@ -269,14 +269,18 @@ COMPLETIONS = Command(
 
 CLEAN = Command(
     "clean",
-    "remove scratch directories that killed runs left behind",
+    "remove what killed runs left behind: scratch directories, or objects and snapshots of a pool",
     "Lists the marked scratch directories in DIR whose runs are no longer alive, and removes them after a question. "
-    "Removes only data files that Tonnage made; a directory with anything else in it stays.",
+    "Removes only data files that Tonnage made; a directory with anything else in it stays. Of a Ceph pool "
+    "(rados://POOL, as it was measured) the same is done to the namespaces of runs, with their snapshots.",
     (
-        Option(("directory",), "directory that was measured", "DIR", completes="directory"),
+        Option(("directory",), "directory, or pool, that was measured", "DIR", completes="directory"),
         Option(("--yes",), "do not ask", is_flag=True),
     ),
-    (("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),),
+    (
+        ("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),
+        ("tonnage clean 'rados://bench?conf=/etc/ceph/ceph.conf'", "the same on a Ceph pool"),
+    ),
 )
 
 SOB = Command(

@@ -80,13 +80,29 @@ impl Rounds {
         self.stream.close(desk);
         saved?;
         self.log.rounds.push((begin_ns, monotonic_ns()));
-        Some(())
+        self.note(desk, round)
+    }
+
+    /// Whether this task takes snapshots, where there are any.
+    fn takes(&self, desk: &Desk) -> bool {
+        !self.work.is_together() || desk.number == 0
+    }
+
+    /// After the round's time: nobody writes again before it is done.
+    fn note(&self, desk: &mut Desk, round: u32) -> Option<()> {
+        match &self.taker {
+            Some(taker) if self.takes(desk) => {
+                let noted = lock(taker).note(round);
+                self.told(desk, noted)
+            }
+            _ => Some(()),
+        }
     }
 
     /// The snapshot of a round, where there is one; of all tasks' data the first task takes it, and the rest wait.
     fn snapshot(&mut self, desk: &mut Desk, round: u32) -> Option<()> {
         let Some(taker) = self.taker.clone() else { return Some(()) };
-        let own = !self.work.is_together() || desk.number == 0;
+        let own = self.takes(desk);
         let mut token = 0;
         if own {
             let begin_ns = monotonic_ns();

@@ -72,11 +72,14 @@ functions! {
     ioctx_selfmanaged_snap_set_write_ctx: fn(Context, u64, *mut u64, c_int) -> c_int;
     read: fn(Context, Text, *mut c_char, usize, u64) -> c_int;
     write: fn(Context, Text, Text, usize, u64) -> c_int;
+    append: fn(Context, Text, Text, usize) -> c_int;
     stat: fn(Context, Text, *mut u64, *mut libc::time_t) -> c_int;
     remove: fn(Context, Text) -> c_int;
     create_write_op: fn() -> WriteOp;
     release_write_op: fn(WriteOp);
     write_op_create: fn(WriteOp, c_int, Text);
+    write_op_assert_exists: fn(WriteOp);
+    write_op_write: fn(WriteOp, Text, usize, u64);
     write_op_write_full: fn(WriteOp, Text, usize);
     write_op_operate: fn(WriteOp, Context, Text, *mut libc::time_t, c_int) -> c_int;
     nobjects_list_open: fn(Context, *mut List) -> c_int;

@@ -1,9 +1,13 @@
 //! Objects of a Ceph pool, through librados: no file system, no page cache, no mount.
 //!
 //! File *f* is kept as objects of equal size, `data.f.0`, `data.f.1` and on, in a namespace that the run has for itself.
-//! An object in it named `TONNAGE-SCRATCH` says whose it is; nothing but objects spelled like these is ever removed.
+//! A file of a tree is one object whose name is its path. An object named `TONNAGE-SCRATCH` says whose the namespace is;
+//! nothing but objects spelled like these is ever removed.
 
 mod library;
+mod marker;
+mod names;
+mod notes;
 mod placement;
 mod pool;
 mod queue;
@@ -16,23 +20,21 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Means, Op};
 
+pub use marker::{clean_pool, pool_leftovers};
 pub use pool::PoolSpec;
 
 use crate::error::{Result, StorageError};
+use crate::names::is_item_file;
 use crate::snapshots::of_any as snapshots_of_any;
 use crate::{
     Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Placement, Process, Residency, SnapshotRequest, Snapshots,
     Storage, TargetSpec,
 };
+use names::RadosNames;
 use placement::Meter;
 use pool::Pool;
 use queue::RadosQueue;
 use snapshots::{Book, RadosSnapshots};
-
-const MARKER: &CStr = c"TONNAGE-SCRATCH";
-const MARKER_NAME: &str = "TONNAGE-SCRATCH";
-/// A marker is shorter.
-const MARKER_BYTES: usize = 4096;
 
 /// Bytes that the cluster of a pool has left on all of its disks: copies of an object count each. `None` where
 /// nobody counts them. Nothing is made.
@@ -84,6 +86,11 @@ fn is_data(name: &CStr) -> bool {
     numbers().is_some_and(|(file, object)| Name::new(file, object).as_c_str() == name)
 }
 
+/// Whether `name` is exactly how an object of a file, or of a tree, is spelled.
+fn is_ours(name: &CStr) -> bool {
+    is_data(name) || name.to_str().is_ok_and(is_item_file)
+}
+
 /// A part of an operation that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
@@ -123,31 +130,14 @@ impl Rados {
         Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process, book: Arc::default() })
     }
 
-    /// Makes the marker, or sees that it is this run's. Before the first write and not before: what is refused leaves
-    /// nothing.
-    fn mark(&self) -> Result<()> {
-        match self.pool.make(MARKER, self.ours().as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.is_marked().map(drop),
-            made => made.map_err(|error| self.pool.failed("make", MARKER_NAME, error)),
-        }
-    }
-
-    /// Whether there is this run's marker; an error where it is another's.
-    fn is_marked(&self) -> Result<bool> {
-        let mut bytes = [0; MARKER_BYTES];
-        match self.pool.read(MARKER, 0, &mut bytes) {
-            Ok(count) if &bytes[..count] == self.ours().as_bytes() => Ok(true),
-            Ok(_) => {
-                let why = "its marker is another's".to_owned();
-                Err(StorageError::NotOurs { path: self.pool.path(MARKER_NAME), why })
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.pool.failed("read", MARKER_NAME, error)),
-        }
-    }
-
-    fn ours(&self) -> String {
-        format!("tonnage {}\n", self.pool.spec.namespace)
+    /// Removes what the run noted or spelled. Snapshots first: an object that one of them needs would leave its bytes
+    /// behind.
+    fn remove_all(&self) -> Result<()> {
+        self.book.remove_all(&self.pool)?;
+        self.book.remove_noted(&self.pool)?;
+        let mut names = self.pool.list().map_err(|error| self.pool.failed("list", "", error))?;
+        names.retain(|name| is_ours(name));
+        self.pool.remove_all(&names).map_err(|error| self.pool.failed("remove objects of", "", error))
     }
 }
 
@@ -160,9 +150,9 @@ impl Storage for Rados {
         Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request, meter: Meter::default() })))
     }
 
-    fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
-        let text = "a pool has no directories; use the stream workload, or a file system";
-        Err(StorageError::Unsupported(text.to_owned()))
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        self.mark()?;
+        Ok(Box::new(RadosNames::new(Arc::clone(&self.pool), *request)))
     }
 
     fn length(&self, file: u32) -> Result<u64> {
@@ -170,7 +160,7 @@ impl Storage for Rados {
     }
 
     fn prepare_write(&self, _files: &[u32]) -> Result<()> {
-        if self.process == Process::Other { Ok(()) } else { self.mark() }
+        self.mark().map(drop)
     }
 
     /// This host has no cache of objects; what an OSD has in memory, it does not tell.
@@ -188,21 +178,17 @@ impl Storage for Rados {
         }
     }
 
-    /// Snapshots first: an object that one of them needs would leave its bytes behind.
     fn clear(&self) -> Result<()> {
-        self.book.remove_all(&self.pool)?;
-        if self.process == Process::Other || !self.is_marked()? {
-            return Ok(());
+        if self.process == Process::Other {
+            return self.book.remove_all(&self.pool);
         }
-        let mut names = self.pool.list().map_err(|error| self.pool.failed("list", "", error))?;
-        names.retain(|name| is_data(name));
-        self.pool.remove_all(&names).map_err(|error| self.pool.failed("remove objects of", "", error))
+        if self.is_marked()? { self.remove_all() } else { Ok(()) }
     }
 
     fn finish(&self) -> Result<Vec<Note>> {
         self.clear()?;
         if self.process != Process::Other {
-            self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", MARKER_NAME, error))?;
+            self.unmark()?;
         }
         Ok(Vec::new())
     }
@@ -323,9 +309,11 @@ mod tests {
         for name in
             [c"data.00000000", c"data.00000000.0", c"data.00000000.0000000G", c"data.+0000001.00000000", c"TONNAGE-SCRATCH"]
         {
-            assert!(!is_data(name), "{name:?}");
+            assert!(!is_ours(name), "{name:?}");
         }
-        assert!(!is_data(c"data.00000000.000000AB"), "one spelling only");
+        assert!(!is_ours(c"data.00000000.000000AB"), "one spelling only");
+        assert!(is_ours(c"tree.00000003/d.1/f.3.17"));
+        assert!(!is_ours(c"tree.00000003/d.1/i.3.17"), "a directory is no object");
     }
 
     #[test]

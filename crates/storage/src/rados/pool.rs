@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::library::{Cluster, Completion, Context, List, Rados, Space, rados};
+use super::library::{Cluster, Completion, Context, List, Rados, Space, WriteOp, rados};
 use super::placement::Ledger;
 use crate::error::{Result, StorageError};
 
@@ -19,7 +19,10 @@ const CONNECT_S: &str = "10";
 const OPERATION_NS: u64 = 60_000_000_000;
 /// Objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 64;
-const EXCLUSIVE: libc::c_int = 1;
+/// `LIBRADOS_CREATE_EXCLUSIVE`.
+pub(super) const EXCLUSIVE: libc::c_int = 1;
+/// `LIBRADOS_ALL_NSPACES`.
+const ALL_NAMESPACES: &CStr = c"\x01";
 
 /// Which objects are meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,15 +144,26 @@ impl Pool {
 
     /// The same objects by the same connection, with a context of their own: other snapshots are read or carried.
     pub(super) fn another(self: &Arc<Self>) -> Result<Self> {
-        let (pool, namespace) = (text(&self.spec.pool)?, text(&self.spec.namespace)?);
+        self.beside(&self.spec.namespace)
+    }
+
+    /// Another namespace by the same connection.
+    pub(super) fn beside(self: &Arc<Self>, namespace: &str) -> Result<Self> {
+        let namespace = text(namespace)?;
+        self.context_of(&namespace).map_err(|error| self.failed("open the pool of", "", error))
+    }
+
+    fn context_of(self: &Arc<Self>, namespace: &CStr) -> io::Result<Self> {
+        let pool = CString::new(self.spec.pool.as_str())?;
         let mut context = null_mut();
-        // SAFETY: of each call by its declaration.
-        let made = done(unsafe { (self.library.ioctx_create)(self.cluster, pool.as_ptr(), &raw mut context) });
-        made.map_err(|error| self.failed("open the pool of", "", error))?;
-        // SAFETY: a new context, which nobody else knows.
-        unsafe { (self.library.ioctx_set_namespace)(context, namespace.as_ptr()) };
-        let (library, cluster, spec) = (self.library, self.cluster, self.spec.clone());
-        Ok(Self { library, cluster, context, spec, lender: Some(Arc::clone(self)), ledger: Arc::clone(&self.ledger) })
+        // SAFETY: of each call by its declaration; a new context, which nobody else knows.
+        unsafe {
+            done((self.library.ioctx_create)(self.cluster, pool.as_ptr(), &raw mut context))?;
+            (self.library.ioctx_set_namespace)(context, namespace.as_ptr());
+        }
+        let spec = PoolSpec { namespace: namespace.to_string_lossy().into_owned(), ..self.spec.clone() };
+        let (library, cluster, ledger) = (self.library, self.cluster, Arc::clone(&self.ledger));
+        Ok(Self { library, cluster, context, spec, lender: Some(Arc::clone(self)), ledger })
     }
 
     /// Takes a snapshot of the whole pool.
@@ -215,11 +229,21 @@ impl Pool {
 
     /// Makes an object that is not there; `AlreadyExists` where it is.
     pub(super) fn make(&self, name: &CStr, contents: &[u8]) -> io::Result<()> {
-        // SAFETY: the operation is released; the bytes outlive it.
+        self.compound(name, |library, operation| {
+            // SAFETY: the bytes outlive the operation.
+            unsafe {
+                (library.write_op_create)(operation, EXCLUSIVE, null());
+                (library.write_op_write_full)(operation, contents.as_ptr().cast(), contents.len());
+            }
+        })
+    }
+
+    /// Several steps on one object, all of them or none.
+    pub(super) fn compound(&self, name: &CStr, steps: impl FnOnce(&Rados, WriteOp)) -> io::Result<()> {
+        // SAFETY: the operation is released.
         unsafe {
             let operation = (self.library.create_write_op)();
-            (self.library.write_op_create)(operation, EXCLUSIVE, null());
-            (self.library.write_op_write_full)(operation, contents.as_ptr().cast(), contents.len());
+            steps(self.library, operation);
             let result = (self.library.write_op_operate)(operation, self.context, name.as_ptr(), null_mut(), 0);
             (self.library.release_write_op)(operation);
             done(result).map(drop)
@@ -264,6 +288,21 @@ impl Pool {
         done(unsafe { (self.library.write)(self.context, name.as_ptr(), buffer.as_ptr().cast(), buffer.len(), offset) }).map(drop)
     }
 
+    /// Writes all of it behind the end of an object, which is made where there is none.
+    pub(super) fn append(&self, name: &CStr, buffer: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer is as long as is said.
+        done(unsafe { (self.library.append)(self.context, name.as_ptr(), buffer.as_ptr().cast(), buffer.len()) }).map(drop)
+    }
+
+    /// A whole object; `None` where there is none.
+    pub(super) fn read_all(&self, name: &CStr) -> io::Result<Option<Vec<u8>>> {
+        let Some(bytes) = self.size(name)? else { return Ok(None) };
+        let mut contents = vec![0; bytes as usize];
+        let count = self.read(name, 0, &mut contents)?;
+        contents.truncate(count);
+        Ok(Some(contents))
+    }
+
     /// Bytes of an object; `None` where there is none.
     pub(super) fn size(&self, name: &CStr) -> io::Result<Option<u64>> {
         let (mut bytes, mut time) = (0, 0);
@@ -275,10 +314,15 @@ impl Pool {
         }
     }
 
+    /// Removes an object; `NotFound` where there is none.
+    pub(super) fn remove_known(&self, name: &CStr) -> io::Result<()> {
+        // SAFETY: a name.
+        done(unsafe { (self.library.remove)(self.context, name.as_ptr()) }).map(drop)
+    }
+
     /// Removes an object; one that is not there any more is no error.
     pub(super) fn remove(&self, name: &CStr) -> io::Result<()> {
-        // SAFETY: a name.
-        match done(unsafe { (self.library.remove)(self.context, name.as_ptr()) }) {
+        match self.remove_known(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -286,21 +330,39 @@ impl Pool {
 
     /// Names of all objects in the namespace.
     pub(super) fn list(&self) -> io::Result<Vec<CString>> {
-        let mut list: List = null_mut();
         let mut found = Vec::new();
+        self.each(|name, _| found.push(name.to_owned()))?;
+        Ok(found)
+    }
+
+    /// The namespaces in which there is an object of that name; the whole pool is looked through.
+    pub(super) fn namespaces_with(self: &Arc<Self>, name: &CStr) -> io::Result<Vec<String>> {
+        let everywhere = self.context_of(ALL_NAMESPACES)?;
+        let mut found = Vec::new();
+        everywhere.each(|here, namespace| {
+            if here == name {
+                found.push(namespace.to_string_lossy().into_owned());
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Calls with the name and the namespace of each object that the context leads to.
+    fn each(&self, mut call: impl FnMut(&CStr, &CStr)) -> io::Result<()> {
+        let mut list: List = null_mut();
         // SAFETY: the list is closed; an entry is valid until the next call.
         unsafe {
             done((self.library.nobjects_list_open)(self.context, &raw mut list))?;
             let end = loop {
-                let mut entry: *const c_char = null();
-                match done((self.library.nobjects_list_next)(list, &raw mut entry, null_mut(), null_mut())) {
-                    Ok(_) => found.push(CStr::from_ptr(entry).to_owned()),
+                let (mut entry, mut namespace): (*const c_char, *const c_char) = (null(), null());
+                match done((self.library.nobjects_list_next)(list, &raw mut entry, null_mut(), &raw mut namespace)) {
+                    Ok(_) => call(CStr::from_ptr(entry), CStr::from_ptr(namespace)),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => break Ok(()),
                     Err(error) => break Err(error),
                 }
             };
             (self.library.nobjects_list_close)(list);
-            end.map(|()| found)
+            end
         }
     }
 

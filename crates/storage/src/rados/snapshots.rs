@@ -1,54 +1,79 @@
 //! Snapshots of a pool: self-managed ones, which the writers carry along, or those of the whole pool. A pool takes one
 //! kind or the other, for good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io;
+use std::mem::take;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use tonnage_workload::Means;
 
-use super::Rados;
 use super::pool::Pool;
+use super::{Rados, notes};
 use crate::error::{Result, StorageError};
 use crate::snapshots::{SnapshotRequest, Snapshots, round_name};
 use crate::{Process, Storage};
 
 /// A snapshot that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Taken {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Taken {
     /// By its number.
     SelfManaged(u64),
     /// By its name in the pool.
-    Pool(CString),
+    Pool(String),
 }
 
-type Taking = BTreeMap<(Option<u32>, u32), Taken>;
-
-/// The snapshots that this process knows of, by whose they are and by round.
+/// What this process knows of its namespace.
 #[derive(Debug, Default)]
-pub(super) struct Book(Mutex<Taking>);
+pub(super) struct Book {
+    snapshots: Mutex<Known>,
+    /// The marker was made, or found to be this run's.
+    pub(super) marked: AtomicBool,
+}
+
+/// The snapshots that this process knows of.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those that are there, by whose they are and by round.
+    there: BTreeMap<(Option<u32>, u32), Taken>,
+    /// Those that this process removed, and which are noted still.
+    gone: BTreeSet<Taken>,
+}
 
 impl Book {
-    fn lock(&self) -> MutexGuard<'_, Taking> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes all of them; the first error, after all were tried.
     pub(super) fn remove_all(&self, pool: &Pool) -> Result<()> {
         let mut first = Ok(());
-        for ((owner, round), taken) in std::mem::take(&mut *self.lock()) {
-            first = first.and(remove(pool, &taken).map_err(|error| failed(pool, "remove", owner, round, error)));
+        let mut known = self.lock();
+        for ((owner, round), taken) in take(&mut known.there) {
+            match remove(pool, &taken) {
+                Ok(()) => _ = known.gone.insert(taken),
+                Err(error) => first = first.and(Err(failed(pool, "remove", owner, round, error))),
+            }
         }
         first
+    }
+
+    /// Removes what is noted and still there, whoever took it, and the notes.
+    pub(super) fn remove_noted(&self, pool: &Pool) -> Result<()> {
+        let gone = take(&mut self.lock().gone);
+        notes::remove_noted(pool, &gone)
     }
 }
 
 /// One that another process removed is no error.
-fn remove(pool: &Pool, taken: &Taken) -> io::Result<()> {
+pub(super) fn remove(pool: &Pool, taken: &Taken) -> io::Result<()> {
     let removed = match taken {
         Taken::SelfManaged(number) => pool.remove_own_snapshot(*number),
-        Taken::Pool(name) => pool.remove_snapshot(name),
+        Taken::Pool(name) => pool.remove_snapshot(&CString::new(name.as_str())?),
     };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -81,14 +106,24 @@ impl RadosSnapshots {
         let of_pool = matches!(request.means, Means::RadosPool {});
         let book = Arc::clone(&storage.book);
         let snapshots = Self { pool: Arc::new(pool), process: storage.process, book, owner: request.owner, of_pool };
-        if snapshots.book.lock().is_empty() && snapshots.process != Process::Other {
-            snapshots.probe()?;
+        if snapshots.book.lock().there.is_empty() && snapshots.process != Process::Other {
+            let new = storage.mark()?;
+            if let Err(error) = snapshots.probe() {
+                if new {
+                    storage.finish()?;
+                }
+                return Err(error);
+            }
         }
+        snapshots.note_names(request.rounds)?;
         Ok(snapshots)
     }
 
     /// Takes one and removes it, so that a pool of the other kind says so before the start.
     fn probe(&self) -> Result<()> {
+        if self.of_pool {
+            notes::add(&self.pool, &[Taken::Pool(self.name("probe"))])?;
+        }
         let tried = self.make("probe").and_then(|taken| remove(&self.pool, &taken));
         tried.map_err(|error| {
             let (pool, kind) = (&self.pool.spec.pool, if self.of_pool { "pool" } else { "self-managed" });
@@ -103,13 +138,27 @@ impl RadosSnapshots {
         })
     }
 
+    /// Notes the snapshots of the pool that will be taken here, unless they are there already.
+    fn note_names(&self, rounds: u32) -> Result<()> {
+        let takes = self.owner.is_some() || self.process != Process::Other;
+        if !takes || !self.of_pool || self.book.lock().there.contains_key(&(self.owner, 0)) {
+            return Ok(());
+        }
+        let name = |round| Taken::Pool(self.name(&snapshot_name(self.owner, round)));
+        notes::add(&self.pool, &(0..rounds).map(name).collect::<Vec<_>>())
+    }
+
+    /// Names are the whole pool's, so the run's own namespace is in front.
+    fn name(&self, name: &str) -> String {
+        format!("{}.{name}", self.pool.spec.namespace)
+    }
+
     fn make(&self, name: &str) -> io::Result<Taken> {
         if !self.of_pool {
             return self.pool.take_own_snapshot().map(Taken::SelfManaged);
         }
-        // Names are the whole pool's, so the run's own namespace is in front.
-        let name = CString::new(format!("{}.{name}", self.pool.spec.namespace))?;
-        self.pool.take_snapshot(&name).map(|()| Taken::Pool(name))
+        let name = self.name(name);
+        self.pool.take_snapshot(&CString::new(name.as_str())?).map(|()| Taken::Pool(name))
     }
 
     /// Writes carry all self-managed snapshots that are there, the newest first.
@@ -118,14 +167,17 @@ impl RadosSnapshots {
             return Ok(());
         }
         let book = self.book.lock();
-        let own = book.range((self.owner, 0)..=(self.owner, u32::MAX)).rev();
+        let own = book.there.range((self.owner, 0)..=(self.owner, u32::MAX)).rev();
         let numbers: Vec<u64> =
             own.filter_map(|(_, taken)| if let Taken::SelfManaged(number) = taken { Some(*number) } else { None }).collect();
         self.pool.carry_snapshots(&numbers)
     }
 
     fn keep(&self, round: u32, taken: Taken) -> io::Result<()> {
-        self.book.lock().insert((self.owner, round), taken);
+        let mut known = self.book.lock();
+        known.gone.remove(&taken);
+        known.there.insert((self.owner, round), taken);
+        drop(known);
         self.carry()
     }
 }
@@ -146,11 +198,8 @@ impl Snapshots for RadosSnapshots {
 
     fn adopt(&mut self, round: u32, token: u64) -> Result<()> {
         let known = if self.of_pool {
-            let name = format!("{}.{}", self.pool.spec.namespace, snapshot_name(self.owner, round));
-            CString::new(name).map(Taken::Pool).map_err(io::Error::from).and_then(|taken| {
-                // What is written from here on must know of it.
-                self.pool.look_up_map().map(|()| taken)
-            })
+            // What is written from here on must know of it.
+            self.pool.look_up_map().map(|()| Taken::Pool(self.name(&snapshot_name(self.owner, round))))
         } else {
             Ok(Taken::SelfManaged(token))
         };
@@ -161,11 +210,12 @@ impl Snapshots for RadosSnapshots {
     fn at(&mut self, round: u32) -> Result<Option<Arc<dyn Storage>>> {
         let name = snapshot_name(self.owner, round);
         let path = || self.pool.failed("find the snapshot", &name, rustix::io::Errno::NOENT.into());
-        let taken = self.book.lock().get(&(self.owner, round)).cloned().ok_or_else(path)?;
+        let taken = self.book.lock().there.get(&(self.owner, round)).cloned().ok_or_else(path)?;
         let number = match taken {
             Taken::SelfManaged(number) => number,
             Taken::Pool(known) => {
-                let found = self.pool.look_up_map().and_then(|()| self.pool.snapshot_number(&known));
+                let known = CString::new(known).map_err(io::Error::from);
+                let found = known.and_then(|known| self.pool.look_up_map().and_then(|()| self.pool.snapshot_number(&known)));
                 found.map_err(|error| self.pool.failed("find the snapshot", &name, error))?
             }
         };
@@ -174,9 +224,22 @@ impl Snapshots for RadosSnapshots {
         Ok(Some(Arc::new(Rados { pool: Arc::new(then), process: Process::Other, book: Arc::default() })))
     }
 
+    /// A number without a write that carries it keeps nothing, so it is time enough when the round is over.
+    fn note(&mut self, round: u32) -> Result<()> {
+        if self.of_pool {
+            return Ok(());
+        }
+        let taken = self.book.lock().there.get(&(self.owner, round)).cloned();
+        taken.map_or(Ok(()), |taken| notes::add(&self.pool, &[taken]))
+    }
+
     fn remove(&mut self, round: u32) -> Result<()> {
-        let taken = self.book.lock().remove(&(self.owner, round));
-        let removed = taken.map_or(Err(io::ErrorKind::NotFound.into()), |taken| remove(&self.pool, &taken));
+        let taken = self.book.lock().there.remove(&(self.owner, round));
+        let removed = taken.map_or(Err(io::ErrorKind::NotFound.into()), |taken| {
+            remove(&self.pool, &taken)?;
+            self.book.lock().gone.insert(taken);
+            Ok(())
+        });
         removed.map_err(|error| failed(&self.pool, "remove", self.owner, round, error))
     }
 }

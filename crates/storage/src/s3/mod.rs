@@ -24,7 +24,7 @@ pub use spec::BucketSpec;
 
 use crate::directory::{data_name, is_data_name};
 use crate::error::{Result, StorageError};
-use crate::names::{Spelled, is_tree_name, spelled};
+use crate::names::is_item_file;
 use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
 use names::S3Names;
 use queue::S3Queue;
@@ -53,11 +53,7 @@ pub(crate) struct S3 {
 
 /// Whether a key, behind the run's prefix and a slash, is exactly how an object of a file or of a tree is spelled.
 fn is_ours(name: &str) -> bool {
-    let mut parts = name.split('/');
-    let first = parts.next().unwrap_or_default();
-    let Some(last) = parts.next_back() else { return is_data_name(first.as_bytes()) };
-    let is = |part: &str, what| spelled(part.as_bytes()) == Some(what);
-    is_tree_name(first.as_bytes()) && is(last, Spelled::ItemFile) && parts.all(|part| is(part, Spelled::TreeDirectory))
+    is_data_name(name.as_bytes()) || is_item_file(name)
 }
 
 impl S3 {

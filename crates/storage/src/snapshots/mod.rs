@@ -44,6 +44,12 @@ pub trait Snapshots: Send {
     /// falls from one round to the next.
     fn take(&mut self, round: u32) -> Result<u64>;
 
+    /// The round is over, and its time with it: what a process that is killed would leave of its snapshot can be found
+    /// from now on.
+    fn note(&mut self, _round: u32) -> Result<()> {
+        Ok(())
+    }
+
     /// Another process took it, and said `token`.
     fn adopt(&mut self, _round: u32, _token: u64) -> Result<()> {
         Ok(())

@@ -1,0 +1,110 @@
+//! The object that says whose a namespace is, and the namespaces that killed runs left behind.
+
+use std::ffi::CStr;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Rados;
+use super::pool::{Pool, PoolSpec};
+use crate::error::{Result, StorageError};
+use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
+use crate::{Leftover, Process};
+
+const MARKER: &CStr = c"TONNAGE-SCRATCH";
+/// What the namespace of a run begins with; its id follows.
+const PREFIX: &str = "tonnage-";
+
+/// The marked namespaces of a pool, by name. Looks at the name of every object of the pool.
+pub fn pool_leftovers(spec: &PoolSpec) -> Result<Vec<Leftover>> {
+    let pool = Arc::new(Pool::open(spec)?);
+    let mut names = pool.namespaces_with(MARKER).map_err(|error| pool.failed("list the objects of", "", error))?;
+    names.retain(|name| name.starts_with(PREFIX));
+    names.sort();
+    let mut found = Vec::new();
+    for name in names {
+        let here = pool.beside(&name)?;
+        // One that is gone meanwhile, or merely named alike, is left out.
+        let Ok(Some(marker)) = read(&here) else { continue };
+        let alive = marker.owner_alive();
+        let path = PathBuf::from(format!("rados://{}/{name}", spec.pool));
+        found.push(Leftover { path, run_id: marker.run_id, pid: marker.pid, host: marker.host, alive });
+    }
+    Ok(found)
+}
+
+/// Removes what a dead run left in its namespace, which `spec` names: snapshots, objects, the marker. Nothing that the
+/// run did not note or spell.
+pub fn clean_pool(spec: &PoolSpec) -> Result<()> {
+    let rados = Rados { pool: Arc::new(Pool::open(spec)?), process: Process::First, book: Arc::default() };
+    let Some(marker) = read(&rados.pool)? else {
+        let why = format!("it has no marker {MARKER_NAME}");
+        return Err(StorageError::NotOurs { path: rados.pool.path(""), why });
+    };
+    marker.require_free(&rados.pool.path(""))?;
+    rados.remove_all()?;
+    rados.unmark()
+}
+
+/// The marker of a namespace; `None` where there is none, an error where it is another's.
+fn read(pool: &Pool) -> Result<Option<Marker>> {
+    let mut bytes = [0; MARKER_BYTES];
+    let count = match pool.read(MARKER, 0, &mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| pool.failed("read", MARKER_NAME, error))?,
+    };
+    let not_ours = |why: String| StorageError::NotOurs { path: pool.path(MARKER_NAME), why };
+    let marker: Marker =
+        serde_json::from_slice(&bytes[..count]).map_err(|error| not_ours(format!("its marker is damaged: {error}")))?;
+    if marker.run_id == run_id(pool) { Ok(Some(marker)) } else { Err(not_ours("its marker is another's".to_owned())) }
+}
+
+fn run_id(pool: &Pool) -> &str {
+    let namespace = &pool.spec.namespace;
+    namespace.strip_prefix(PREFIX).unwrap_or(namespace)
+}
+
+impl Rados {
+    /// Makes the marker, or takes over that of a process of this run that died, with nothing left of it; whether there
+    /// was none. Before the first write and not before: what is refused leaves nothing.
+    pub(super) fn mark(&self) -> Result<bool> {
+        if self.process == Process::Other || self.book.marked.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mine = Marker::of_this_process(run_id(&self.pool));
+        let made = match self.pool.make(MARKER, &mine.text()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.take_over(&mine).map(|()| false),
+            made => made.map(|()| true).map_err(|error| self.pool.failed("make", MARKER_NAME, error)),
+        }?;
+        self.book.marked.store(true, Ordering::Relaxed);
+        Ok(made)
+    }
+
+    fn take_over(&self, mine: &Marker) -> Result<()> {
+        let Some(found) = read(&self.pool)? else {
+            let gone = io::ErrorKind::NotFound.into();
+            return Err(self.pool.failed("read", MARKER_NAME, gone));
+        };
+        if found == *mine {
+            return Ok(());
+        }
+        // Of another host it is taken: only who resumes the run knows its id.
+        if found.owner_alive() == Some(true) {
+            found.require_free(&self.pool.path(""))?;
+        }
+        self.remove_all()?;
+        // Of one size: it is replaced at once.
+        self.pool.write(MARKER, 0, &mine.text()).map_err(|error| self.pool.failed("write", MARKER_NAME, error))
+    }
+
+    /// Whether there is this run's marker; an error where it is another's.
+    pub(super) fn is_marked(&self) -> Result<bool> {
+        read(&self.pool).map(|found| found.is_some())
+    }
+
+    pub(super) fn unmark(&self) -> Result<()> {
+        self.book.marked.store(false, Ordering::Relaxed);
+        self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", MARKER_NAME, error))
+    }
+}
