@@ -49,12 +49,14 @@ struct Slow {
     asked: Arc<AtomicU32>,
     taken: Arc<AtomicU32>,
     removed: Arc<AtomicU32>,
+    noted: Arc<AtomicU32>,
     fails_at: Option<u32>,
 }
 
 struct SlowSnapshots {
     taken: Arc<AtomicU32>,
     removed: Arc<AtomicU32>,
+    noted: Arc<AtomicU32>,
     fails_at: Option<u32>,
 }
 
@@ -70,6 +72,12 @@ impl Snapshots for SlowSnapshots {
 
     fn at(&mut self, _round: u32) -> Result<Option<Arc<dyn Storage>>> {
         Ok(None)
+    }
+
+    fn note(&mut self, _round: u32) -> Result<()> {
+        std::thread::sleep(COST);
+        self.noted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     fn remove(&mut self, _round: u32) -> Result<()> {
@@ -96,8 +104,8 @@ impl Storage for Slow {
     }
     fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let (taken, removed) = (Arc::clone(&self.taken), Arc::clone(&self.removed));
-        Ok(Box::new(SlowSnapshots { taken, removed, fails_at: self.fails_at }))
+        let (taken, removed, noted) = (Arc::clone(&self.taken), Arc::clone(&self.removed), Arc::clone(&self.noted));
+        Ok(Box::new(SlowSnapshots { taken, removed, noted, fails_at: self.fails_at }))
     }
     fn clear(&self) -> Result<()> {
         self.inner.clear()
@@ -111,8 +119,8 @@ impl Storage for Slow {
 }
 
 fn slow(fails_at: Option<u32>) -> (Arc<Slow>, Arc<dyn Storage>) {
-    let slow =
-        Arc::new(Slow { inner: in_memory(), asked: Arc::default(), taken: Arc::default(), removed: Arc::default(), fails_at });
+    let (asked, taken, removed, noted) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+    let slow = Arc::new(Slow { inner: in_memory(), asked, taken, removed, noted, fails_at });
     (Arc::clone(&slow), slow)
 }
 
@@ -137,8 +145,11 @@ fn together_one_task_takes_the_snapshot_and_all_wait_for_it() {
     let checkpoint = result.checkpoint.as_ref().expect("it is one");
     assert_eq!((slow.asked.load(Ordering::Relaxed), slow.taken.load(Ordering::Relaxed)), (1, 4));
     assert_eq!((checkpoint.rounds, checkpoint.snapshot.count, checkpoint.windows.len()), (4, 4, 4));
+    assert_eq!(slow.noted.load(Ordering::Relaxed), 4);
     for pair in checkpoint.windows.windows(2) {
-        assert!(pair[0].last_end_ns + 20_000_000 <= pair[1].first_begin_ns + 1_000_000, "all think between rounds: {pair:?}");
+        let pause_ns = pair[1].first_begin_ns - pair[0].last_end_ns;
+        let least_ns = 20_000_000 + COST.as_nanos() as u64;
+        assert!(pause_ns + 1_000_000 >= least_ns, "all think, and wait for the note, between rounds: {pair:?}");
     }
     for window in &checkpoint.windows {
         assert!(window.snapshot_ns >= COST.as_nanos() as u64, "{window:?}");
@@ -161,6 +172,7 @@ fn each_task_takes_its_own_and_waits_for_nobody() {
     let result = run(&storage, phase(CheckpointStep::Checkpoint, each), None);
     let checkpoint = result.checkpoint.as_ref().expect("it is one");
     assert_eq!((slow.asked.load(Ordering::Relaxed), slow.taken.load(Ordering::Relaxed)), (TASKS, 4 * TASKS));
+    assert_eq!(slow.noted.load(Ordering::Relaxed), 4 * TASKS);
     assert!(checkpoint.checkpoint_ns >= 4 * COST.as_nanos() as u64);
     let longest = result.tasks.iter().map(|task| task.end_ns - task.start_ns).max().expect("tasks");
     assert!(checkpoint.checkpoint_ns <= longest);

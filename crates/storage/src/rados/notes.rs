@@ -29,7 +29,7 @@ pub(super) fn add(pool: &Pool, taken: &[Taken]) -> Result<()> {
 pub(super) fn remove_noted(pool: &Pool, gone: &BTreeSet<Taken>) -> Result<()> {
     let text = pool.read_all(NOTES).map_err(|error| pool.failed("read", NOTES_NAME, error))?;
     let Some(text) = text else { return Ok(()) };
-    let noted = parse(pool, &text)?;
+    let noted = parse(&pool.spec.namespace, &text).map_err(|why| StorageError::NotOurs { path: pool.path(NOTES_NAME), why })?;
     let mut left = noted.difference(gone).peekable();
     if left.peek().is_some() {
         // A snapshot of the pool is known by the cluster's map, and so is that there is none.
@@ -40,16 +40,32 @@ pub(super) fn remove_noted(pool: &Pool, gone: &BTreeSet<Taken>) -> Result<()> {
     pool.remove(NOTES).map_err(|error| pool.failed("remove", NOTES_NAME, error))
 }
 
-fn parse(pool: &Pool, text: &[u8]) -> Result<BTreeSet<Taken>> {
-    let not_ours = |why: String| StorageError::NotOurs { path: pool.path(NOTES_NAME), why };
+/// The noted snapshots of a namespace, or why these are no notes of it.
+fn parse(namespace: &str, text: &[u8]) -> std::result::Result<BTreeSet<Taken>, String> {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines
         .map(|line| match serde_json::from_slice(line) {
-            Ok(Taken::Pool(name)) if !name.starts_with(&format!("{}.", pool.spec.namespace)) => {
-                Err(not_ours(format!("it notes the snapshot {name}, which is none of the run's")))
+            Ok(Taken::Pool(name)) if !name.starts_with(&format!("{namespace}.")) => {
+                Err(format!("it notes the snapshot {name}, which is none of the run's"))
             }
             Ok(taken) => Ok(taken),
-            Err(error) => Err(not_ours(format!("it is damaged: {error}"))),
+            Err(error) => Err(format!("it is damaged: {error}")),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_back_and_those_of_others_refused() {
+        let lines = b"{\"self_managed\":7}\n{\"pool\":\"tonnage-1.r00000\"}\n{\"self_managed\":7}\n";
+        let known = [Taken::SelfManaged(7), Taken::Pool("tonnage-1.r00000".to_owned())];
+        assert_eq!(parse("tonnage-1", lines), Ok(known.into()));
+        assert!(parse("tonnage-2", lines).expect_err("another's").contains("none of the run's"));
+        for damaged in [&b"{\"self_managed\":7}\n{\"pool\":\"tonnage-1.r0"[..], b"7\n", b"{\"self_managed\":-1}"] {
+            assert!(parse("tonnage-1", damaged).expect_err("damaged").contains("damaged"));
+        }
+    }
 }
