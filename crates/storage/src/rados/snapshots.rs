@@ -94,6 +94,8 @@ fn failed(pool: &Pool, action: &'static str, owner: Option<u32>, round: u32, err
 pub(super) struct RadosSnapshots {
     /// With a context of its own, whose writes carry the snapshots.
     pool: Arc<Pool>,
+    /// Whose writes carry none: no snapshot keeps old notes.
+    plain: Arc<Pool>,
     process: Process,
     book: Arc<Book>,
     owner: Option<u32>,
@@ -105,7 +107,8 @@ impl RadosSnapshots {
         let pool = storage.pool.another()?;
         let of_pool = matches!(request.means, Means::RadosPool {});
         let book = Arc::clone(&storage.book);
-        let snapshots = Self { pool: Arc::new(pool), process: storage.process, book, owner: request.owner, of_pool };
+        let (process, plain) = (storage.process, Arc::clone(&storage.pool));
+        let snapshots = Self { pool: Arc::new(pool), plain, process, book, owner: request.owner, of_pool };
         if snapshots.book.lock().there.is_empty() && snapshots.process != Process::Other {
             let new = storage.mark()?;
             if let Err(error) = snapshots.probe() {
@@ -122,7 +125,7 @@ impl RadosSnapshots {
     /// Takes one and removes it, so that a pool of the other kind says so before the start.
     fn probe(&self) -> Result<()> {
         if self.of_pool {
-            notes::add(&self.pool, &[Taken::Pool(self.name("probe"))])?;
+            notes::add(&self.plain, &[Taken::Pool(self.name("probe"))])?;
         }
         let tried = self.make("probe").and_then(|taken| remove(&self.pool, &taken));
         tried.map_err(|error| {
@@ -145,7 +148,7 @@ impl RadosSnapshots {
             return Ok(());
         }
         let name = |round| Taken::Pool(self.name(&snapshot_name(self.owner, round)));
-        notes::add(&self.pool, &(0..rounds).map(name).collect::<Vec<_>>())
+        notes::add(&self.plain, &(0..rounds).map(name).collect::<Vec<_>>())
     }
 
     /// Names are the whole pool's, so the run's own namespace is in front.
@@ -230,7 +233,7 @@ impl Snapshots for RadosSnapshots {
             return Ok(());
         }
         let taken = self.book.lock().there.get(&(self.owner, round)).cloned();
-        taken.map_or(Ok(()), |taken| notes::add(&self.pool, &[taken]))
+        taken.map_or(Ok(()), |taken| notes::add(&self.plain, &[taken]))
     }
 
     fn remove(&mut self, round: u32) -> Result<()> {
