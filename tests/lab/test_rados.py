@@ -129,7 +129,7 @@ def test_small_objects_are_made_looked_at_read_and_removed(cluster: lab.Ceph, tm
         ('phases = ["create", "rename"]', "nothing to rename"),
         ('phases = ["create", "read-directory"]', "a pool lists all of its objects or none"),
         ('what = "both"', "objects have no directories"),
-        ('file_size = "5MiB"', "a file of 5 MiB is one object, and those have 4 MiB"),
+        ('file_size = "5MiB"', "a file of 5MiB is one object, and those have 4MiB"),
     ],
 )
 def test_what_objects_do_not_do_is_refused_and_leaves_nothing(
