@@ -147,7 +147,7 @@ fn together_one_task_takes_the_snapshot_and_all_wait_for_it() {
     assert_eq!((checkpoint.rounds, checkpoint.snapshot.count, checkpoint.windows.len()), (4, 4, 4));
     assert_eq!(slow.noted.load(Ordering::Relaxed), 4);
     for pair in checkpoint.windows.windows(2) {
-        let pause_ns = pair[1].first_begin_ns - pair[0].last_end_ns;
+        let pause_ns = pair[1].first_begin_ns - pair[0].first_end_ns;
         let least_ns = 20_000_000 + COST.as_nanos() as u64;
         assert!(pause_ns + 1_000_000 >= least_ns, "all think, and wait for the note, between rounds: {pair:?}");
     }
