@@ -9,6 +9,7 @@ from pathlib import Path
 import ceph as lab
 import pytest
 from commands import tonnage
+from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
@@ -56,16 +57,25 @@ def test_each_object_is_recorded_where_a_monitor_says_it_is(cluster: lab.Ceph, t
     assert "Balance of the OSDs" in page
 
 
+def first_asked(cluster: lab.Ceph, pool: str) -> set[int]:
+    """The OSDs that are asked first for some objects of a pool."""
+    asked = (cluster.ask("osd", "map", pool, f"some.{number}", "--format=json") for number in range(12))
+    return {json.loads(said)["acting_primary"] for said in asked}
+
+
 def test_an_osd_that_is_made_to_get_most_is_called_uneven(cluster: lab.Ceph, tmp_path: Path) -> None:
-    # Where the first of two copies is read from is what this weighs: two OSDs are never asked first.
+    # Each OSD has a copy of every object, and the first is read: two of them are never asked first.
+    pool = cluster.pool("uneven")
+    cluster.ask("osd", "pool", "set", pool, "size", "3")
     for number in (1, 2):
         cluster.ask("osd", "primary-affinity", str(number), "0")
     file = tmp_path / "campaign.toml"
     file.write_text(
-        f'target = "rados://bench?object=64KiB&conf={cluster.conf}"\n[repeat]\ncount = 1\n'
+        f'target = "rados://{pool}?object=64KiB&conf={cluster.conf}"\n[repeat]\ncount = 1\n'
         '[workload]\nop = ["write", "read"]\ntasks = 2\ntransfer_size = "64KiB"\nblock_size = "8MiB"\n'
     )
     try:
+        wait_for(lambda: first_asked(cluster, pool) == {0}, "the map says so")
         tonnage("run", file, "--out", tmp_path / "run", "--no-report")
     finally:
         for number in (1, 2):

@@ -140,10 +140,17 @@ def test_a_resumed_run_removes_what_it_left_when_it_was_killed(
         process.wait()
     before = noted(cluster, pool, space, tmp_path / "notes")
     assert len(before) >= 2
+    marker = tmp_path / "marker"
     again = argv_of("run", "--resume", out, "--no-report")
     process = subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        until(lambda: (space, "TONNAGE-SCRATCH") in objects(cluster, pool) and process.poll() is None, "it goes on")
+
+        def taken_over() -> bool:
+            assert process.poll() is None, process.communicate()[1]
+            rados(cluster, pool, "--namespace", space, "get", "TONNAGE-SCRATCH", str(marker))
+            return bool(json.loads(marker.read_text())["pid"] == process.pid)
+
+        until(taken_over, "it goes on")
         process.terminate()
         assert process.wait(LIMIT_S) == 130
     finally:

@@ -26,6 +26,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.S3]:
     try:
         with lab.s3(tmp_path_factory.mktemp("s3")) as found:
             found.bucket("test")
+            # The suite leaves what it wrote.
+            found.bucket("suite")
             yield found
     except Impossible as error:
         pytest.skip(str(error))

@@ -46,8 +46,7 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
     from tonnage.analysis.tiers import tiers_of
 
     trials = run.each_trial() if trials is None else trials
-    events, tasks = run.events(), _tasks(run)
-    measured = points_of(run, trials)
+    events, tasks, measured = run.events(), _tasks(run), points_of(run, trials)
     links = links_of(measured, trials.having("network"))
     snapshots = snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
@@ -56,6 +55,7 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
     estimates = _corrected(searched, long)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
+    hosts = hosts_of(measured, trials, tasks)
     evidence = Evidence(
         run=run,
         trials=trials,
@@ -71,8 +71,8 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
         snapshots=snapshots,
     )
     findings = judge(evidence)
-    hosts = hosts_of(measured, trials, tasks)
     campaign = run.manifest.get("campaign") or {}
+    bases = bases_of(campaign)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -91,8 +91,8 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
         links=links,
         comparisons=compare_points(measured, trials, campaign),
         snapshots=snapshots,
-        bases=bases_of(campaign),
-        divided=divide(measured, bases_of(campaign)),
+        bases=bases,
+        divided=divide(measured, bases),
         balances=balances_of(measured, trials, run.objects(), (run.manifest.get("target") or {}).get("pool")),
     )
 

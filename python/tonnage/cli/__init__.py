@@ -52,9 +52,14 @@ def _among_others(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    from tonnage.cli.entry import run_command
+    try:
+        from tonnage.cli.entry import run_command
 
-    return run_command(argv)
+        return run_command(argv)
+    except KeyboardInterrupt:
+        # While it was loaded: from then on the command itself says so.
+        print("tonnage: error: interrupted", file=sys.stderr)
+        return 130
 
 
 def _complain(text: str, code: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tonnage.staging.host import ENDED, status_of
 
 _LOOK_S = 0.05
 """Between two questions; the answer to a wait comes at most this much after the last file."""
+_GONE_S = 3.0
 
 
 def watch(client: Client, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -25,6 +27,16 @@ def watch(client: Client, tell: Callable[[dict[str, Any]], None]) -> dict[str, A
     except NoMover:
         return status_of(Path(status["state"]))
     return status
+
+
+def wait_until_gone(client: Client) -> None:
+    """After the end of a mover, until it answers no more: then another can begin. Not longer than 3 s, since one whose
+    application goes on keeps answering."""
+    end = time.monotonic() + _GONE_S
+    with suppress(NoMover):
+        while time.monotonic() < end:
+            client.ask("status")
+            time.sleep(_LOOK_S)
 
 
 def wait_until_safe(

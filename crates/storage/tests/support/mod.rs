@@ -32,7 +32,7 @@ pub enum Ground {
     Pool,
     /// In the export that `TONNAGE_TEST_EXPORT` names as `server:/path`.
     Export,
-    /// In the bucket `test` of the S3 that `TONNAGE_TEST_S3` is the address of.
+    /// In the bucket `suite` of the S3 that `TONNAGE_TEST_S3` is the address of.
     Bucket,
 }
 
@@ -122,8 +122,8 @@ impl Rig {
 /// A prefix of its own. The larger files have two parts.
 pub fn bucket() -> BucketSpec {
     BucketSpec {
-        bucket: "test".to_owned(),
-        prefix: format!("suite/{}", own_name()),
+        bucket: "suite".to_owned(),
+        prefix: own_name(),
         endpoint: std::env::var("TONNAGE_TEST_S3").expect("TONNAGE_TEST_S3 is the address of an S3"),
         region: "us-east-1".to_owned(),
         part_bytes: 5 << 20,

@@ -11,7 +11,7 @@ from tonnage.cli.stage.words import Limits, limits_text, totals_text
 from tonnage.errors import RequestError
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import is_safe, status_of
-from tonnage.staging.waiting import watch
+from tonnage.staging.waiting import wait_until_gone, watch
 
 
 def run(arguments: Namespace) -> int:
@@ -42,6 +42,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     client.ask("stop", deadline_ns=deadline_ns)
     try:
         status = watch(client, shown.show)
+        wait_until_gone(client)
     finally:
         shown.close()
     print(f"{totals_text(status['done'])} safe in {status['to']}")
