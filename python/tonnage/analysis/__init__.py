@@ -72,7 +72,6 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
     )
     findings = judge(evidence)
     campaign = run.manifest.get("campaign") or {}
-    bases = bases_of(campaign)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -91,8 +90,8 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
         links=links,
         comparisons=compare_points(measured, trials, campaign),
         snapshots=snapshots,
-        bases=bases,
-        divided=divide(measured, bases),
+        bases=bases_of(campaign),
+        divided=divide(measured, bases_of(campaign)),
         balances=balances_of(measured, trials, run.objects(), (run.manifest.get("target") or {}).get("pool")),
     )
 
