@@ -35,6 +35,15 @@ def test_a_swept_factor_makes_curves_of_its_own(make_run: Make) -> None:
     assert len(analyse(run).load_lines) == 2
 
 
+def test_sizes_and_times_are_told_with_units_and_stand_in_the_order_of_their_numbers(make_run: Make) -> None:
+    for size in (1 << 20, 1 << 12, 1 << 16):
+        for pause_ns in (10**9, 2 * 10**6):
+            run = make_run({1: [1e9]}, setting={"transfer_size": size, "think_ns": pause_ns})
+    assert [point.group for point in measured_points(run)] == [
+        f"think {pause}, transfer_size {size}" for pause in ("2ms", "1s") for size in ("4KiB", "64KiB", "1MiB")
+    ]
+
+
 def test_a_factor_that_follows_from_the_tasks_does_not(make_run: Make) -> None:
     make_run({1: [1e9]}, setting={"block_size": 1 << 30})
     run = make_run({2: [2e9]}, setting={"block_size": 1 << 29})

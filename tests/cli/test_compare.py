@@ -79,8 +79,8 @@ def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_
     assert told["workload.transfer_size"] == (64 << 10, 1 << 20)
     both = measured(tmp_path, "both", workload="transfer_size = ['64KiB', '1MiB']\nblock_size = '4MiB'\n")
     found = compared(capsys, base, both)
-    assert [cell["group"] for cell in found["cells"]] == ["transfer_size 65536"] * 4
-    assert len(found["only_other"]) == 4 and "transfer_size 1048576" in found["only_other"][0]
+    assert [cell["group"] for cell in found["cells"]] == ["transfer_size 64KiB"] * 4
+    assert len(found["only_other"]) == 4 and "transfer_size 1MiB" in found["only_other"][0]
     assert found["only_base"] == []
 
 

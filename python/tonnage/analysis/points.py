@@ -13,6 +13,7 @@ from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, headline
 from tonnage.records.latency import summarise
+from tonnage.units import format_size, format_time
 
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
@@ -55,7 +56,7 @@ def points_of(run: Run, trials: Iterable[Line]) -> list[Point]:
 
     def place(key: Key) -> tuple[Any, ...]:
         workload = workloads.index(_workload(together[key][0]["setting"]))
-        return workload, phases[key.op], key.group, key.tasks, key.transfer_size or 0
+        return workload, phases[key.op], groups.place(together[key][0]["setting"]), key.tasks, key.transfer_size or 0
 
     noise = _noise(together)
     return [
@@ -135,14 +136,24 @@ class Groups:
     def of(self, setting: Line) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)
-        factors = [f"{name} {_text(setting.get(name))}" for name in sorted(self._factors[workload])]
+        factors = [_text(name, setting.get(name)) for name in sorted(self._factors[workload])]
         return ", ".join([*([workload] if self._several else []), *factors])
 
+    def place(self, setting: Line) -> tuple[tuple[bool, Any], ...]:
+        """Where it stands among the others of its workload: numbers by their size."""
+        values = (setting.get(name) for name in sorted(self._factors[_workload(setting)]))
+        return tuple((True, value) if isinstance(value, int | float) else (False, str(value)) for value in values)
 
-def _text(value: object) -> str:
+
+def _text(name: str, value: object) -> str:
+    """``transfer_size 64KiB``, ``think 100ms``, ``direct no``: numbers as a campaign file may have them."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        return f"{name} {'yes' if value else 'no'}"
+    if isinstance(value, int) and name.endswith("_size"):
+        return f"{name} {format_size(value)}"
+    if isinstance(value, int) and name.endswith("_ns"):
+        return f"{name.removesuffix('_ns')} {format_time(value)}"
+    return f"{name} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
 
 
 def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
