@@ -66,7 +66,8 @@ def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> 
             for _, topic, value in viewer.events():
                 if topic == "run":
                     assert value["latest"] == [] and time.monotonic() < until_s, f"seen so far: {ends}"
-                    shares.append(value["share"])
+                    # None until the first phase has told how far it is.
+                    shares += [value["share"]] if value["share"] is not None else []
                 if topic == "heat" and value is not None:
                     ends.append(value["traces"][0]["x"][-1])
                     assert value["caption"].endswith("by latency: write now.")
