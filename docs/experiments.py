@@ -71,7 +71,7 @@ PARTS = (
     ),
     Part(
         "summit-nvme-scale", "summit-nvme", "summit-nvme-scale", 1, "",
-        "the simulator, with the ceilings that were measured at 1,100 nodes", "tiers", places.model,
+        "the simulator, with the ceilings that were measured at 1,100 nodes", "load-line-write", places.model,
     ),
     Part(
         "ceph-snapshots", "ceph-snapshots", "ceph-snapshots", 1, "rados://POOL",
