@@ -52,7 +52,8 @@ def tonnage(host: Host, *words: str | Path, expect: int = 0) -> subprocess.Compl
 
 def campaign(directory: Path, target: str, workload: str = 'op = "write"\nblock_size = "1MiB"') -> Path:
     file = directory / "campaign.toml"
-    file.write_text(f'target = "{target}"\n[repeat]\ncount = 1\n[workload]\n{workload}\n')
+    # What comes first is not left to chance: before a read its file would be filled.
+    file.write_text(f'target = "{target}"\norder = "given"\n[repeat]\ncount = 1\n[workload]\n{workload}\n')
     return file
 
 
