@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tonnage.staging.control import Client, NoMover
+from tonnage.staging.control import Client, NoMover, answers
 from tonnage.staging.host import ENDED, status_of
 
 _LOOK_S = 0.05
@@ -29,14 +28,12 @@ def watch(client: Client, tell: Callable[[dict[str, Any]], None]) -> dict[str, A
     return status
 
 
-def wait_until_gone(client: Client) -> None:
+def wait_until_gone(state: Path) -> None:
     """After the end of a mover, until it answers no more: then another can begin. Not longer than 3 s, since one whose
     application goes on keeps answering."""
     end = time.monotonic() + _GONE_S
-    with suppress(NoMover):
-        while time.monotonic() < end:
-            client.ask("status")
-            time.sleep(_LOOK_S)
+    while answers(state) and time.monotonic() < end:
+        time.sleep(_LOOK_S)
 
 
 def wait_until_safe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
@@ -42,7 +43,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     client.ask("stop", deadline_ns=deadline_ns)
     try:
         status = watch(client, shown.show)
-        wait_until_gone(client)
+        wait_until_gone(Path(status["state"]))
     finally:
         shown.close()
     print(f"{totals_text(status['done'])} safe in {status['to']}")
