@@ -38,6 +38,7 @@ mon data avail crit = 0
 mgr data = /run/ceph/mgr
 mgr module path = /run/site/ceph-modules
 mds data = /run/ceph/mds
+mds tick interval = 0.2
 osd data = /run/ceph/osd
 osd objectstore = memstore
 memstore device bytes = 536870912

@@ -1,4 +1,4 @@
-"""A real NFS server of version 3 over the hosts of a lab: nfs-ganesha with rpcbind. It takes no kernel client.
+"""A real NFS server of versions 3 and 4 over the hosts of a lab: nfs-ganesha with rpcbind. No kernel client is needed.
 
 ``python lab/nfs.py`` starts one and says how to reach it, until Ctrl-C.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -20,20 +21,30 @@ from throttled import GIB, Impossible, terminated_as_exit
 TOOLS = ("ganesha.nfsd", "rpcbind")
 EXPORT = "/run/export"
 """What everybody may write to."""
+HOME = "/export/home"
+"""The same by version 4, whose exports have names of their own."""
 SQUASHED = "/run/export/squashed"
 """What root may only read: it is nobody there, and the directory is root's."""
 _CONF = """NFS_CORE_PARAM {
-  Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; MNT_Port = 20048;
+  Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; MNT_Port = 20048;
 }
 NFSv4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = /run/ganesha; }
 EXPORT_DEFAULTS { Access_Type = RW; SecType = sys; Protocols = 3; Transports = TCP; }
-EXPORT { Export_Id = 1; Path = EXPORTED; Pseudo = EXPORTED; Squash = None; FSAL { Name = VFS; } }
+EXPORT { Export_Id = 1; Path = EXPORTED; Pseudo = HOME; Protocols = 3, 4; Squash = None; FSAL { Name = VFS; } }
 EXPORT { Export_Id = 2; Path = SQUASHED; Pseudo = SQUASHED; Squash = Root; FSAL { Name = VFS; } }
 EXPORT {
   Export_Id = 3; Path = EXPORTED; Pseudo = /elsewhere; Tag = refused; Access_Type = None; Squash = None;
   CLIENT { Clients = 192.0.2.1; Access_Type = RW; }
   FSAL { Name = VFS; }
 }
+"""
+# RPC version 2, program 100003 (NFS), version 4, procedure 0, no credentials; the 7th word of the answer is its status.
+_NULL_CALL = """
+import socket, struct, sys
+with socket.create_connection((sys.argv[1], 2049), timeout=2) as link:
+    link.sendall(struct.pack(">11I", 1 << 31 | 40, 7, 0, 2, 100003, 4, 0, 0, 0, 0, 0))
+    said = struct.unpack(">7I", link.recv(28, socket.MSG_WAITALL))
+sys.exit(said[1:4] != (7, 1, 0) or said[6] != 0)
 """
 
 
@@ -51,6 +62,11 @@ class Server:
         """As a target is written, on any host of the lab."""
         return f"nfs://{self.host.name}{EXPORT}"
 
+    def mountinfo(self, at: str, client: str) -> str:
+        """The line of a client's mount table for it, as Linux 6.1 prints it for ``mount -t nfs4``."""
+        options = f"rw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,clientaddr={client},addr={self.host.address}"
+        return f"500 1 0:99 / {at} rw,relatime shared:9 - nfs4 {self.host.name}:{HOME} {options}"
+
     def start(self) -> None:
         """Until it takes calls."""
         daemon = self.host.daemon(
@@ -65,10 +81,18 @@ class Server:
         """At once, with all that it has not committed."""
         self.daemons.pop().end()
 
+    def send(self, number: signal.Signals) -> None:
+        """The signal reaches it."""
+        self.daemons[-1].send(number)
+
     def answers(self) -> bool:
         """Whether rpcbind on its host knows it."""
         listed = self.host.run("rpcinfo", "-T", "tcp", "127.0.0.1", "nfs", "3", check=False)
         return listed.returncode == 0
+
+    def answers_version_4(self, client: Host) -> bool:
+        """Whether a client's call that does nothing (RFC 7530, 15.1) comes back with success."""
+        return not client.run(sys.executable, "-c", _NULL_CALL, self.host.name, check=False).returncode
 
     def names(self) -> list[str]:
         """All that is in the export."""
@@ -76,17 +100,36 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(host: Host, *, size: int = GIB) -> Iterator[Server]:
-    """For as long as the context lasts. Impossible where nfs-ganesha or rpcbind cannot run."""
+def _disk(host: Host, size: int) -> Iterator[Path]:
+    with device_of(host, Path(EXPORT).name, size, file_system="ext4") as device:
+        yield device.path
+
+
+@contextlib.contextmanager
+def _tmpfs(host: Host, size: int) -> Iterator[Path]:
+    directory = host.path(EXPORT)
+    directory.mkdir()
+    host.run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", EXPORT)
+    try:
+        yield directory
+    finally:
+        host.run("umount", "--lazy", EXPORT, check=False)
+
+
+@contextlib.contextmanager
+def server(host: Host, *, size: int = GIB, memory: bool = False) -> Iterator[Server]:
+    """For as long as the context lasts; with ``memory`` it exports a tmpfs, which nothing is slow in, and a COMMIT does
+    nothing. Impossible where nfs-ganesha or rpcbind cannot run."""
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         raise Impossible(f"{missing[0]} is not installed")
-    with device_of(host, "export", size, file_system="ext4") as device:
+    place = _tmpfs(host, size) if memory else _disk(host, size)
+    with place as directory:
         host.path("/run/ganesha").mkdir()
         host.path("/run/rpcbind").mkdir(exist_ok=True)
-        (device.path / "squashed").mkdir(mode=0o755)
-        conf = _CONF.replace("EXPORTED", EXPORT).replace("SQUASHED", SQUASHED)
+        (directory / "squashed").mkdir(mode=0o755)
+        conf = _CONF.replace("EXPORTED", EXPORT).replace("SQUASHED", SQUASHED).replace("HOME", HOME)
         host.path("/run/ganesha.conf").write_text(conf)
-        found = Server(host, device.path)
+        found = Server(host, directory)
         portmapper = host.daemon("rpcbind", "-f", "-w")
         try:
             wait_for(lambda: not portmapper.running() or host.path("/run/rpcbind.sock").exists(), "rpcbind answers")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,7 @@ class S3:
     """Each directory in it is a bucket, each file below that an object."""
     port: int
     https: bool
+    daemon: subprocess.Popen[bytes]
 
     @property
     def endpoint(self) -> str:
@@ -56,6 +58,14 @@ class S3:
         path = self.directory / name
         path.mkdir(exist_ok=True)
         return path
+
+    def halt(self) -> None:
+        """As a service that hangs: it takes connections, and answers nothing until ``go_on``."""
+        self.daemon.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """After ``halt``."""
+        self.daemon.send_signal(signal.SIGCONT)
 
     def keys(self, bucket: str) -> list[str]:
         """Of all its objects, and of the parts of uploads that nobody completed."""
@@ -84,13 +94,13 @@ def s3(directory: Path, *, certificate: tuple[Path, Path] | None = None) -> Iter
     """A service whose buckets are below an empty directory; with a certificate and its key it speaks https. Impossible
     where it cannot run."""
     program, port = gateway(), free_port()
-    found = S3(directory, port, certificate is not None)
     tls = ["--cert", str(certificate[0]), "--key", str(certificate[1])] if certificate else []
     words = ["setpriv", "--pdeathsig", "KILL", "--", program, "--port", f"127.0.0.1:{port}", "--quiet", "--keep-alive"]
     environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
     argv = [*words, *tls, "posix", str(directory)]
     with tempfile.TemporaryFile() as log:
         daemon = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        found = S3(directory, port, certificate is not None, daemon)
         try:
             wait_for(lambda: _answers(daemon, found, log), "S3 answers")
             yield found
