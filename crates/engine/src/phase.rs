@@ -120,6 +120,14 @@ impl Phase {
     /// Checks `spec`, applies the cache policy, and prepares all tasks of this process; returns when all are ready.
     /// With `files`, the series and histograms are kept there.
     pub fn prepare(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
+        let asked = Arc::clone(&storage);
+        Self::ready(storage, spec, files).map_err(|error| match error {
+            EngineError::Storage(error) => error.explained(|error| asked.explain(error)).into(),
+            other => other,
+        })
+    }
+
+    fn ready(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
         spec.check()?;
         let finished = Arc::new(Finished::default());
         let outside = Outside::of(&spec, &finished);

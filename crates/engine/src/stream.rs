@@ -115,6 +115,7 @@ impl StreamCrew {
             queue_depth: depth,
             preallocate: stream.preallocate,
             durable_each: stream.durability == Durability::FsyncEach,
+            retry_ns: stream.retry_ns,
         })?;
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
         let landing = if stream.writes() { Payload::arena_bytes(stream.payload, transfer_size, slots) } else { 0 };

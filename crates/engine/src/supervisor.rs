@@ -95,6 +95,22 @@ impl Supervisor {
         Some(ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message })
     }
 
+    /// Why the phase failed, of what its first task that failed says.
+    fn why(&self, first_error: Option<ErrorAt>) -> Option<ErrorAt> {
+        // What broke off because the user wants the end at once is no failure of the storage.
+        let first_error = first_error.filter(|_| !tonnage_storage::waits_are_over());
+        first_error.or_else(|| self.complaint()).map(|error| self.explained(error))
+    }
+
+    /// With what else the storage knows of it: asked here, where nothing is timed any more, and once.
+    fn explained(&self, error: ErrorAt) -> ErrorAt {
+        let why = (error.errno > 0).then(|| std::io::Error::from_raw_os_error(error.errno));
+        match why.and_then(|why| self.shared.storage.explain(&why)) {
+            Some(why) => ErrorAt { message: format!("{}: {why}", error.message), ..error },
+            None => error,
+        }
+    }
+
     /// Where the storage put the objects of the phase, or a note on why that is not known.
     fn placement(&self, notes: &mut Vec<tonnage_storage::Note>) -> Option<PlacementResult> {
         match self.shared.storage.placement() {
@@ -128,7 +144,7 @@ impl Supervisor {
             first_error = first_error.or(outcome.error);
             tasks.push(outcome.result);
         }
-        let first_error = first_error.or_else(|| self.complaint());
+        let first_error = self.why(first_error);
         events.sort_by_key(|event| (event.time_ns, event.task));
         let Facts { direct, flags, mut notes } = self.shared.storage.facts();
         let placement = self.placement(&mut notes);

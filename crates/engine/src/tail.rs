@@ -61,6 +61,7 @@ impl TailCrew {
             // A reserved file would have its length from the beginning.
             preallocate: false,
             durable_each: false,
+            retry_ns: None,
         }
     }
 

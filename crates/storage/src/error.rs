@@ -63,17 +63,35 @@ pub enum StorageError {
         /// Bytes it has.
         actual: u64,
     },
+    /// One of the others, with what else is known of it.
+    #[error("{error}: {why}")]
+    Explained {
+        /// What failed.
+        error: Box<StorageError>,
+        /// What somebody was asked about it, in a sentence.
+        why: String,
+    },
     /// This build or system lacks what was asked.
     #[error("{0}")]
     Unsupported(String),
 }
 
 impl StorageError {
+    /// The same with what `explain` knows of the system's error, where there is one.
+    #[must_use]
+    pub fn explained(self, explain: impl FnOnce(&io::Error) -> Option<String>) -> Self {
+        match self.io().and_then(explain) {
+            Some(why) => Self::Explained { error: Box::new(self), why },
+            None => self,
+        }
+    }
+
     /// The system's error, where there is one.
     #[must_use]
     pub const fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Path { source, .. } | Self::Memory { source, .. } => Some(source),
+            Self::Explained { error, .. } => error.io(),
             Self::Hog { .. } | Self::NotOurs { .. } | Self::Name { .. } | Self::TooShort { .. } | Self::Unsupported(_) => None,
         }
     }

@@ -11,9 +11,10 @@ use std::time::Duration;
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
+use crate::snapshots::Wrapped;
 use crate::{
     Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
-    Request, Residency, Storage, Watch,
+    Request, Residency, SnapshotRequest, Snapshots, Storage, Watch,
 };
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
@@ -92,6 +93,12 @@ impl Storage for Faulty {
         self.inner.watch(file)
     }
 
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let shared = Arc::clone(&self.shared);
+        let wrap = move |inner| Arc::new(Self { inner, shared: Arc::clone(&shared) }) as Arc<dyn Storage>;
+        Ok(Box::new(Wrapped { inner: self.inner.snapshots(request)?, wrap }))
+    }
+
     fn clear(&self) -> Result<()> {
         self.inner.clear()
     }
@@ -106,6 +113,10 @@ impl Storage for Faulty {
 
     fn placement(&self) -> Result<Option<Placement>> {
         self.inner.placement()
+    }
+
+    fn explain(&self, error: &io::Error) -> Option<String> {
+        self.inner.explain(error)
     }
 
     fn facts(&self) -> Facts {

@@ -42,6 +42,7 @@ mod target;
 mod throttled;
 mod tree;
 mod uring;
+mod wait;
 mod watch;
 
 pub use buffer::Buffer;
@@ -58,6 +59,7 @@ pub use scratch::{Leftover, Scratch};
 pub use snapshots::{SnapshotRequest, Snapshots};
 pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
 pub use throttled::Throttled;
+pub use wait::{end_waits, waits_are_over};
 pub use watch::Watch;
 
 use std::ops::Range;
@@ -84,6 +86,16 @@ pub struct OpenRequest {
     pub preallocate: bool,
     /// A sync follows each write: a storage may make each durable at once instead.
     pub durable_each: bool,
+    /// How long the workload has what fails tried again: a storage that waits for its server by itself has an operation
+    /// fail after so long, and for good. `None`: it knows best how long.
+    pub retry_ns: Option<u64>,
+}
+
+impl OpenRequest {
+    /// How long a server is waited for that is not heard of.
+    pub(crate) fn silence(&self) -> Duration {
+        self.retry_ns.filter(|&ns| ns > 0).map_or(wait::SILENCE, Duration::from_nanos)
+    }
 }
 
 /// What is known of the files before they are read. Bytes; `None` where the system does not say.
@@ -174,6 +186,12 @@ pub trait Storage: Send + Sync {
     /// ended: `None` where nobody spreads objects. May take seconds.
     fn placement(&self) -> Result<Option<Placement>> {
         Ok(None)
+    }
+
+    /// What else is known of an error that ended a phase, or a call outside one: somebody may be asked, once, for some
+    /// seconds. `None` where nothing is.
+    fn explain(&self, _error: &std::io::Error) -> Option<String> {
+        None
     }
 
     /// What became of the requests so far (direct or not, fixed buffers or not, and why).

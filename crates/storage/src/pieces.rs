@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use tonnage_workload::CachePolicy;
 
 use crate::error::{Result, StorageError};
-use crate::{Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Placement, Residency, Storage, Watch};
+use crate::{
+    Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Placement, Residency, SnapshotRequest, Snapshots, Storage,
+    Watch,
+};
 
 /// How a file is cut: `count` files of `bytes` each. File *f* is kept as the files *f* × `count` and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,11 @@ impl Storage for Pieces {
         None
     }
 
+    fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let text = "no snapshots are taken of files that are kept in pieces; give a layout of one file a task, or a shared one";
+        Err(StorageError::Unsupported(text.to_owned()))
+    }
+
     fn clear(&self) -> Result<()> {
         self.inner.clear()
     }
@@ -97,6 +105,10 @@ impl Storage for Pieces {
 
     fn placement(&self) -> Result<Option<Placement>> {
         self.inner.placement()
+    }
+
+    fn explain(&self, error: &io::Error) -> Option<String> {
+        self.inner.explain(error)
     }
 
     fn facts(&self) -> Facts {

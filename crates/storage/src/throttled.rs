@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use tonnage_workload::CachePolicy;
 
 use crate::error::Result;
+use crate::snapshots::Wrapped;
 use crate::{
     Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
-    Request, Residency, Storage, Watch,
+    Request, Residency, SnapshotRequest, Snapshots, Storage, Watch,
 };
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
@@ -71,6 +72,12 @@ impl Storage for Throttled {
         self.inner.watch(file)
     }
 
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let meter = Arc::clone(&self.meter);
+        let wrap = move |inner| Arc::new(Self { inner, meter: Arc::clone(&meter) }) as Arc<dyn Storage>;
+        Ok(Box::new(Wrapped { inner: self.inner.snapshots(request)?, wrap }))
+    }
+
     fn clear(&self) -> Result<()> {
         self.inner.clear()
     }
@@ -85,6 +92,10 @@ impl Storage for Throttled {
 
     fn placement(&self) -> Result<Option<Placement>> {
         self.inner.placement()
+    }
+
+    fn explain(&self, error: &io::Error) -> Option<String> {
+        self.inner.explain(error)
     }
 
     fn facts(&self) -> Facts {

@@ -179,6 +179,21 @@ fn the_cache_fills_by_reading_and_empties_by_dropping(kind: &Kind) {
     assert_eq!(cached(CachePolicy::Drop), Some(0));
 }
 
+fn a_snapshot_by_a_program_is_read_from_where_it_is(kind: &Kind) {
+    if !kind.has_files() || kind.ground != Ground::One {
+        return;
+    }
+    let rig = Rig::new(kind, &disk());
+    rig.fill(4096, 3);
+    let (mut snapshots, then) = rig.snapshot(&*rig.storage);
+    rig.fill(4096, 5);
+    assert_eq!(then.length(0).unwrap(), 3 * 4096);
+    read_all(&*then, &geometry(4096, 3, Access::Sequential), 1);
+    assert_eq!(rig.storage.length(0).unwrap(), 5 * 4096, "which goes on");
+    snapshots.remove(0).unwrap();
+    assert!(then.length(0).is_err(), "by its program");
+}
+
 macro_rules! conformance {
     ($name:ident: $kind:ident, $direct:ident, $ground:ident, $wrap:expr $(, #[$need:meta])?) => {
         mod $name {
@@ -205,7 +220,7 @@ macro_rules! conformance {
 
             conformance!(@each [$(#[$need])?] a_short_file_is_told a_missing_file_is_not_found clear_removes_the_data_and_nothing_else
                 a_planted_link_is_not_followed facts_tell_whether_the_cache_was_passed direct_or_an_error
-                the_cache_fills_by_reading_and_empties_by_dropping);
+                the_cache_fills_by_reading_and_empties_by_dropping a_snapshot_by_a_program_is_read_from_where_it_is);
         }
     };
     ($name:ident: $kind:ident, $direct:ident, $wrap:expr) => {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::{Kind, Rig, disk, geometry, read_all, request, write_all};
-use tonnage_storage::{Cut, DirectMode, Fault, Faulty, Lane, Pieces, Storage, StorageKind};
-use tonnage_workload::{Access, CachePolicy, Op};
+use tonnage_storage::{Cut, DirectMode, Fault, Faulty, Lane, Pieces, SnapshotRequest, Storage, StorageKind};
+use tonnage_workload::{Access, CachePolicy, Means, Op, SnapshotCommand};
 
 const SIZE: usize = 4096;
 const CUT: Cut = Cut { count: 5, bytes: 3 * SIZE as u64 };
@@ -101,4 +101,17 @@ fn what_cannot_be_cut_is_refused_before_the_start() {
     let queued = rig.storage.lane(&request(&geometry(SIZE, 15, Access::Sequential), Op::Write, 4));
     let text = "files one after the other take one operation at a time; use storage posix or mmap";
     assert_eq!(queued.err().expect("a queue").to_string(), text);
+}
+
+#[test]
+fn snapshots_of_pieces_are_refused() {
+    let rig = rig(StorageKind::Posix);
+    // A program would find the files, and not those that it is told of.
+    let argv = vec!["true".to_owned()];
+    let command = SnapshotCommand { argv, remove_argv: None, read_directory: None, timeout_ns: None };
+    for means in [Means::Reflink {}, Means::Command(command)] {
+        let request = SnapshotRequest { means, owner: None, files: vec![0], rounds: 1, stop: Arc::default() };
+        let Err(error) = rig.storage.snapshots(&request) else { panic!("taken of whole files") };
+        assert!(error.to_string().contains("kept in pieces"), "{error}");
+    }
 }

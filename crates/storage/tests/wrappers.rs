@@ -143,6 +143,21 @@ fn operations_have_a_rate_of_their_own() {
 }
 
 #[test]
+fn what_a_snapshot_leads_to_has_the_same_faults_and_the_same_rate() {
+    let rig = Rig::new(&posix(), &disk());
+    rig.fill(SIZE, 6);
+    let faulty = Faulty::new(Arc::clone(&rig.storage), vec![Fault::FailEvery { op: Op::Read, nth: 2, errno: libc::EIO }]);
+    let (mut snapshots, then) = rig.snapshot(&faulty);
+    let full = SIZE as i32;
+    assert_eq!(results(&*then, Op::Read, 4).0, [full, -libc::EIO, full, -libc::EIO]);
+    snapshots.remove(0).unwrap();
+    let (_, then) = rig.snapshot(&Throttled::new(Arc::clone(&rig.storage), None, Some(50)));
+    let started = Instant::now();
+    results(&*then, Op::Read, 6);
+    assert!(started.elapsed() >= Duration::from_millis(109), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_throttled_queue_waits_no_longer_than_it_may_and_gives_the_operation_when_it_is_due() {
     let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let geometry = geometry(512, 2, Access::Sequential);

@@ -243,7 +243,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::{Pid, Signal, kill_process_group};
     use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 
     use super::*;
@@ -260,8 +260,10 @@ mod tests {
             Self(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
         }
 
+        /// With what it started: `timeout` leads a group of its own from before it starts anything.
         fn end(&mut self) {
-            kill_process(Pid::from_child(&self.0), Signal::TERM).unwrap();
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.kill();
             self.0.wait().unwrap();
         }
     }

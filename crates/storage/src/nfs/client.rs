@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nfs3_types::nfs3::{
     self, ACCESS3args, ACCESS3resok, COMMIT3args, COMMIT3resok, CREATE3args, CREATE3resok, FSINFO3args, FSINFO3resok,
@@ -13,16 +13,19 @@ use nfs3_types::nfs3::{
 use nfs3_types::xdr_codec::{Pack, Unpack};
 use rustix::io::Errno;
 
-use super::export::{Export, SILENCE, first_xid};
+use super::export::{Export, first_xid};
 use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
 use super::troubles::{Mending, backoff};
+use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// One task's connection to an export.
 pub(super) struct Client {
     pub(super) export: Arc<Export>,
     /// Taken out only when the client ends.
     link: Option<Link>,
+    /// A server that is not heard of for so long is given up.
+    pub(super) silence: Duration,
     xid: u32,
     message: Vec<u8>,
     /// The latest call went out more than once: the server may have executed an earlier one.
@@ -45,9 +48,21 @@ pub(super) const fn procedure(number: NFS_PROGRAM) -> Procedure {
 }
 
 impl Client {
+    /// For as long as nothing else is said, a server is given up that is not heard of for [`SILENCE`].
     pub(super) fn new(export: Arc<Export>) -> io::Result<Self> {
-        let link = Some(export.link()?);
-        Ok(Self { export, link, xid: first_xid(), message: Vec::new(), repeated: false, mending: Mending::default() })
+        Self::with_silence(export, SILENCE)
+    }
+
+    /// Gives a server up that is not heard of for `silence`, which is not 0.
+    pub(super) fn with_silence(export: Arc<Export>, silence: Duration) -> io::Result<Self> {
+        let link = Some(export.link(silence)?);
+        let (xid, mending) = (first_xid(), Mending::default());
+        Ok(Self { export, link, silence, xid, message: Vec::new(), repeated: false, mending })
+    }
+
+    /// As patient, on a connection of its own.
+    pub(super) fn another(&self) -> io::Result<Self> {
+        Self::with_silence(Arc::clone(&self.export), self.silence)
     }
 
     pub(super) fn link(&mut self) -> io::Result<&mut Link> {
@@ -65,16 +80,30 @@ impl Client {
         let broke = Instant::now();
         // A connection with an answer half read is of no use to anybody.
         self.link = None;
-        self.link = Some(self.export.link_again(since, error)?);
+        self.link = Some(self.export.link_again(since, self.silence, error)?);
         self.export.troubles.sent_again(calls);
         self.mending.again(broke, calls, &format!("the connection to the server broke: {error}"));
         Ok(())
     }
 
-    /// The server asked for patience with a call, which is sent again.
-    pub(super) fn delayed(&mut self) {
+    /// An answer came.
+    #[inline]
+    pub(super) fn answered(&mut self) {
+        if self.mending.answered() {
+            self.limit_silence(self.silence);
+        }
+    }
+
+    /// The server asked for patience with a call, which is sent again, unless it has long said nothing else.
+    pub(super) fn delayed(&mut self) -> io::Result<()> {
+        go_on()?;
+        if self.mending.lasts() >= self.silence {
+            let text = format!("the server asked for patience (JUKEBOX) for {} s", self.silence.as_secs_f64());
+            return Err(given_up(&text));
+        }
         self.export.troubles.delayed();
         self.mending.again(Instant::now(), 1, "the server asked for patience (JUKEBOX)");
+        Ok(())
     }
 
     /// Nothing may be expected on it any more: it is not for others.
@@ -92,17 +121,17 @@ impl Client {
             let link = self.link.as_mut().ok_or(Errno::NOTCONN)?;
             match exchange::<Answer<T, E>>(link, xid, &self.message) {
                 Ok(Nfs3Result::Ok(value)) => {
-                    self.mending.answered();
+                    self.answered();
                     return Ok(value);
                 }
-                Ok(Nfs3Result::Err((nfsstat3::NFS3ERR_JUKEBOX, _))) if since.elapsed() < SILENCE => {
-                    self.delayed();
-                    std::thread::sleep(pauses.next().unwrap_or_default());
+                Ok(Nfs3Result::Err((nfsstat3::NFS3ERR_JUKEBOX, _))) => {
+                    self.delayed()?;
+                    nap(pauses.next().unwrap_or_default().min(self.silence))?;
                     // By the same number the server would only repeat its answer.
                     xid = self.next_xid();
                 }
                 Ok(Nfs3Result::Err((status, _))) => {
-                    self.mending.answered();
+                    self.answered();
                     return Err(errno(status));
                 }
                 Err(Trouble::Connection(error)) => {
@@ -226,10 +255,23 @@ impl Client {
     }
 
     /// Makes what was written to a file durable; the server's number for this time that it runs.
+    ///
+    /// As no workload tries it again and a server may be long about much, its patience is never less than the usual.
     pub(super) fn commit(&mut self, file: &nfs_fh3) -> io::Result<writeverf3> {
         let args = COMMIT3args { file: file.clone(), offset: 0, count: 0 };
-        let done: COMMIT3resok = self.call::<_, nfs3::COMMIT3resfail>(NFS_PROGRAM::NFSPROC3_COMMIT, &args)?;
-        Ok(done.verf)
+        let silence = self.silence;
+        self.limit_silence(silence.max(SILENCE));
+        let done = self.call::<COMMIT3resok, nfs3::COMMIT3resfail>(NFS_PROGRAM::NFSPROC3_COMMIT, &args);
+        self.limit_silence(silence);
+        Ok(done?.verf)
+    }
+
+    fn limit_silence(&mut self, silence: Duration) {
+        self.silence = silence;
+        if let Some(link) = &mut self.link {
+            // A connection that takes no limit is broken, as the next call on it will find.
+            let _ = link.limit_silence(silence);
+        }
     }
 
     pub(super) fn sizes(&mut self) -> io::Result<FSINFO3resok> {

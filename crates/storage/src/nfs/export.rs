@@ -17,11 +17,10 @@ use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, exchange};
 use super::troubles::{Troubles, backoff};
 use crate::error::{Result, StorageError};
+use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// A server that does not answer within this time at the start is an error.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A call that no server has answered for so long has failed. A server that restarts is waited for until then.
-pub(super) const SILENCE: Duration = Duration::from_secs(60);
 /// Groups of a user that `AUTH_SYS` has room for.
 const GROUPS: usize = 16;
 /// Of one call at most, unless the user wants more: some servers prefer 64 times that, and a mounted client does not.
@@ -91,11 +90,21 @@ impl Export {
         Ok(Self { spec: spec.clone(), address, credential, root, idle: Mutex::new(vec![link]), troubles: Troubles::default() })
     }
 
+    /// One that nobody was asked for.
+    #[cfg(test)]
+    pub(super) fn unasked(address: SocketAddr) -> Self {
+        let (path, port) = ("/".to_owned(), Some(address.port()));
+        let spec = ExportSpec { server: address.ip().to_string(), path, port, mount_port: port, rsize: None, wsize: None };
+        let (idle, troubles) = (Mutex::default(), Troubles::default());
+        Self { spec, address, credential: credential(), root: nfs_fh3::default(), idle, troubles }
+    }
+
     /// A connection on which nothing is under way.
-    pub(super) fn link(&self) -> io::Result<Link> {
-        match lock(&self.idle).pop() {
-            Some(link) => Ok(link),
-            None => Link::connect(self.address, CONNECT, SILENCE),
+    pub(super) fn link(&self, silence: Duration) -> io::Result<Link> {
+        let idle = lock(&self.idle).pop();
+        match idle {
+            Some(mut link) => link.limit_silence(silence).map(|()| link),
+            None => Link::connect(self.address, CONNECT.min(silence), silence),
         }
     }
 
@@ -105,22 +114,22 @@ impl Export {
     }
 
     /// Another connection instead of one that broke, as soon as the server takes one. `since`: when the server was last
-    /// heard of; an error once that is too long ago.
-    pub(super) fn link_again(&self, since: Instant, error: &io::Error) -> io::Result<Link> {
+    /// heard of; an error once that is `silence` ago, and until then the new connection is not silent for longer.
+    pub(super) fn link_again(&self, since: Instant, silence: Duration, error: &io::Error) -> io::Result<Link> {
         lock(&self.idle).clear();
         for pause in backoff() {
-            let left = SILENCE.saturating_sub(since.elapsed());
+            go_on()?;
+            let left = silence.saturating_sub(since.elapsed());
             if left.is_zero() {
                 break;
             }
-            if let Ok(link) = Link::connect(self.address, left.min(CONNECT), SILENCE) {
+            if let Ok(link) = Link::connect(self.address, left.min(CONNECT), left) {
                 self.troubles.reconnected(since.elapsed());
                 return Ok(link);
             }
-            std::thread::sleep(pause.min(left));
+            nap(pause.min(left))?;
         }
-        let text = format!("the server did not come back within {} s ({error})", SILENCE.as_secs());
-        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        Err(given_up(&format!("the server did not come back within {} s ({error})", silence.as_secs_f64())))
     }
 
     /// Where something in it is, for messages.

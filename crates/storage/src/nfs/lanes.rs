@@ -31,7 +31,7 @@ pub(super) struct NfsQueue {
 
 impl Opened {
     fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
-        let client = grounds.client()?;
+        let client = grounds.client_for(request.silence())?;
         let pipeline = Pipeline::new(client, request.queue_depth, grounds.sizes());
         Ok(Self { grounds: Arc::clone(grounds), request: *request, pipeline })
     }

@@ -3,13 +3,14 @@
 
 use std::io::{self, IoSlice, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};
+
+use crate::wait::{self, SLICE, in_slices};
 
 /// What is read ahead: a whole reply without data. Of one with data only the beginning passes through it.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -21,6 +22,8 @@ const LAST_FRAGMENT: u32 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Link {
     stream: TcpStream,
+    /// A call or a reply that stands still for so long is an error.
+    silence: Duration,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -35,13 +38,23 @@ impl Link {
     pub(super) fn connect(address: SocketAddr, connect: Duration, silence: Duration) -> io::Result<Self> {
         let stream = match from_privileged_port(address, connect)? {
             Some(stream) => stream,
-            None => TcpStream::connect_timeout(&address, connect)?,
+            None => wait::connect(address, None, connect)?,
         };
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(silence))?;
-        stream.set_write_timeout(Some(silence))?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Ok(Self { stream, buffer, start: 0, end: 0, fragment_left: 0, last: true })
+        let mut link = Self { stream, silence: Duration::ZERO, buffer, start: 0, end: 0, fragment_left: 0, last: true };
+        link.limit_silence(silence)?;
+        Ok(link)
+    }
+
+    /// From now on, a call or a reply that stands still for `silence`, which is not 0, is an error.
+    pub(super) fn limit_silence(&mut self, silence: Duration) -> io::Result<()> {
+        if self.silence != silence {
+            self.stream.set_read_timeout(Some(silence.min(SLICE)))?;
+            self.stream.set_write_timeout(Some(silence.min(SLICE)))?;
+            self.silence = silence;
+        }
+        Ok(())
     }
 
     /// Sends a record that is all in `parts`, but for the first `sent` bytes; how many more went. With `wait`, at least
@@ -59,9 +72,12 @@ impl Link {
         }
         let flags = if wait { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
         let mut nothing = SendAncillaryBuffer::default();
-        match retry_on_intr(|| net::sendmsg(&self.stream, &slices[..count], &mut nothing, flags)) {
-            Err(Errno::AGAIN) if !wait => Ok(0),
-            Err(Errno::AGAIN) => Err(Errno::TIMEDOUT.into()),
+        let mut sent = || retry_on_intr(|| net::sendmsg(&self.stream, &slices[..count], &mut nothing, flags));
+        if wait {
+            return in_slices(self.silence, || Ok(sent()?));
+        }
+        match sent() {
+            Err(Errno::AGAIN) => Ok(0),
             other => Ok(other?),
         }
     }
@@ -91,9 +107,7 @@ impl Link {
     /// Waits until there is something to read, or room to send where that is `wanted_room`; false after `limit`.
     pub(super) fn wait(&self, wanted_room: bool, limit: Option<Duration>) -> io::Result<bool> {
         let flags = if wanted_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        let mut polled = [PollFd::new(&self.stream, flags)];
-        Ok(retry_on_intr(|| poll(&mut polled, limit.as_ref()))? > 0)
+        wait::ready(&self.stream, flags, limit)
     }
 
     /// Whether there is something to read, without waiting.
@@ -105,15 +119,25 @@ impl Link {
     fn raw(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if !self.has_bytes() {
             if bytes.len() >= self.buffer.len() {
-                return received(&self.stream, bytes, RecvFlags::WAITALL);
+                return self.received(bytes, RecvFlags::WAITALL);
             }
-            self.end = received(&self.stream, &mut self.buffer, RecvFlags::empty())?;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let received = self.received(&mut buffer, RecvFlags::empty());
+            self.buffer = buffer;
+            self.end = received?;
             self.start = 0;
         }
         let count = bytes.len().min(self.end - self.start);
         bytes[..count].copy_from_slice(&self.buffer[self.start..][..count]);
         self.start += count;
         Ok(count)
+    }
+
+    fn received(&self, bytes: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        match in_slices(self.silence, || Ok(retry_on_intr(|| net::recv(&self.stream, &mut *bytes, flags))?))? {
+            (0, _) => Err(io::ErrorKind::ConnectionReset.into()),
+            (count, _) => Ok(count),
+        }
     }
 
     fn next_fragment(&mut self) -> io::Result<()> {
@@ -143,15 +167,6 @@ impl Read for Link {
     }
 }
 
-fn received(stream: &TcpStream, bytes: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
-    match retry_on_intr(|| net::recv(stream, &mut *bytes, flags)) {
-        Ok((0, _)) => Err(io::ErrorKind::ConnectionReset.into()),
-        Ok((count, _)) => Ok(count),
-        Err(Errno::AGAIN) => Err(Errno::TIMEDOUT.into()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
 /// Connects from a port that only root may bind; `None` where this process may not, or none is free.
 fn from_privileged_port(address: SocketAddr, limit: Duration) -> io::Result<Option<TcpStream>> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -159,33 +174,14 @@ fn from_privileged_port(address: SocketAddr, limit: Duration) -> io::Result<Opti
     let ports = PRIVILEGED.len() as u16;
     for step in 0..ports {
         let port = PRIVILEGED.start + first.wrapping_add(step) % ports;
-        let any = if address.is_ipv4() { [0, 0, 0, 0].into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
-        match connected(address, SocketAddr::new(any, port), limit) {
-            Ok(socket) => return Ok(Some(socket.into())),
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
-            Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => {}
-            Err(errno) => return Err(errno.into()),
+        match wait::connect(address, Some(port), limit) {
+            Ok(stream) => return Ok(Some(stream)),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::ACCESS | Errno::PERM) => return Ok(None),
+                Some(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => {}
+                _ => return Err(error),
+            },
         }
     }
     Ok(None)
-}
-
-fn connected(address: SocketAddr, own: SocketAddr, limit: Duration) -> rustix::io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
-    net::bind(&socket, &own)?;
-    match net::connect(&socket, &address) {
-        Err(Errno::INPROGRESS) => {
-            let limit = Timespec::try_from(limit).ok();
-            let mut polled = [PollFd::new(&socket, PollFlags::OUT)];
-            if retry_on_intr(|| poll(&mut polled, limit.as_ref()))? == 0 {
-                return Err(Errno::TIMEDOUT);
-            }
-            sockopt::socket_error(&socket)??;
-        }
-        other => other?,
-    }
-    rustix::io::ioctl_fionbio(socket.as_fd(), false)?;
-    Ok(socket)
 }

@@ -11,6 +11,8 @@ mod link;
 mod names;
 mod pipeline;
 mod rpc;
+#[cfg(test)]
+mod silence_tests;
 mod troubles;
 mod uncommitted;
 
@@ -29,6 +31,7 @@ use crate::directory::data_name;
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
 use crate::scratch::PREFIX;
+use crate::wait::SILENCE;
 use crate::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
 use client::Client;
 use export::Export;
@@ -134,7 +137,12 @@ impl Grounds {
     }
 
     fn client(&self) -> Result<Client> {
-        Client::new(Arc::clone(&self.export)).map_err(|error| self.export.failed("reach", "", error))
+        self.client_for(SILENCE)
+    }
+
+    /// One that gives a server up that is not heard of for `silence`.
+    fn client_for(&self, silence: Duration) -> Result<Client> {
+        Client::with_silence(Arc::clone(&self.export), silence).map_err(|error| self.export.failed("reach", "", error))
     }
 
     /// An error about something in the directory.
@@ -179,7 +187,7 @@ impl Grounds {
 
     fn mark(&self, client: &mut Client, directory: &nfs_fh3) -> io::Result<()> {
         let file = client.create(directory, MARKER_NAME.as_bytes(), true)?.handle;
-        let mut pipeline = Pipeline::new(Client::new(Arc::clone(&self.export))?, 1, self.sizes);
+        let mut pipeline = Pipeline::new(client.another()?, 1, self.sizes);
         pipeline.set_file(file, true);
         let text = Marker::of_this_process(&self.run_id).text();
         let moved = operate(&mut pipeline, tonnage_workload::Op::Write, 0, &mut Memory::From(&text), text.len())?;
@@ -194,6 +202,8 @@ impl Grounds {
             match self.read_marker(client, directory) {
                 Ok(marker) if marker.run_id == self.run_id => return Ok(()),
                 Ok(marker) => return Err(not_ours(format!("its marker names run {}", marker.run_id))),
+                // Time has been given enough.
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(self.failed("read", MARKER_NAME, error)),
                 Err(error) => why = format!("its marker {MARKER_NAME} cannot be read: {error}"),
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -203,7 +213,7 @@ impl Grounds {
 
     fn read_marker(&self, client: &mut Client, directory: &nfs_fh3) -> io::Result<Marker> {
         let file = client.open(directory, MARKER_NAME.as_bytes())?.handle;
-        let mut pipeline = Pipeline::new(Client::new(Arc::clone(&self.export))?, 1, self.sizes);
+        let mut pipeline = Pipeline::new(client.another()?, 1, self.sizes);
         pipeline.set_file(file, false);
         let mut text = [0; MARKER_BYTES];
         let count = operate(&mut pipeline, tonnage_workload::Op::Read, 0, &mut Memory::Into(&mut text), MARKER_BYTES)?;

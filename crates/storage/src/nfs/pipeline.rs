@@ -10,7 +10,6 @@ use nfs3_types::xdr_codec::{Pack, Unpack};
 use tonnage_workload::Op;
 
 use super::client::{Client, procedure};
-use super::export::SILENCE;
 use super::rpc::{Trouble, encode, errno, reply};
 use super::uncommitted::Uncommitted;
 use crate::{Completion, Request};
@@ -184,14 +183,15 @@ impl Pipeline {
         if !blocked && until.is_none() {
             return self.receive(memory).map(|()| false);
         }
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let limit = left.unwrap_or(SILENCE).min(SILENCE);
+        let silence = self.client.silence;
+        let patience = silence.saturating_sub(self.heard.elapsed());
+        let limit = until.map_or(patience, |until| until.saturating_duration_since(Instant::now()).min(patience));
         let link = self.client.link()?;
         if !link.wait(blocked, Some(limit))? {
-            if left.is_some_and(|left| left <= limit) && self.heard.elapsed() < SILENCE {
-                return Ok(true);
+            if self.heard.elapsed() >= silence {
+                return Err(Trouble::Connection(io::ErrorKind::TimedOut.into()));
             }
-            return Err(Trouble::Connection(io::ErrorKind::TimedOut.into()));
+            return Ok(until.is_some());
         }
         if link.is_readable()? {
             self.receive(memory)?;
@@ -268,32 +268,31 @@ impl Pipeline {
             Op::Read => read(link, memory.into(part.start, part.length))?,
         };
         if !matches!(moved, Err(nfsstat3::NFS3ERR_JUKEBOX)) {
-            self.client.mending.answered();
+            self.client.answered();
         }
         // Only now: until its bytes are here, a call on a connection that breaks is to be sent again.
         self.sent.remove(at);
-        self.end(part, moved);
-        Ok(())
+        self.end(part, moved).map_err(Trouble::Answer)
     }
 
     /// A call has ended: with its bytes, and whether the file ends there.
-    fn end(&mut self, part: Part, moved: Result<(usize, bool), nfsstat3>) {
+    fn end(&mut self, part: Part, moved: Result<(usize, bool), nfsstat3>) -> io::Result<()> {
         let operation = &mut self.operations[part.slot as usize];
         match moved {
             Err(nfsstat3::NFS3ERR_JUKEBOX) => {
-                self.client.delayed();
-                std::thread::sleep(PATIENCE);
+                self.client.delayed()?;
+                std::thread::sleep(PATIENCE.min(self.client.silence));
                 // By the same number the server would only repeat its answer.
                 let xid = self.client.next_xid();
                 self.to_send.push_front(Part { xid, ..part });
-                return;
+                return Ok(());
             }
             Err(status) => operation.errno = errno(status).raw_os_error().unwrap_or(libc::EIO),
             Ok((count, false)) if 0 < count && count < part.length => {
                 let (offset, start, length) = (part.offset + count as u64, part.start + count, part.length - count);
                 let xid = self.client.next_xid();
                 self.to_send.push_front(Part { xid, offset, start, length, ..part });
-                return;
+                return Ok(());
             }
             Ok((count, _)) if count < part.length => {
                 operation.bytes = operation.bytes.min(part.start + count - operation.start);
@@ -305,6 +304,7 @@ impl Pipeline {
             let result = if operation.errno == 0 { operation.bytes as i32 } else { -operation.errno };
             self.ended.push_back(Completion { slot: part.slot, result });
         }
+        Ok(())
     }
 
     /// Another connection; all that has no answer is sent again on it, by the same numbers, so that a server that only

@@ -94,12 +94,19 @@ impl Mending {
         now.attempts += calls as u64;
     }
 
-    /// An answer came.
+    /// How long no answer has come.
+    pub(super) fn lasts(&self) -> Duration {
+        self.now.as_ref().map_or(Duration::ZERO, |now| now.since.elapsed())
+    }
+
+    /// An answer came; whether that ended a time of trouble.
     #[inline]
-    pub(super) fn answered(&mut self) {
-        if self.now.is_some() {
+    pub(super) fn answered(&mut self) -> bool {
+        let ended = self.now.is_some();
+        if ended {
             self.settle();
         }
+        ended
     }
 
     #[cold]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Rados;
 use super::pool::{Pool, PoolSpec};
+use super::{Rados, silence};
 use crate::error::{Result, StorageError};
 use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
 use crate::{Leftover, Process};
@@ -19,6 +19,10 @@ const PREFIX: &str = "tonnage-";
 /// The marked namespaces of a pool, by name. Looks at the name of every object of the pool.
 pub fn pool_leftovers(spec: &PoolSpec) -> Result<Vec<Leftover>> {
     let pool = Arc::new(Pool::open(spec)?);
+    left_in(&pool).map_err(|error| error.explained(|error| silence::explain(&pool, error)))
+}
+
+fn left_in(pool: &Arc<Pool>) -> Result<Vec<Leftover>> {
     let mut names = pool.namespaces_with(MARKER).map_err(|error| pool.failed("list the objects of", "", error))?;
     names.retain(|name| name.starts_with(PREFIX));
     names.sort();
@@ -28,7 +32,7 @@ pub fn pool_leftovers(spec: &PoolSpec) -> Result<Vec<Leftover>> {
         // One that is gone meanwhile, or merely named alike, is left out.
         let Ok(Some(marker)) = read(&here) else { continue };
         let alive = marker.owner_alive();
-        let path = PathBuf::from(format!("rados://{}/{name}", spec.pool));
+        let path = PathBuf::from(format!("rados://{}/{name}", pool.spec.pool));
         found.push(Leftover { path, run_id: marker.run_id, pid: marker.pid, host: marker.host, alive });
     }
     Ok(found)
@@ -38,13 +42,7 @@ pub fn pool_leftovers(spec: &PoolSpec) -> Result<Vec<Leftover>> {
 /// run did not note or spell.
 pub fn clean_pool(spec: &PoolSpec) -> Result<()> {
     let rados = Rados { pool: Arc::new(Pool::open(spec)?), process: Process::First, book: Arc::default() };
-    let Some(marker) = read(&rados.pool)? else {
-        let why = format!("it has no marker {MARKER_NAME}");
-        return Err(StorageError::NotOurs { path: rados.pool.path(""), why });
-    };
-    marker.require_free(&rados.pool.path(""))?;
-    rados.remove_all()?;
-    rados.unmark()
+    rados.remove_dead().map_err(|error| error.explained(|error| silence::explain(&rados.pool, error)))
 }
 
 /// The marker of a namespace; `None` where there is none, an error where it is another's.
@@ -66,6 +64,17 @@ fn run_id(pool: &Pool) -> &str {
 }
 
 impl Rados {
+    /// Removes what a run left that is over.
+    fn remove_dead(&self) -> Result<()> {
+        let Some(marker) = read(&self.pool)? else {
+            let why = format!("it has no marker {MARKER_NAME}");
+            return Err(StorageError::NotOurs { path: self.pool.path(""), why });
+        };
+        marker.require_free(&self.pool.path(""))?;
+        self.remove_all()?;
+        self.unmark()
+    }
+
     /// Makes the marker, or takes over that of a process of this run that died, with nothing left of it; whether there
     /// was none. Before the first write and not before: what is refused leaves nothing.
     pub(super) fn mark(&self) -> Result<bool> {

@@ -4,6 +4,7 @@
 //! A file of a tree is one object whose name is its path. An object named `TONNAGE-SCRATCH` says whose the namespace is;
 //! nothing but objects spelled like these is ever removed.
 
+mod lent;
 mod library;
 mod marker;
 mod names;
@@ -11,6 +12,7 @@ mod notes;
 mod placement;
 mod pool;
 mod queue;
+mod silence;
 mod snapshots;
 
 use std::ffi::CStr;
@@ -26,6 +28,7 @@ pub use pool::PoolSpec;
 use crate::error::{Result, StorageError};
 use crate::names::is_item_file;
 use crate::snapshots::of_any as snapshots_of_any;
+use crate::wait::{go_on, waits_are_over};
 use crate::{
     Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Placement, Process, Residency, SnapshotRequest, Snapshots,
     Storage, TargetSpec,
@@ -144,7 +147,7 @@ impl Rados {
 impl Storage for Rados {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         let pool = Arc::clone(&self.pool);
-        if request.queue_depth > 1 {
+        if request.queue_depth > 1 || lent::is_worth_it(request.transfer_size) {
             return Ok(Lane::Queued(Box::new(RadosQueue::new(pool, *request))));
         }
         Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request, meter: Meter::default() })))
@@ -179,6 +182,8 @@ impl Storage for Rados {
     }
 
     fn clear(&self) -> Result<()> {
+        // What librados waits for, it waits for to its own limit: nothing more is begun.
+        go_on().map_err(|error| self.pool.failed("remove objects of", "", error))?;
         if self.process == Process::Other {
             return self.book.remove_all(&self.pool);
         }
@@ -194,7 +199,14 @@ impl Storage for Rados {
     }
 
     fn placement(&self) -> Result<Option<Placement>> {
+        if waits_are_over() {
+            return Ok(None);
+        }
         self.pool.ledger.placement(&self.pool).map_err(|error| self.pool.failed("place the objects of", "", error))
+    }
+
+    fn explain(&self, error: &io::Error) -> Option<String> {
+        silence::explain(&self.pool, error)
     }
 
     fn facts(&self) -> Facts {

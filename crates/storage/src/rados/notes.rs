@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
+use std::io;
 
 use super::pool::Pool;
 use super::snapshots::{Taken, remove};
@@ -35,8 +36,17 @@ pub(super) fn remove_noted(pool: &Pool, gone: &BTreeSet<Taken>) -> Result<()> {
         // A snapshot of the pool is known by the cluster's map, and so is that there is none.
         pool.look_up_map().map_err(|error| pool.failed("look up", "", error))?;
     }
-    let removed = left.map(|taken| remove(pool, taken).map_err(|error| pool.failed("remove a snapshot of", "", error)));
-    removed.fold(Ok(()), Result::and)?;
+    let mut first = Ok(());
+    for taken in left {
+        let removed = remove(pool, taken);
+        let silent = removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        first = first.and(removed);
+        // Each of the others would be waited for as long.
+        if silent {
+            break;
+        }
+    }
+    first.map_err(|error| pool.failed("remove a snapshot of", "", error))?;
     pool.remove(NOTES).map_err(|error| pool.failed("remove", NOTES_NAME, error))
 }
 

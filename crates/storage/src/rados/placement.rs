@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,8 @@ const JENKINS: u8 = 2;
 pub(super) struct Ledger {
     traffic: Mutex<Meter>,
     map: Mutex<Map>,
+    /// The latest question about an error had no answer.
+    pub(super) monitor_is_silent: AtomicBool,
 }
 
 /// What was sent for each object: file and number.
@@ -74,6 +77,10 @@ impl Ledger {
         let traffic = std::mem::take(&mut *lock(&self.traffic));
         if traffic.objects.is_empty() {
             return Ok(None);
+        }
+        if self.monitor_is_silent.swap(false, Ordering::Relaxed) {
+            // Nobody waits for it once more, at once.
+            return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
         }
         lock(&self.map).place(pool, traffic).map(Some)
     }

@@ -13,9 +13,10 @@ use super::library::{Cluster, Completion, Context, List, Rados, Space, WriteOp, 
 use super::placement::Ledger;
 use crate::error::{Result, StorageError};
 
-/// A monitor that does not answer within this time is an error; by default librados waits for five minutes.
-const CONNECT_S: &str = "10";
-/// How long an operation waits for an OSD where nothing else is said; by default librados waits forever.
+/// At the start, and of what went wrong, a monitor that does not answer within this time does not answer; by default
+/// librados waits for five minutes.
+const QUESTION_S: u64 = 10;
+/// How long an operation waits for an OSD, or a monitor, where nothing else is said; by default librados waits forever.
 const OPERATION_NS: u64 = 60_000_000_000;
 /// Objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 64;
@@ -40,7 +41,7 @@ pub struct PoolSpec {
     /// Ceph's name for who asks, such as `client.admin`.
     #[serde(default = "admin")]
     pub user: String,
-    /// An operation that no OSD has answered for so long has failed.
+    /// An operation that no OSD, and no monitor, has answered for so long has failed.
     #[serde(default = "patience")]
     pub timeout_ns: u64,
 }
@@ -110,19 +111,13 @@ impl Pool {
             for option in [c"log_to_stderr", c"err_to_stderr"] {
                 (library.conf_set)(found.cluster, option.as_ptr(), c"false".as_ptr());
             }
-            // Whole seconds: the library takes no parts of one, and 0 for never.
-            let operation_s = spec.timeout_ns.div_ceil(1_000_000_000).max(1).to_string();
-            for (option, limit) in [
-                (c"client_mount_timeout", CONNECT_S),
-                (c"rados_mon_op_timeout", CONNECT_S),
-                (c"rados_osd_op_timeout", &operation_s),
-            ] {
-                done((library.conf_set)(found.cluster, option.as_ptr(), text(limit)?.as_ptr()))
-                    .map_err(|why| refused(format!("librados does not take {limit} s for {}", option.to_string_lossy()), &why))?;
-            }
+            found.limit(c"client_mount_timeout", QUESTION_S)?;
+            // A snapshot is one of a monitor, which may be away for as long as an OSD may.
+            found.limit(c"rados_mon_op_timeout", found.operation_s())?;
+            found.limit(c"rados_osd_op_timeout", found.operation_s())?;
             done((library.connect)(found.cluster)).map_err(|why| {
                 let hint = match why.raw_os_error() {
-                    Some(libc::ETIMEDOUT) => format!("no monitor answered within {CONNECT_S} s"),
+                    Some(libc::ETIMEDOUT) => format!("no monitor answered within {QUESTION_S} s"),
                     Some(libc::ENOENT) => format!("no keyring of {} was found", spec.user),
                     Some(libc::EACCES | libc::EPERM) => format!("{} is not let in", spec.user),
                     _ => why.to_string(),
@@ -140,6 +135,22 @@ impl Pool {
             (library.ioctx_set_namespace)(found.context, namespace.as_ptr());
         }
         Ok(found)
+    }
+
+    /// How long an operation is waited for. Whole seconds: the library takes no parts of one, and 0 for never.
+    pub(super) fn operation_s(&self) -> u64 {
+        self.spec.timeout_ns.div_ceil(1_000_000_000).max(1)
+    }
+
+    /// Sets one of the library's limits.
+    fn limit(&self, option: &CStr, limit_s: u64) -> Result<()> {
+        let limit = text(&limit_s.to_string())?;
+        // SAFETY: two strings.
+        done(unsafe { (self.library.conf_set)(self.cluster, option.as_ptr(), limit.as_ptr()) }).map_err(|why| {
+            let option = option.to_string_lossy();
+            StorageError::Unsupported(format!("librados does not take {limit_s} s for {option}: {why}"))
+        })?;
+        Ok(())
     }
 
     /// The same objects by the same connection, with a context of their own: other snapshots are read or carried.
@@ -213,6 +224,8 @@ impl Pool {
 
     /// Learns what the monitors say of the pools now.
     pub(super) fn look_up_map(&self) -> io::Result<()> {
+        // The library waits for a map without any limit, so first there must be somebody who answers.
+        self.ask(r#"{"prefix": "osd stat", "format": "json"}"#)?;
         // SAFETY: a call without arguments.
         done(unsafe { (self.library.wait_for_latest_osdmap)(self.cluster) }).map(drop)
     }
@@ -272,6 +285,15 @@ impl Pool {
             (self.library.buffer_free)(answer);
             done(result).map(|_| told)
         }
+    }
+
+    /// The same, and for no longer than a question may take, where an operation may be long in coming: once nothing is
+    /// under way any more, as the library has one limit for all.
+    pub(super) fn ask_soon(&self, question: &str) -> Result<Vec<u8>> {
+        self.limit(c"rados_mon_op_timeout", self.operation_s().min(QUESTION_S))?;
+        let answer = self.ask(question).map_err(|error| self.failed("ask a monitor of", "", error));
+        self.limit(c"rados_mon_op_timeout", self.operation_s())?;
+        answer
     }
 
     /// Bytes read at an offset; 0 behind the end.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::Op;
 
+use super::lent::Memory;
 use super::library::{self, Rados};
 use super::placement::Meter;
 use super::pool::Pool;
@@ -72,7 +73,7 @@ pub(super) struct RadosQueue {
     pool: Arc<Pool>,
     request: OpenRequest,
     /// Freed by hand: never while the library may still write to it.
-    memory: ManuallyDrop<Option<Buffer>>,
+    memory: ManuallyDrop<Option<Memory>>,
     pushed: Vec<Request>,
     shared: Arc<Shared>,
     slots: ManuallyDrop<Box<[Slot]>>,
@@ -108,7 +109,7 @@ impl RadosQueue {
 
     fn begin(&mut self, request: &Request) {
         let object_bytes = self.pool.spec.object_bytes;
-        let bytes = &mut self.memory.as_deref_mut().unwrap_or_default()[request.start..][..request.length];
+        let bytes = self.memory()[request.start..][..request.length].as_mut_ptr();
         let slot = &raw const self.slots[request.slot as usize];
         // SAFETY: the slots stay where they are until nothing is in flight (see `drop`).
         let state = unsafe { &*slot };
@@ -124,11 +125,19 @@ impl RadosQueue {
             // SAFETY: the part lies in the memory, which outlives the operation; the name is copied.
             let begun = unsafe {
                 (self.pool.library.aio_create_completion2)(flight, Some(landed), &raw mut completion);
-                let start = bytes[part.start..].as_mut_ptr().cast();
-                let (context, name) = (self.pool.context, name.as_c_str().as_ptr());
+                let start = bytes.add(part.start).cast();
+                let (context, name) = (self.pool.context, name.as_c_str());
                 match request.op {
-                    Op::Read => (self.pool.library.aio_read)(context, name, completion, start, part.length, part.offset),
-                    Op::Write => (self.pool.library.aio_write)(context, name, completion, start, part.length, part.offset),
+                    Op::Read => (self.pool.library.aio_read)(context, name.as_ptr(), completion, start, part.length, part.offset),
+                    Op::Write => match self.memory.as_ref().and_then(|memory| memory.lent(part.length)) {
+                        Some(lent) => {
+                            let from = request.start + part.start;
+                            lent.aio_write(context, name, completion, from, part.length, part.offset)
+                        }
+                        None => {
+                            (self.pool.library.aio_write)(context, name.as_ptr(), completion, start, part.length, part.offset)
+                        }
+                    },
                 }
             };
             if begun < 0 {
@@ -214,12 +223,15 @@ impl Queue for RadosQueue {
     }
 
     fn set_memory(&mut self, memory: Buffer) -> Result<()> {
-        *self.memory = Some(memory);
+        *self.memory = Some(match &self.pool.library.lending {
+            Some(lending) if self.request.op == Op::Write => Memory::lent_by(lending, memory),
+            _ => Memory::Own(memory),
+        });
         Ok(())
     }
 
     fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+        self.memory.as_mut().map_or(&mut [], Memory::bytes)
     }
 
     fn push(&mut self, request: Request) {

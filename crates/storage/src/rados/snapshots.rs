@@ -49,16 +49,25 @@ impl Book {
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes all of them; the first error, after all were tried.
+    /// Removes all of them; the first error, after all were tried, or as many as a monitor answered for.
     pub(super) fn remove_all(&self, pool: &Pool) -> Result<()> {
         let mut first = Ok(());
         let mut known = self.lock();
-        for ((owner, round), taken) in take(&mut known.there) {
+        let mut left = take(&mut known.there).into_iter();
+        for ((owner, round), taken) in left.by_ref() {
             match remove(pool, &taken) {
                 Ok(()) => _ = known.gone.insert(taken),
-                Err(error) => first = first.and(Err(failed(pool, "remove", owner, round, error))),
+                Err(error) => {
+                    let silent = error.kind() == io::ErrorKind::TimedOut;
+                    first = first.and(Err(failed(pool, "remove", owner, round, error)));
+                    // Each of the others would be waited for as long.
+                    if silent {
+                        break;
+                    }
+                }
             }
         }
+        known.there.extend(left);
         first
     }
 

@@ -134,7 +134,8 @@ impl Storage for S3 {
         if request.queue_depth > 1 {
             return Ok(Lane::Queued(Box::new(S3Queue::new(&self.service, *request, upload)?)));
         }
-        Ok(Lane::Sync(Box::new(S3File { line: Line::new(&self.service).once_each(), upload, request: *request })))
+        let line = Line::new(&self.service).once_each().waiting(request.silence());
+        Ok(Lane::Sync(Box::new(S3File { line, upload, request: *request })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {

@@ -88,6 +88,8 @@ pub(super) struct S3Queue {
     pushed: Vec<Request>,
     done: VecDeque<Completion>,
     in_flight: usize,
+    /// What a request says that waited for the service as long as it may be.
+    given_up: Option<io::Error>,
     /// To gather the next parts in.
     rooms: Vec<Vec<u8>>,
     lost: Vec<Lost>,
@@ -102,8 +104,9 @@ impl S3Queue {
         let (told, landed) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let mut threads = Vec::with_capacity(request.queue_depth);
+        let line = || Line::new(service).waiting(request.silence());
         for _ in 0..request.queue_depth {
-            let (mut line, waiting, told) = (Line::new(service).once_each(), Arc::clone(&waiting), told.clone());
+            let (mut line, waiting, told) = (line().once_each(), Arc::clone(&waiting), told.clone());
             let work = move || {
                 while let Some(job) = next(&waiting)
                     && told.send(act(&mut line, job)).is_ok()
@@ -115,13 +118,14 @@ impl S3Queue {
             threads.push(started);
         }
         Ok(Self {
-            line: Line::new(service),
+            line: line(),
             request,
             upload,
             memory: ManuallyDrop::new(None),
             pushed: Vec::with_capacity(request.queue_depth),
             done: VecDeque::with_capacity(request.queue_depth),
             in_flight: 0,
+            given_up: None,
             rooms: Vec::new(),
             lost: Vec::new(),
             jobs: Some(jobs),
@@ -133,7 +137,7 @@ impl S3Queue {
     fn start_pushed(&mut self) {
         for request in std::mem::take(&mut self.pushed) {
             if let Err(error) = self.begin(&request) {
-                self.done.push_back(Completion { slot: request.slot, result: -errno(&error) });
+                self.end(request.slot, Err(error));
             }
         }
     }
@@ -216,15 +220,31 @@ impl S3Queue {
             (None, _) if self.request.op == Op::Write => self.upload.whole_landed(result.is_ok()),
             (None, _) => {}
         }
-        let result = result.map_or_else(|error| -errno(&error), |count| count as i32);
-        self.done.push_back(Completion { slot, result });
+        self.end(slot, result);
         true
     }
 
-    fn wait(&mut self, wanted: usize, until: Option<Instant>) {
+    fn end(&mut self, slot: u32, result: io::Result<usize>) {
+        let result = result.map_or_else(
+            |error| {
+                let errno = -errno(&error);
+                if error.kind() == ErrorKind::TimedOut {
+                    self.line.gave_up = true;
+                    self.given_up = Some(error);
+                }
+                errno
+            },
+            |count| count as i32,
+        );
+        self.done.push_back(Completion { slot, result });
+    }
+
+    /// An error where the service was given up: by its number, that request would be made once more.
+    fn wait(&mut self, wanted: usize, until: Option<Instant>) -> io::Result<()> {
         self.start_pushed();
-        while self.done.len() < wanted && self.in_flight > 0 && self.receive(until) {}
+        while self.done.len() < wanted && self.in_flight > 0 && self.given_up.is_none() && self.receive(until) {}
         while self.in_flight > 0 && self.receive(Some(Instant::now())) {}
+        self.given_up.take().map_or(Ok(()), Err)
     }
 }
 
@@ -292,13 +312,11 @@ impl Queue for S3Queue {
     }
 
     fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
-        self.wait(wait_for, None);
-        Ok(())
+        self.wait(wait_for, None)
     }
 
     fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
-        self.wait(wait_for, Some(Instant::now() + timeout));
-        Ok(())
+        self.wait(wait_for, Some(Instant::now() + timeout))
     }
 
     fn next_completion(&mut self) -> Option<Completion> {

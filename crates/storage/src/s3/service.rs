@@ -4,8 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rusty_s3::actions::{ListObjectsV2, S3Action};
@@ -13,8 +12,9 @@ use rusty_s3::{Bucket, Credentials, Method, UrlStyle};
 
 use super::spec::{BucketSpec, credentials};
 use super::troubles::{Troubles, Why};
-use super::wire::{Address, CONNECT_LIMIT, Connection, Head, SILENCE_LIMIT};
+use super::wire::{Address, CONNECT_LIMIT, Connection, Head};
 use crate::error::{Result, StorageError};
+use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// How long a signature holds: longer than any request takes.
 pub(super) const SIGNED_FOR: Duration = Duration::from_secs(3600);
@@ -41,6 +41,10 @@ pub(super) struct Line {
     pub(super) service: Arc<Service>,
     connection: Option<Connection>,
     attempts: u32,
+    /// A service that sends or takes no byte for so long has failed.
+    silence: Duration,
+    /// It has, and nothing more is asked on this line.
+    pub(super) gave_up: bool,
 }
 
 /// What to ask.
@@ -83,7 +87,11 @@ pub(super) struct Failure {
 
 impl Failure {
     fn wire(error: io::Error) -> Self {
-        let why = if error.kind() == ErrorKind::UnexpectedEof { Why::Cut } else { Why::Broken };
+        let why = match error.kind() {
+            ErrorKind::UnexpectedEof => Why::Cut,
+            ErrorKind::TimedOut => Why::Silent,
+            _ => Why::Broken,
+        };
         Self { why, status: 0, code: String::new(), error }
     }
 
@@ -110,12 +118,11 @@ impl From<Failure> for io::Error {
     /// What may pass is one of the system's errors that may: who tries again goes by them. The words are in a note.
     fn from(failure: Failure) -> Self {
         match failure.why {
-            Why::Refused => failure.error,
+            Why::Refused | Why::Silent => failure.error,
             Why::Slow => Errno::BUSY.into(),
             Why::Server => Errno::REMOTEIO.into(),
             Why::Cut => Errno::IO.into(),
             Why::Broken if failure.error.raw_os_error().is_some() => failure.error,
-            Why::Broken if failure.error.kind() == ErrorKind::TimedOut => Errno::TIMEDOUT.into(),
             Why::Broken => Errno::CONNRESET.into(),
         }
     }
@@ -163,23 +170,19 @@ impl Service {
     fn greet(self: &Arc<Self>) -> Result<()> {
         let (spec, endpoint) = (&self.spec, &self.spec.endpoint);
         let refused = |why: String| Err(StorageError::Unsupported(why));
-        let connection = match Connection::open(&self.address) {
+        let connection = match Connection::open(&self.address, CONNECT_LIMIT, CONNECT_LIMIT) {
             Ok(connection) => connection,
             Err(error) if error.kind() == ErrorKind::TimedOut => {
                 return refused(format!("cannot reach S3 at {endpoint}: no answer within {} s", CONNECT_LIMIT.as_secs()));
             }
             Err(error) => return refused(format!("cannot reach S3 at {endpoint}: {error}; is it running there?")),
         };
-        let unlimited = connection.limit_silence(CONNECT_LIMIT);
-        let mut line = Line { service: Arc::clone(self), connection: Some(connection), attempts: 1 };
+        let (service, connection) = (Arc::clone(self), Some(connection));
+        let mut line = Line { service, connection, attempts: 1, silence: CONNECT_LIMIT, gave_up: false };
         let mut list = ListObjectsV2::new(&self.bucket, Some(&self.credentials));
         list.with_prefix(spec.prefix.as_str());
         list.with_max_keys(1);
-        let asked = unlimited.map_err(Failure::wire).and_then(|()| line.once(&Ask::new(&list, &[]), None));
-        if let Some(connection) = &line.connection {
-            let _ = connection.limit_silence(SILENCE_LIMIT);
-        }
-        match asked {
+        match line.once(&Ask::new(&list, &[]), None) {
             Ok(_) => Ok(()),
             // It is there, and busy: that is for the first operation.
             Err(failure) if failure.why == Why::Slow => Ok(()),
@@ -193,12 +196,6 @@ impl Service {
             )),
             Err(failure) => refused(format!("S3 at {endpoint} cannot be asked for bucket {}: {}", spec.bucket, failure.error)),
         }
-    }
-
-    /// A connection that was kept, or a new one. Whether it is known to work: a service may have closed it meanwhile.
-    fn connection(&self) -> io::Result<Connection> {
-        let kept = self.idle().pop();
-        kept.map_or_else(|| Connection::open(&self.address), Ok)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
@@ -230,12 +227,18 @@ fn pause(attempt: u32) -> Duration {
 
 impl Line {
     pub(super) fn new(service: &Arc<Service>) -> Self {
-        Self { service: Arc::clone(service), connection: None, attempts: ATTEMPTS }
+        Self { service: Arc::clone(service), connection: None, attempts: ATTEMPTS, silence: SILENCE, gave_up: false }
     }
 
     /// The same, for the operations of a stream: each request is made once.
     pub(super) const fn once_each(mut self) -> Self {
         self.attempts = 1;
+        self
+    }
+
+    /// The same, for a service that may be silent for so long.
+    pub(super) const fn waiting(mut self, silence: Duration) -> Self {
+        self.silence = silence;
         self
     }
 
@@ -249,15 +252,19 @@ impl Line {
 
     /// Asks until there is a success, or it was asked often enough.
     pub(super) fn ask(&mut self, ask: &Ask<'_>, mut into: Option<&mut [u8]>) -> std::result::Result<Answer, Failure> {
+        if self.gave_up {
+            return Err(Failure::wire(given_up("the service was given up before")));
+        }
         let mut attempt = 1;
         loop {
             match self.once(ask, into.as_deref_mut()) {
                 Err(failure) if failure.why != Why::Refused => {
                     self.service.troubles.count(&failure);
-                    if attempt == self.attempts {
+                    self.gave_up |= failure.why == Why::Silent;
+                    if attempt == self.attempts || self.gave_up {
                         return Err(failure);
                     }
-                    thread::sleep(pause(attempt - 1));
+                    nap(pause(attempt - 1)).map_err(Failure::wire)?;
                     attempt += 1;
                 }
                 answer => return answer,
@@ -269,22 +276,49 @@ impl Line {
     fn once(&mut self, ask: &Ask<'_>, into: Option<&mut [u8]>) -> std::result::Result<Answer, Failure> {
         let head = self.head_of(ask);
         let is_head = ask.method == Method::Head;
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.service.connection().map_err(Failure::wire)?,
-        };
+        let mut connection = self.take_connection().map_err(|error| self.wire(error))?;
         let answer = match connection.ask(&head, ask.body, is_head) {
             Err(error) if connection.answered > 0 && is_stale(&error) => {
-                connection = Connection::open(&self.service.address).map_err(Failure::wire)?;
+                connection = self.connect().map_err(|error| self.wire(error))?;
                 connection.ask(&head, ask.body, is_head)
             }
             answer => answer,
         };
         let taken = answer.map_err(Failure::wire).and_then(|head| take(&mut connection, head, ask, into));
+        let taken = taken.map_err(|failure| if failure.why == Why::Silent { self.wire(failure.error) } else { failure });
         if !connection.spent {
             self.connection = Some(connection);
         }
         taken
+    }
+
+    /// The one that was kept here, or by another who needed it before; else a new one.
+    fn take_connection(&mut self) -> io::Result<Connection> {
+        let kept = self.connection.take().or_else(|| self.service.idle().pop());
+        kept.map_or_else(|| self.connect(), |kept| kept.limit_silence(self.silence).map(|()| kept))
+    }
+
+    /// A new connection, dialled anew now and then while nobody answers.
+    fn connect(&self) -> io::Result<Connection> {
+        let since = Instant::now();
+        loop {
+            let left = self.silence.saturating_sub(since.elapsed());
+            match Connection::open(&self.service.address, CONNECT_LIMIT.min(left), self.silence) {
+                Err(error) if error.kind() == ErrorKind::TimedOut && since.elapsed() < self.silence => go_on()?,
+                opened => return opened,
+            }
+        }
+    }
+
+    /// What went wrong on the way, told with how long was waited.
+    fn wire(&self, error: io::Error) -> Failure {
+        match Errno::from_io_error(&error) {
+            Some(Errno::TIMEDOUT) => {
+                let text = format!("the service was silent for {} s", self.silence.as_secs_f64());
+                Failure::wire(given_up(&text))
+            }
+            _ => Failure::wire(error),
+        }
     }
 
     fn head_of(&self, ask: &Ask<'_>) -> Vec<u8> {

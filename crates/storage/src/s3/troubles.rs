@@ -17,6 +17,8 @@ pub(super) enum Why {
     Cut,
     /// No answer came: it may be made again.
     Broken,
+    /// No byte came or went for as long as a service is waited for: it is not asked again.
+    Silent,
     /// Answered with a no that will stay one.
     Refused,
 }
@@ -39,7 +41,7 @@ impl Troubles {
             Why::Slow => &self.slow,
             Why::Server => &self.server,
             Why::Cut => &self.cut,
-            Why::Broken => &self.broken,
+            Why::Broken | Why::Silent => &self.broken,
             Why::Refused => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::wait::{self, SLICE, in_slices};
+
 /// A service that does not answer the first question within this time is an error.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// A service that sends or takes no byte for so long has failed.
-pub(super) const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// An answer's head is shorter.
 const HEAD_BYTES_MOST: usize = 64 << 10;
 const HEADERS_MOST: usize = 64;
@@ -54,10 +55,39 @@ enum Framing {
 trait Stream: Read + Write + Send {}
 impl<S: Read + Write + Send> Stream for S {}
 
+/// A socket whose calls wait for the other side as long as it may be silent.
+struct Socket {
+    stream: TcpStream,
+    silence_ns: Arc<AtomicU64>,
+}
+
+impl Socket {
+    fn silence(&self) -> Duration {
+        Duration::from_nanos(self.silence_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        in_slices(self.silence(), || (&self.stream).read(bytes))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        in_slices(self.silence(), || (&self.stream).write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// An open connection.
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
     socket: TcpStream,
+    silence_ns: Arc<AtomicU64>,
     /// Came in and was not taken yet: `start..` of it.
     input: Vec<u8>,
     start: usize,
@@ -104,11 +134,6 @@ fn tls_for(host: &str) -> io::Result<(Arc<ClientConfig>, ServerName<'static>)> {
     Ok((Arc::new(config), name))
 }
 
-/// A wait that was too long, as the error that it is: the system says that there is nothing yet.
-fn timed_out(error: io::Error) -> io::Error {
-    if error.kind() == ErrorKind::WouldBlock { rustix::io::Errno::TIMEDOUT.into() } else { error }
-}
-
 fn broken(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
@@ -119,21 +144,22 @@ pub(super) fn cut_short() -> io::Error {
 }
 
 impl Connection {
-    /// Connects to the first address that answers.
-    pub(super) fn open(address: &Address) -> io::Result<Self> {
+    /// Connects to the first address that answers, each within `limit`; `silence`: how long a call may wait from then on.
+    pub(super) fn open(address: &Address, limit: Duration, silence: Duration) -> io::Result<Self> {
         let mut last = io::Error::new(ErrorKind::NotFound, "no such host");
         for place in &address.found {
-            match TcpStream::connect_timeout(place, CONNECT_LIMIT) {
-                Ok(socket) => return Self::on(socket, address),
+            match wait::connect(*place, None, limit) {
+                Ok(socket) => return Self::on(socket, address, silence),
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    fn on(socket: TcpStream, address: &Address) -> io::Result<Self> {
+    fn on(socket: TcpStream, address: &Address, silence: Duration) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        let shared = socket.try_clone()?;
+        let silence_ns = Arc::<AtomicU64>::default();
+        let shared = Socket { stream: socket.try_clone()?, silence_ns: Arc::clone(&silence_ns) };
         let stream: Box<dyn Stream> = match &address.tls {
             None => Box::new(shared),
             Some((config, name)) => {
@@ -141,21 +167,29 @@ impl Connection {
                 Box::new(StreamOwned::new(client, shared))
             }
         };
-        let found = Self { stream, socket, input: Vec::new(), start: 0, answered: 0, spent: false };
-        found.limit_silence(SILENCE_LIMIT)?;
+        let found = Self { stream, socket, silence_ns, input: Vec::new(), start: 0, answered: 0, spent: false };
+        found.limit_silence(silence)?;
         Ok(found)
     }
 
     /// How long one call may wait for the other side.
-    pub(super) fn limit_silence(&self, limit: Duration) -> io::Result<()> {
-        self.socket.set_read_timeout(Some(limit))?;
-        self.socket.set_write_timeout(Some(limit))
+    pub(super) fn limit_silence(&self, silence: Duration) -> io::Result<()> {
+        let ns = silence.as_nanos() as u64;
+        if self.silence_ns.swap(ns, Ordering::Relaxed) != ns {
+            self.socket.set_read_timeout(Some(silence.min(SLICE)))?;
+            self.socket.set_write_timeout(Some(silence.min(SLICE)))?;
+        }
+        Ok(())
     }
 
     /// Sends a request and reads the head of its answer. A service may answer before it took all of the body, and close.
     pub(super) fn ask(&mut self, head: &[u8], body: &[u8], is_head: bool) -> io::Result<Head> {
-        let sent = self.send(head, body).map_err(timed_out);
+        let sent = self.send(head, body);
         self.spent |= sent.is_err();
+        if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
+            // It was waited for: an answer is there by now, or none will be.
+            self.limit_silence(SLICE)?;
+        }
         let answer = match self.head(is_head) {
             Ok(answer) => answer,
             Err(error) => {
@@ -193,7 +227,7 @@ impl Connection {
             }
         };
         self.input.truncate(known + *read.as_ref().unwrap_or(&0));
-        Ok(read.map_err(timed_out)? > 0)
+        Ok(read? > 0)
     }
 
     fn head(&mut self, is_head: bool) -> io::Result<Head> {
@@ -228,7 +262,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // TLS tells a cut from an end.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(cut_short()),
-                Err(error) => return Err(timed_out(error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    BucketSpec, Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Storage,
-    StorageKind, TargetSpec, open,
+    BucketSpec, Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch,
+    SnapshotRequest, Snapshots, Storage, StorageKind, TargetSpec, open,
 };
-use tonnage_workload::{Access, Arena, Geometry, Layout, Op, Payload, PayloadKind, Verifier};
+use tonnage_workload::{Access, Arena, Geometry, Layout, Means, Op, Payload, PayloadKind, SnapshotCommand, Verifier};
 
 pub const SEED: u64 = 11;
 
@@ -117,6 +117,23 @@ impl Rig {
         self.storage.prepare_write(&[0]).unwrap();
         write_all(&*self.storage, &geometry, 1);
     }
+
+    /// A copy of the scratch directory by `cp`, taken as a snapshot of `storage`: who takes it, and what it leads to.
+    pub fn snapshot(&self, storage: &dyn Storage) -> (Box<dyn Snapshots>, Arc<dyn Storage>) {
+        let place = format!("{}/saved-{{round}}", self.home.path().display());
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let means = Means::Command(SnapshotCommand {
+            argv: words(&["cp", "-r", "{directory}", &place]),
+            remove_argv: Some(words(&["rm", "-r", &place])),
+            read_directory: Some(place.clone()),
+            timeout_ns: None,
+        });
+        let request = SnapshotRequest { means, owner: None, files: vec![0], rounds: 2, stop: Arc::default() };
+        let mut snapshots = storage.snapshots(&request).unwrap();
+        snapshots.take(0).unwrap();
+        let then = snapshots.at(0).unwrap().expect("it is elsewhere");
+        (snapshots, then)
+    }
 }
 
 /// A prefix of its own. The larger files have two parts.
@@ -182,6 +199,7 @@ pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
         queue_depth: depth,
         preallocate: false,
         durable_each: false,
+        retry_ns: None,
     }
 }
 
