@@ -201,10 +201,17 @@ def read_histograms(path: str) -> dict[str, list[tuple[int, int]]]:
     left out.
     """
 
+def read_merged(path: str, prefix: str) -> list[tuple[int, int]]:
+    """The same of all histograms in it whose tags begin with ``prefix``, as one."""
+
 def write_series(run_directory: str, record: str, rows: list[tuple[int, int, int, int]]) -> None:
     """Writes ``series/<record>.parquet`` of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``,
     ``bytes`` of each interval; its operations are 0.
     """
+
+def end_waits(now: bool) -> None:
+    """With True, nothing of this process waits for a silent server (``nfs``, ``s3``) any more, and no more is begun on
+    a pool of Ceph; with False it does again."""
 
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""
@@ -216,20 +223,26 @@ class Rows:
     @staticmethod
     def read(path: str) -> Rows:
         """ValueError where a line is no object with plain, different keys, or has nothing in common with the others."""
+    def __len__(self) -> int: ...
     def keys(self) -> list[str]:
         """All keys that any row has."""
-    def all(self) -> list[Mapping[str, Any]]:
-        """Every row, in its place."""
-    def having(self, key: str) -> list[Mapping[str, Any]]:
-        """Rows whose value Python takes for true."""
-    def equal(self, key: str, json: str) -> list[Mapping[str, Any]]:
-        """Rows whose value is written just so: ``7``, ``"ok"`` with its quotes."""
-    def unlike(self, key: str, kind: str) -> list[Mapping[str, Any]]:
-        """Rows without the key, or whose value is no ``count``, ``integer or null``, ``string`` or ``object``."""
-    def distinct(self, key: str) -> list[Any]:
-        """Values, those that rows share only once."""
-    def column(self, key: str) -> list[Any]:
-        """The value of each row; None where it has no such key."""
+    def row(self, row: int) -> Mapping[str, Any]:
+        """A row by its number; IndexError where there is none."""
+    def kinds(self, *path: str) -> bytes:
+        """What each row has at a path, a key or also one in its object: a letter, ``n`` for null, ``b`` a truth value,
+        ``i`` an integer, ``k`` one below zero, ``f`` another number, ``s`` words, ``a`` a list, ``o`` an object; a
+        capital where Python takes the value for true, ``-`` where there is none."""
+    def codes(self, *path: str) -> tuple[bytes, list[Any]]:
+        """Of each row, as native integers of 32 bits, which of the values that follow it has: all that are written
+        differently, each once, in the order of their first rows. What is missing counts as null."""
+    def column(self, rows: bytes, *path: str) -> list[Any]:
+        """The values of ``rows``, native integers of 64 bits; None where there is none."""
+    def numbers(self, rows: bytes, *path: str) -> bytes | None:
+        """The integers of ``rows``, as native ones of 64 bits; -2**63 where there is none, or null; None where any of
+        them is something else, or needs more than 62 bits."""
+    def integers(self, key: str) -> list[tuple[str, bytes]]:
+        """Members of the objects under ``key`` in all rows, 64 at most: their names, and integers of up to 62 bits as
+        native ones of 64; -2**63 where there is none."""
 
 @final
 class Row:

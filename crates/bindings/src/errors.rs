@@ -20,6 +20,10 @@ pub fn storage(error: &StorageError) -> PyErr {
     match error {
         StorageError::Path { path, source, .. } => os_error(source, path, text),
         StorageError::Memory { .. } => PyMemoryError::new_err(text),
+        StorageError::Explained { error, .. } => match error.as_ref() {
+            StorageError::Path { path, source, .. } => os_error(source, path, text),
+            _ => PyValueError::new_err(text),
+        },
         _ => PyValueError::new_err(text),
     }
 }

@@ -22,6 +22,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<phase::Phase>()?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_histograms, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::read_merged, module)?)?;
     module.add_function(wrap_pyfunction!(tables::write_series, module)?)?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<rows::Row>()?;
@@ -33,6 +34,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(target::check_bucket, module)?)?;
     module.add_function(wrap_pyfunction!(target::ask_monitor, module)?)?;
     module.add_function(wrap_pyfunction!(target::clock_name, module)?)?;
+    module.add_function(wrap_pyfunction!(target::end_waits, module)?)?;
     module.add_function(wrap_pyfunction!(shares::merge_shares, module)?)?;
     module.add_function(wrap_pyfunction!(shares::write_share, module)?)?;
     module.add_class::<stage::Mover>()?;

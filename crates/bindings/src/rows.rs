@@ -1,19 +1,15 @@
 //! Lines of JSON as rows that Python reads as mappings.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString};
-use tonnage_records::{Kind, RowsError, Value};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString};
+use tonnage_records::{RowsError, Value};
 
 use crate::errors;
-
-const BUFFER_BYTES: usize = 1 << 20;
 
 struct Shared {
     rows: tonnage_records::Rows,
@@ -72,60 +68,97 @@ impl Rows {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let parse = py.import("json")?.getattr("loads")?.unbind();
-        let rows = py
-            .detach(|| tonnage_records::Rows::read(BufReader::with_capacity(BUFFER_BYTES, File::open(&path)?)))
-            .map_err(|error: RowsError| errors::rows(&error, &path))?;
+        let rows = py.detach(|| tonnage_records::Rows::open(&path)).map_err(|error: RowsError| errors::rows(&error, &path))?;
         Ok(Self(Arc::new(Shared { rows, objects: Mutex::default(), parse })))
     }
 
-    fn all(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        self.listed(py, 0..self.0.rows.len())
-    }
-
-    fn having(&self, py: Python<'_>, key: &str) -> PyResult<Py<PyList>> {
-        self.listed(py, self.0.rows.having(key))
-    }
-
-    fn unlike(&self, py: Python<'_>, key: &str, kind: &str) -> PyResult<Py<PyList>> {
-        let kind = match kind {
-            "count" => Kind::Count,
-            "integer or null" => Kind::IntegerOrNull,
-            "string" => Kind::String,
-            "object" => Kind::Object,
-            other => return Err(PyValueError::new_err(format!("{other:?} is no kind of value"))),
-        };
-        self.listed(py, self.0.rows.unlike(key, kind))
-    }
-
-    fn distinct(&self, py: Python<'_>, key: &str) -> PyResult<Vec<Py<PyAny>>> {
-        self.0.rows.distinct(key).into_iter().map(|value| self.0.object(py, value)).collect()
+    fn __len__(&self) -> usize {
+        self.0.rows.len()
     }
 
     fn keys(&self) -> Vec<&str> {
-        self.0.rows.all_keys()
+        self.0.rows.all_keys().collect()
     }
 
-    fn equal(&self, py: Python<'_>, key: &str, json: &str) -> PyResult<Py<PyList>> {
-        self.listed(py, self.0.rows.equal(key, json))
+    fn row(&self, row: usize) -> PyResult<Row> {
+        self.there(row)?;
+        Ok(Row { all: Arc::clone(&self.0), row })
     }
 
-    fn column(&self, py: Python<'_>, key: &str) -> PyResult<Py<PyList>> {
-        let list = PyList::empty(py);
-        for row in 0..self.0.rows.len() {
-            list.append(self.0.rows.get(row, key).map(|value| self.0.object(py, value)).transpose()?)?;
+    #[pyo3(signature = (*path))]
+    fn kinds(&self, py: Python<'_>, path: Vec<String>) -> Py<PyBytes> {
+        PyBytes::new(py, &self.0.rows.kinds(&names(&path))).unbind()
+    }
+
+    #[pyo3(signature = (*path))]
+    fn codes(&self, py: Python<'_>, path: Vec<String>) -> PyResult<(Py<PyBytes>, Vec<Py<PyAny>>)> {
+        let path = names(&path);
+        let (codes, values) = self.0.rows.codes(&path);
+        let codes: Vec<u8> = codes.into_iter().flat_map(u32::to_ne_bytes).collect();
+        let values = values.into_iter().map(|value| self.0.object(py, value)).collect::<PyResult<_>>()?;
+        Ok((PyBytes::new(py, &codes).unbind(), values))
+    }
+
+    #[pyo3(signature = (rows, *path))]
+    fn column(&self, py: Python<'_>, rows: &[u8], path: Vec<String>) -> PyResult<Py<PyList>> {
+        let (rows, path) = (self.row_numbers(rows)?, names(&path));
+        // Neighbours often have the same text.
+        let mut last = (None, py.None());
+        let values = PyList::empty(py);
+        for value in self.0.rows.values(&path, rows.into_iter()) {
+            match value {
+                None => values.append(py.None())?,
+                Some(Value::Text { shared: Some(text), .. }) if last.0 == Some(text) => values.append(&last.1)?,
+                Some(value) => {
+                    let object = self.0.object(py, value)?;
+                    values.append(&object)?;
+                    if let Value::Text { shared: Some(text), .. } = value {
+                        last = (Some(text), object);
+                    }
+                }
+            }
         }
-        Ok(list.unbind())
+        Ok(values.unbind())
+    }
+
+    #[pyo3(signature = (rows, *path))]
+    fn numbers<'py>(&self, py: Python<'py>, rows: &[u8], path: Vec<String>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let rows = self.row_numbers(rows)?;
+        self.0.rows.numbers(&names(&path), rows.into_iter()).map(|column| native(py, &column)).transpose()
+    }
+
+    fn integers<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Vec<(&str, Bound<'py, PyBytes>)>> {
+        let found = py.detach(|| self.0.rows.integers(key));
+        found.into_iter().map(|(name, column)| Ok((name, native(py, &column)?))).collect()
     }
 }
 
 impl Rows {
-    fn listed(&self, py: Python<'_>, rows: impl Iterator<Item = usize>) -> PyResult<Py<PyList>> {
-        let list = PyList::empty(py);
-        for row in rows {
-            list.append(Py::new(py, Row { all: Arc::clone(&self.0), row })?)?;
-        }
-        Ok(list.unbind())
+    /// Rows as numpy hands them over: native integers of 64 bits.
+    fn row_numbers(&self, rows: &[u8]) -> PyResult<Vec<usize>> {
+        let (rows, _) = rows.as_chunks();
+        let rows: Vec<usize> = rows.iter().map(|row| usize::from_ne_bytes(*row)).collect();
+        rows.iter().max().map_or(Ok(()), |&row| self.there(row))?;
+        Ok(rows)
     }
+
+    fn there(&self, row: usize) -> PyResult<()> {
+        if row < self.0.rows.len() { Ok(()) } else { Err(PyIndexError::new_err(format!("there is no row {row}"))) }
+    }
+}
+
+/// As numpy takes them up.
+fn native<'py>(py: Python<'py>, column: &[i64]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, size_of_val(column), |bytes| {
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(column) {
+            *place = value.to_ne_bytes();
+        }
+        Ok(())
+    })
+}
+
+fn names(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
 }
 
 #[pyclass(frozen, mapping)]
@@ -162,6 +195,6 @@ impl Row {
     }
 
     fn keys(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        Ok(PyList::new(py, self.all.rows.keys(self.row).iter().map(|key| &**key))?.unbind())
+        Ok(PyList::new(py, self.all.rows.keys(self.row))?.unbind())
     }
 }

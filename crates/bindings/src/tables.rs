@@ -29,6 +29,11 @@ pub fn read_histograms(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDi
 }
 
 #[pyfunction]
+pub fn read_merged(py: Python<'_>, path: PathBuf, prefix: &str) -> PyResult<Vec<(u64, u64)>> {
+    py.detach(|| tonnage_records::read_merged(&path, prefix)).map_err(|error| errors::files(&error))
+}
+
+#[pyfunction]
 pub fn write_series(py: Python<'_>, run_directory: PathBuf, record: &str, rows: Vec<(u64, u64, u32, u64)>) -> PyResult<()> {
     let rows: Vec<SeriesRow> = rows
         .into_iter()

@@ -90,7 +90,7 @@ impl Target {
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         match &self.backend {
-            Backend::Real(storage) => py.detach(|| storage.clear()).map_err(|error| errors::storage(&error)),
+            Backend::Real(storage) => py.detach(|| told(storage, storage.clear())),
             Backend::Simulated(simulator) => {
                 lock(simulator).clear();
                 Ok(())
@@ -100,7 +100,7 @@ impl Target {
 
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         match &self.backend {
-            Backend::Real(storage) => py.detach(|| storage.finish()).map_err(|error| errors::storage(&error)),
+            Backend::Real(storage) => py.detach(|| told(storage, storage.finish())),
             Backend::Simulated(_) => Ok(Vec::new()),
         }
     }
@@ -111,9 +111,9 @@ impl Target {
         }
     }
 
-    fn length(&self, file: u32) -> PyResult<u64> {
+    fn length(&self, py: Python<'_>, file: u32) -> PyResult<u64> {
         match &self.backend {
-            Backend::Real(storage) => storage.length(file).map_err(|error| errors::storage(&error)),
+            Backend::Real(storage) => py.detach(|| told(storage, storage.length(file))),
             Backend::Simulated(simulator) => {
                 lock(simulator).length(file).ok_or_else(|| PyFileNotFoundError::new_err(format!("file {file} was never written")))
             }
@@ -126,6 +126,11 @@ impl Target {
             Backend::Simulated(simulator) => lock(simulator).now_ns(),
         }
     }
+}
+
+/// What a call outside the phases gave, with what the storage knows of its error.
+fn told<T>(storage: &Arc<dyn Storage>, result: tonnage_storage::Result<T>) -> PyResult<T> {
+    result.map_err(|error| errors::storage(&error.explained(|error| storage.explain(error))))
 }
 
 pub fn lock(simulator: &Mutex<Simulator>) -> std::sync::MutexGuard<'_, Simulator> {
@@ -161,6 +166,11 @@ pub fn check_bucket(py: Python<'_>, bucket: &str) -> PyResult<()> {
 pub fn ask_monitor(py: Python<'_>, pool: &str, questions: Vec<String>) -> PyResult<Vec<String>> {
     let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
     py.detach(|| tonnage_storage::ask_monitor(&pool, &questions)).map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
+pub fn end_waits(now: bool) {
+    tonnage_storage::end_waits(now);
 }
 
 #[pyfunction]

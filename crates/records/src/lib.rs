@@ -17,10 +17,10 @@ pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, write_serie
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
 pub use placement::{HeldResult, PlacementResult};
-pub use read::{TaggedCounts, read_histograms, read_table};
+pub use read::{TaggedCounts, read_histograms, read_merged, read_table};
 pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
     Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
-pub use rows::{Kind, Rows, RowsError, Value};
+pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use share::{Share, ShareError};

@@ -1,5 +1,6 @@
 //! Reads the files of a record back, for the analysis.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -69,6 +70,18 @@ pub fn read_histograms(path: &Path) -> Result<Vec<TaggedCounts>, FileError> {
         None if histograms.is_empty() => Err(FileError::damaged(path, &"no histogram in it")),
         _ => Ok(histograms),
     }
+}
+
+/// All histograms of a `latency/` file whose tags begin with `prefix` as one: (highest equivalent value in ns, count),
+/// ascending. Of a trial on thousands of nodes they are thousands; nobody looks at each.
+pub fn read_merged(path: &Path, prefix: &str) -> Result<Vec<(u64, u64)>, FileError> {
+    let mut merged = BTreeMap::new();
+    for (_, counts) in read_histograms(path)?.into_iter().filter(|(tag, _)| tag.starts_with(prefix)) {
+        for (value, count) in counts {
+            *merged.entry(value).or_insert(0) += count;
+        }
+    }
+    Ok(merged.into_iter().collect())
 }
 
 /// How many histograms the header promises; `None` in a log that another program wrote.

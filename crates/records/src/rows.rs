@@ -2,23 +2,29 @@
 //!
 //! A run may have a million trials. As a map of its own each takes kilobytes, most of which they have in common: the names
 //! of the keys, the setting, words such as `ok`. Here a row is one number for each key: an integer itself, or which of the
-//! texts that were seen stands there. What is not an integer stays JSON until somebody asks for it.
+//! texts that were seen stands there. What is not an integer stays JSON until somebody asks for it. Numbers of one key lie
+//! side by side, for who looks at all rows looks at one key after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::fmt;
 use std::io::BufRead;
 use std::str;
 
-use memchr::memchr2;
-use serde::de::IgnoredAny;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
-/// Kinds of rows (the same keys in the same order) that a file may have: other lines are not what this is good for.
-const MOST_SHAPES: usize = 256;
-/// How deep a value may be nested: no record comes near it.
+/// Keys, and kinds of rows (the same keys in the same order), that a file may have: other lines are not what this is good
+/// for.
+const MOST: usize = 256;
+/// A value with fewer objects and lists than the library lets be nested needs no look at how deep they are.
 const DEEPEST: usize = 64;
 /// A column whose texts hardly ever come again is not searched for them any more, after so many.
 const TRIED: u32 = 1000;
 const SEEN_AGAIN: u32 = 10;
+
+/// Of [`Rows::numbers`], where there is none: no integer of 62 bits.
+pub const NOTHING: i64 = i64::MIN;
 
 /// Why a file was not read.
 #[derive(Debug, Error)]
@@ -65,40 +71,52 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn members(self) -> Option<Vec<(&'a str, Value<'a>)>> {
         let Self::Text { json, .. } = self else { return None };
-        let mut members = Members { rest: json.strip_prefix('{')?, may_end: true };
         let mut found = Vec::new();
-        while let Some((key, json)) = members.next()? {
+        each_member(json, |key, json| {
             found.push((key, Self::of(json)));
-        }
+            Some(())
+        })?;
         Some(found)
     }
-}
 
-/// What a value may have to be.
-#[derive(Debug, Clone, Copy)]
-pub enum Kind {
-    /// An integer of at least 0.
-    Count,
-    /// An integer, or nothing.
-    IntegerOrNull,
-    /// Words.
-    String,
-    /// A map.
-    Object,
-}
+    /// What stands at the end of a path of keys into objects; itself at the end of none.
+    fn within(self, path: &[&str]) -> Option<Self> {
+        path.iter().try_fold(self, |value, key| last(&value.members()?, key))
+    }
 
-impl Kind {
-    fn holds(self, value: Value<'_>) -> bool {
-        match (self, value) {
-            (Self::Count, Value::Integer(value)) => value >= 0,
-            (Self::Count, Value::Text { json, .. }) => is_plain_integer(json) && !json.starts_with('-'),
-            (Self::IntegerOrNull, Value::Integer(_) | Value::Null) => true,
-            (Self::IntegerOrNull, Value::Text { json, .. }) => is_plain_integer(json),
-            (Self::String, Value::Text { json, .. }) => json.starts_with('"'),
-            (Self::Object, Value::Text { json, .. }) => json.starts_with('{'),
-            _ => false,
+    /// A letter: `n` for null, `b` for a truth value, `i` for an integer (`k` below zero), `f` for another number, `s`, `a`,
+    /// `o`; a capital where Python takes the value for true.
+    #[must_use]
+    pub fn kind(self) -> u8 {
+        let (kind, holds) = match self {
+            Self::Null => (b'n', false),
+            Self::Bool(value) => (b'b', value),
+            Self::Integer(value) => (if value < 0 { b'k' } else { b'i' }, value != 0),
+            Self::Text { json, .. } => match json.as_bytes()[0] {
+                b'"' => (b's', json.len() > 2),
+                first @ (b'[' | b'{') => {
+                    (if first == b'[' { b'a' } else { b'o' }, !json[1..json.len() - 1].trim_ascii().is_empty())
+                }
+                first if is_plain_integer(json) => (if first == b'-' { b'k' } else { b'i' }, true),
+                _ => (b'f', json.parse() != Ok(0.0)),
+            },
+        };
+        if holds { kind.to_ascii_uppercase() } else { kind }
+    }
+
+    /// Equal where Python reads the same text.
+    fn same(self) -> (u8, i64, &'a str) {
+        match self {
+            Self::Integer(value) => (b'i', value, ""),
+            Self::Text { json, .. } => (b't', 0, json),
+            other => (other.kind(), 0, ""),
         }
     }
+}
+
+/// As Python reads an object in which a key is twice.
+fn last<'a>(members: &[(&'a str, Value<'a>)], key: &str) -> Option<Value<'a>> {
+    members.iter().rfind(|(name, _)| *name == key).map(|&(_, value)| value)
 }
 
 /// Two bits say which kind, 62 hold an integer or the number of a text.
@@ -109,6 +127,8 @@ impl Cell {
     const NULL: Self = Self(0);
     const FALSE: Self = Self(4);
     const TRUE: Self = Self(8);
+    /// The row has no such key.
+    const MISSING: Self = Self(12);
 
     fn integer(value: i64) -> Option<Self> {
         ((value << 2) >> 2 == value).then_some(Self((value << 2) as u64 | 1))
@@ -134,12 +154,6 @@ impl Cell {
     }
 }
 
-#[derive(Debug)]
-struct Shape {
-    keys: Vec<Box<str>>,
-    places: HashMap<Box<str>, usize>,
-}
-
 /// Texts, each once as far as it pays.
 #[derive(Debug, Default)]
 struct Texts {
@@ -159,9 +173,9 @@ impl Texts {
         self.by_hash.get(&hash(json.as_bytes())).copied().filter(|&text| self.get(text) == json)
     }
 
-    /// `None` where it is not JSON, or there are too many.
+    /// `None` where it is nested too deep, or there are too many.
     fn add(&mut self, json: &str) -> Option<u32> {
-        if !is_json(json) {
+        if is_deep(json) {
             return None;
         }
         let text = u32::try_from(self.ends.len()).ok()?;
@@ -169,22 +183,53 @@ impl Texts {
         self.ends.push(self.bytes.len());
         Some(text)
     }
+
+    /// Of a text that stands in a column with this habit.
+    fn cell(&mut self, habit: &mut Habit, json: &str) -> Option<Cell> {
+        // Many columns have the same text all the way.
+        if self.ends.len() > habit.last as usize && self.get(habit.last) == json {
+            return Some(Cell::shared(habit.last));
+        }
+        if habit.tried >= TRIED && habit.found < SEEN_AGAIN {
+            return self.add(json).map(Cell::own);
+        }
+        habit.tried = habit.tried.saturating_add(1);
+        if let Some(text) = self.find(json) {
+            habit.found = habit.found.saturating_add(1);
+            habit.last = text;
+        } else {
+            habit.last = self.add(json)?;
+            self.by_hash.insert(hash(json.as_bytes()), habit.last);
+        }
+        Some(Cell::shared(habit.last))
+    }
 }
 
-/// How often a column's texts were looked for, and found.
+/// How often a column's texts were looked for, and found, and which came last.
 #[derive(Debug, Clone, Copy, Default)]
 struct Habit {
     tried: u32,
     found: u32,
+    last: u32,
+}
+
+/// What every row has under a key.
+#[derive(Debug)]
+struct Column {
+    key: Box<str>,
+    cells: Vec<Cell>,
+    habit: Habit,
 }
 
 /// The lines of a file.
 #[derive(Debug, Default)]
 pub struct Rows {
-    cells: Vec<Cell>,
-    starts: Vec<(usize, u32)>,
-    shapes: Vec<Shape>,
-    habits: Vec<Vec<Habit>>,
+    columns: Vec<Column>,
+    places: HashMap<Box<str>, usize>,
+    /// Columns of rows with the same keys in the same order…
+    shapes: Vec<Vec<usize>>,
+    /// …and which of these each row has.
+    shape_of: Vec<u32>,
     texts: Texts,
 }
 
@@ -194,7 +239,7 @@ impl Rows {
         let mut rows = Self::default();
         let mut line = Vec::new();
         while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-            let number = rows.starts.len() + 1;
+            let number = rows.len() + 1;
             str::from_utf8(&line).ok().and_then(|text| rows.add(text)).ok_or(RowsError::Line(number))?;
             line.clear();
         }
@@ -204,157 +249,144 @@ impl Rows {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.shape_of.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.shape_of.is_empty()
     }
 
     /// The keys of a row, in their order.
     #[must_use]
-    pub fn keys(&self, row: usize) -> &[Box<str>] {
-        &self.shapes[self.starts[row].1 as usize].keys
+    pub fn keys(&self, row: usize) -> impl ExactSizeIterator<Item = &str> {
+        self.shapes[self.shape_of[row] as usize].iter().map(|&column| &*self.columns[column].key)
+    }
+
+    /// All keys of all rows.
+    pub fn all_keys(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| &*column.key)
     }
 
     /// The value of a key; `None` where the row has no such key.
     #[must_use]
     pub fn get(&self, row: usize, key: &str) -> Option<Value<'_>> {
-        let (start, shape) = self.starts[row];
-        let place = *self.shapes[shape as usize].places.get(key)?;
-        Some(self.value(self.cells[start + place]))
+        self.value(self.columns[*self.places.get(key)?].cells[row])
     }
 
-    /// Rows, in their order, in which a key has a value that Python takes for true: neither `null`, `false`, 0 nor empty.
-    pub fn having<'a>(&'a self, key: &'a str) -> impl Iterator<Item = usize> + 'a {
-        self.cells_of(key).filter(|(_, cell)| !self.is_false(*cell)).map(|(row, _)| row)
-    }
-
-    /// Rows, in their order, in which a key is missing or has a value of another kind.
-    pub fn unlike<'a>(&'a self, key: &'a str, kind: Kind) -> impl Iterator<Item = usize> + 'a {
-        let places = self.places(key);
-        self.starts.iter().enumerate().filter_map(move |(row, &(start, shape))| {
-            let value = places[shape as usize].map(|place| self.value(self.cells[start + place]));
-            (!value.is_some_and(|value| kind.holds(value))).then_some(row)
+    /// What stands at the end of a path, a key and those in its object, in each of some rows; `None` where nothing does.
+    pub fn values<'a>(&'a self, path: &[&str], rows: impl Iterator<Item = usize>) -> impl Iterator<Item = Option<Value<'a>>> {
+        let column = path.first().and_then(|key| self.places.get(*key)).map(|&place| &self.columns[place]);
+        let within = path.get(1..).unwrap_or_default();
+        // An object that many rows have (a setting) is looked into once.
+        let mut known = HashMap::new();
+        rows.map(move |row| {
+            let value = self.value(column?.cells[row])?;
+            match value {
+                _ if within.is_empty() => Some(value),
+                Value::Text { shared: Some(text), .. } => *known.entry(text).or_insert_with(|| value.within(within)),
+                _ => value.within(within),
+            }
         })
     }
 
-    /// Every value of a key, each that rows share once; rows without the key have none.
-    #[must_use]
-    pub fn distinct(&self, key: &str) -> Vec<Value<'_>> {
-        let mut seen = HashSet::new();
-        self.cells_of(key).filter(|(_, cell)| cell.0 & 3 == 3 || seen.insert(cell.0)).map(|(_, cell)| self.value(cell)).collect()
-    }
-
-    /// All keys of all rows.
-    #[must_use]
-    pub fn all_keys(&self) -> Vec<&str> {
-        let mut seen = HashSet::new();
-        self.shapes.iter().flat_map(|shape| &shape.keys).map(|key| &**key).filter(|key| seen.insert(*key)).collect()
-    }
-
-    /// Rows, in their order, in which a key has just this text, an integer or words.
-    pub fn equal<'a>(&'a self, key: &'a str, json: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let shared = self.texts.find(json).map(Cell::shared);
-        let integer = json.parse().ok().and_then(Cell::integer);
-        self.cells_of(key)
-            .filter(move |&(_, cell)| match cell.0 & 3 {
-                1 => Some(cell) == integer,
-                2 => Some(cell) == shared,
-                3 => self.texts.get((cell.0 >> 2) as u32) == json,
-                _ => false,
+    /// The integers at a path in each of some rows, [`NOTHING`] where nothing is, or null; `None` where one has anything
+    /// else.
+    pub fn numbers(&self, path: &[&str], rows: impl Iterator<Item = usize>) -> Option<Vec<i64>> {
+        self.values(path, rows)
+            .map(|value| match value {
+                None | Some(Value::Null) => Some(NOTHING),
+                Some(Value::Integer(value)) => Some(value),
+                Some(_) => None,
             })
-            .map(|(row, _)| row)
+            .collect()
     }
 
-    fn cells_of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (usize, Cell)> + 'a {
-        let places = self.places(key);
-        self.starts
-            .iter()
-            .enumerate()
-            .filter_map(move |(row, &(start, shape))| Some((row, self.cells[start + places[shape as usize]?])))
+    /// The [`Value::kind`] of each row at a path; `-` where nothing is there.
+    #[must_use]
+    pub fn kinds(&self, path: &[&str]) -> Vec<u8> {
+        self.values(path, 0..self.len()).map(|value| value.map_or(b'-', Value::kind)).collect()
     }
 
-    /// Where each shape has a key.
-    fn places(&self, key: &str) -> Vec<Option<usize>> {
-        self.shapes.iter().map(|shape| shape.places.get(key).copied()).collect()
+    /// For each row the number of its value at a path among all that are different, and these in the order of their first
+    /// rows. What is not there counts as `null`.
+    #[must_use]
+    pub fn codes<'a>(&'a self, path: &[&str]) -> (Vec<u32>, Vec<Value<'a>>) {
+        let (mut found, mut numbers, mut of_text) = (Vec::new(), HashMap::new(), HashMap::new());
+        let mut number = |value: Value<'a>| {
+            *numbers.entry(value.same()).or_insert_with(|| {
+                found.push(value);
+                found.len() as u32 - 1
+            })
+        };
+        let codes = self
+            .values(path, 0..self.len())
+            .map(|value| match value.unwrap_or(Value::Null) {
+                value @ Value::Text { shared: Some(text), .. } => *of_text.entry(text).or_insert_with(|| number(value)),
+                value => number(value),
+            })
+            .collect();
+        (codes, found)
     }
 
-    fn is_false(&self, cell: Cell) -> bool {
-        match self.value(cell) {
-            Value::Null | Value::Bool(false) | Value::Integer(0) => true,
-            Value::Text { json, .. } => matches!(json, "\"\"" | "[]" | "{}" | "0.0" | "-0.0" | "-0"),
-            _ => false,
-        }
-    }
-
-    fn value(&self, cell: Cell) -> Value<'_> {
+    fn value(&self, cell: Cell) -> Option<Value<'_>> {
         let text = (cell.0 >> 2) as u32;
-        match cell.0 & 3 {
+        Some(match cell.0 & 3 {
+            0 if cell == Cell::MISSING => return None,
             0 if cell == Cell::NULL => Value::Null,
             0 => Value::Bool(cell == Cell::TRUE),
             1 => Value::Integer(cell.0 as i64 >> 2),
             2 => Value::Text { json: self.texts.get(text), shared: Some(text) },
             _ => Value::Text { json: self.texts.get(text), shared: None },
-        }
+        })
     }
 
     fn add(&mut self, line: &str) -> Option<()> {
-        let start = self.cells.len();
+        let row = self.shape_of.len();
         // Most lines have the keys of the one before.
-        let guess = self.starts.last().map_or(0, |&(_, shape)| shape as usize);
-        let (mut same, mut keys) = (true, Vec::new());
-        let mut members = Members { rest: line.trim_ascii().strip_prefix('{')?, may_end: true };
-        while let Some((key, json)) = members.next()? {
-            let place = self.cells.len() - start;
-            let expected = self.shapes.get(guess).and_then(|shape| shape.keys.get(place));
-            same &= expected.is_some_and(|expected| **expected == *key);
-            keys.push(key);
-            let cell = Cell::plain(json).or_else(|| self.text(guess, place, json))?;
-            self.cells.push(cell);
+        let guess = self.shape_of.last().map_or(0, |&shape| shape as usize);
+        let mut found = Vec::with_capacity(self.columns.len());
+        each_member(line, |key, json| {
+            let expected = self.shapes.get(guess).and_then(|shape| shape.get(found.len()));
+            let place = match expected {
+                Some(&place) if *self.columns[place].key == *key => place,
+                _ => self.place(key, row)?,
+            };
+            let column = &mut self.columns[place];
+            if column.cells.len() > row {
+                return None; // twice in this line
+            }
+            column.cells.push(Cell::plain(json).or_else(|| self.texts.cell(&mut column.habit, json))?);
+            found.push(place);
+            Some(())
+        })?;
+        for column in &mut self.columns {
+            column.cells.resize(row + 1, Cell::MISSING);
         }
-        same &= self.shapes.get(guess).is_some_and(|shape| shape.keys.len() == keys.len());
-        let shape = if same { guess } else { self.shape(&keys)? };
-        self.starts.push((start, shape as u32));
+        let shape = if self.shapes.get(guess) == Some(&found) { guess } else { self.shape(found)? };
+        self.shape_of.push(shape as u32);
         Some(())
     }
 
-    /// The shape with these keys; `None` where a key is there twice, or there are too many shapes.
-    fn shape(&mut self, keys: &[&str]) -> Option<usize> {
-        let known = self.shapes.iter().position(|shape| shape.keys.iter().map(|key| &**key).eq(keys.iter().copied()));
-        if known.is_some() {
-            return known;
+    /// The column of a key, which rows before this one may not have; `None` where there are too many.
+    fn place(&mut self, key: &str, row: usize) -> Option<usize> {
+        if let Some(&place) = self.places.get(key) {
+            return Some(place);
         }
-        let places: HashMap<Box<str>, usize> = keys.iter().enumerate().map(|(place, &key)| (key.into(), place)).collect();
-        if places.len() < keys.len() || self.shapes.len() == MOST_SHAPES {
-            return None;
-        }
-        self.shapes.push(Shape { keys: keys.iter().map(|&key| key.into()).collect(), places });
-        Some(self.shapes.len() - 1)
+        let place = self.columns.len();
+        self.columns.push(Column { key: key.into(), cells: vec![Cell::MISSING; row], habit: Habit::default() });
+        self.places.insert(key.into(), place);
+        (place < MOST).then_some(place)
     }
 
-    fn text(&mut self, shape: usize, place: usize, json: &str) -> Option<Cell> {
-        if self.habits.len() <= shape {
-            self.habits.resize_with(shape + 1, Vec::new);
+    /// The shape with these columns; `None` where there are too many.
+    fn shape(&mut self, columns: Vec<usize>) -> Option<usize> {
+        if let Some(known) = self.shapes.iter().position(|shape| *shape == columns) {
+            return Some(known);
         }
-        let habits = &mut self.habits[shape];
-        if habits.len() <= place {
-            habits.resize(place + 1, Habit::default());
-        }
-        let habit = &mut habits[place];
-        if habit.tried >= TRIED && habit.found < SEEN_AGAIN {
-            return self.texts.add(json).map(Cell::own);
-        }
-        habit.tried = habit.tried.saturating_add(1);
-        if let Some(text) = self.texts.find(json) {
-            habit.found = habit.found.saturating_add(1);
-            return Some(Cell::shared(text));
-        }
-        let text = self.texts.add(json)?;
-        self.texts.by_hash.insert(hash(json.as_bytes()), text);
-        Some(Cell::shared(text))
+        self.shapes.push(columns);
+        (self.shapes.len() <= MOST).then(|| self.shapes.len() - 1)
     }
 }
 
@@ -368,76 +400,36 @@ fn is_plain_integer(json: &str) -> bool {
     }
 }
 
-/// The members of an object, cut apart; whether each value is JSON is for others to say.
-struct Members<'a> {
-    rest: &'a str,
-    may_end: bool,
-}
+/// Hands each member of an object with plain keys to `take`, in their order, each value as it is written; `None` where this
+/// is no such object, or `take` refuses one.
+fn each_member<'a>(json: &'a str, take: impl FnMut(&'a str, &'a str) -> Option<()>) -> Option<()> {
+    struct Members<F>(F);
 
-impl<'a> Members<'a> {
-    /// The next key and its value; `Some(None)` at the end, `None` where this is no object with plain keys.
-    #[expect(clippy::option_option, reason = "an end, and no object at all, are two things")]
-    fn next(&mut self) -> Option<Option<(&'a str, &'a str)>> {
-        let rest = self.rest.trim_ascii_start();
-        if let Some(after) = rest.strip_prefix('}') {
-            return (self.may_end && after.is_empty()).then_some(None);
+    impl<'a, F: FnMut(&'a str, &'a str) -> Option<()>> Visitor<'a> for Members<F> {
+        type Value = ();
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
         }
-        let after = rest.strip_prefix('"')?;
-        let length = after.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
-        let key = &after[..length];
-        let value = after[length..].strip_prefix('"')?.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
-        let (json, after) = value.split_at(value_length(value.as_bytes())?);
-        self.may_end = false;
-        self.rest = match after.trim_ascii_start() {
-            "}" => {
-                self.may_end = true;
-                "}"
+
+        fn visit_map<M: MapAccess<'a>>(mut self, mut map: M) -> Result<(), M::Error> {
+            while let Some(key) = map.next_key()? {
+                let value: &RawValue = map.next_value()?;
+                (self.0)(key, value.get()).ok_or_else(|| M::Error::custom("refused"))?;
             }
-            more => more.strip_prefix(',')?,
-        };
-        Some(Some((key, json.trim_ascii_end())))
+            Ok(())
+        }
     }
+
+    let mut source = serde_json::Deserializer::from_str(json);
+    source.deserialize_map(Members(take)).ok()?;
+    source.end().ok()
 }
 
-/// Bytes up to the comma or brace that ends a value.
-fn value_length(value: &[u8]) -> Option<usize> {
-    let (mut depth, mut at) = (0_usize, 0);
-    loop {
-        at += value[at..].iter().position(|&byte| STRUCTURE[usize::from(byte)])?;
-        match value[at] {
-            b'"' => at += string_length(&value[at..])? - 1,
-            b'{' | b'[' if depth == DEEPEST => return None,
-            b'{' | b'[' => depth += 1,
-            b',' if depth > 0 => {}
-            b'}' | b']' if depth > 0 => depth -= 1,
-            b'}' | b',' => return (at > 0).then_some(at),
-            _ => return None,
-        }
-        at += 1;
-    }
-}
-
-/// What a value's end depends on.
-const STRUCTURE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut at = 0;
-    while at < 6 {
-        table[b"\"{}[],"[at] as usize] = true;
-        at += 1;
-    }
-    table
-};
-
-/// Bytes of a string with both its quotes.
-fn string_length(value: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        at += memchr2(b'"', b'\\', value.get(at..)?)?;
-        if value[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
+/// Whether it is nested deeper than any record, and than Python reads.
+fn is_deep(json: &str) -> bool {
+    let opened = json.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    opened > DEEPEST && serde_json::from_str::<serde_json::Value>(json).is_err()
 }
 
 /// Of which equal texts have the same. Two that differ and have it too are kept apart all the same: each is compared.
@@ -451,22 +443,11 @@ fn hash(text: &[u8]) -> u64 {
     (whole.rotate_left(5) ^ u64::from_le_bytes(last)).wrapping_mul(ODD)
 }
 
-/// Whether it is JSON. Nearly all are strings without escapes or flat objects of plain values, which is soon seen.
-fn is_json(text: &str) -> bool {
-    let plain = |text: &str| text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).is_some_and(is_plain_string);
-    plain(text)
-        || Value::Text { json: text, shared: None }.members().is_some_and(|members| {
-            members.iter().all(|(_, value)| match *value {
-                Value::Text { json, .. } => plain(json),
-                _ => true,
-            })
-        })
-        || serde_json::from_str::<IgnoredAny>(text).is_ok()
-}
+#[path = "rows_members.rs"]
+mod members;
 
-fn is_plain_string(inside: &str) -> bool {
-    inside.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
-}
+#[path = "rows_parts.rs"]
+mod parts;
 
 #[cfg(test)]
 #[path = "rows_tests.rs"]

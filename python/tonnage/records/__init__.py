@@ -7,6 +7,7 @@ from tonnage.records.lines import (
     device_lines,
     event_lines,
     headline,
+    headlines,
     record_name,
     setting_key,
     task_lines,
@@ -15,6 +16,7 @@ from tonnage.records.lines import (
 from tonnage.records.objects import object_lines
 from tonnage.records.reader import Run
 from tonnage.records.rows import Trials
+from tonnage.records.tasks import Tasks
 from tonnage.records.verify import verify_files
 from tonnage.records.workflow import workflow_lines
 from tonnage.records.writer import RunWriter
@@ -24,11 +26,13 @@ __all__ = [
     "RecordError",
     "Run",
     "RunWriter",
+    "Tasks",
     "Trials",
     "copy_lines",
     "device_lines",
     "event_lines",
     "headline",
+    "headlines",
     "object_lines",
     "record_name",
     "setting_key",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 Interval = tuple[int, ...]
 """``start_ns``, ``end_ns``, and a sum for each column that was asked for."""
@@ -18,14 +18,28 @@ def sums(columns: Mapping[str, Sequence[int]], names: Sequence[str]) -> list[Int
     time. No byte is lost or counted twice.
     """
     total: dict[tuple[int, int], list[int]] = {}
-    for start, end, *moved in zip(*(columns.get(name, ()) for name in ("start_ns", "end_ns", *names)), strict=True):
+    moved = [columns.get(name, ()) for name in names]
+    for (start, end), first, behind in _runs(columns.get("start_ns", ()), columns.get("end_ns", ())):
         sums_here = total.setdefault((start, end), [0] * len(names))
-        for index, value in enumerate(moved):
-            sums_here[index] += value
+        for index, column in enumerate(moved):
+            sums_here[index] += sum(column[first:behind])
     rows = [(start, end, *sums_here) for (start, end), sums_here in sorted(total.items()) if end > start]
     if all(one[1] <= other[0] for one, other in itertools.pairwise(rows)):
         return rows
     return _shared_out(rows, _edges(columns, max(row[1] for row in rows)))
+
+
+def _runs(starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Bounds, first row and the row behind the last, of rows with the same bounds that stand together: tasks of one
+    process are written so, and of thousands of them each row is a step too many."""
+    first, bounds = 0, None
+    for row, here in enumerate(zip(starts, ends, strict=True)):
+        if here != bounds:
+            if bounds is not None:
+                yield bounds, first, row
+            first, bounds = row, here
+    if bounds is not None:
+        yield bounds, first, len(starts)
 
 
 def _edges(columns: Mapping[str, Sequence[int]], last: int) -> list[int]:

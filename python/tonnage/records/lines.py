@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage.records.objects import objects_of
+
+if TYPE_CHECKING:
+    from tonnage.records.rows import Trials
 
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
@@ -32,13 +35,41 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
 def headline(line: Mapping[str, Any]) -> tuple[float | None, str]:
     """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``, whole),
     operations per second (``1/s``, not rounded: a long command does few) for names, commands and what is dropped."""
-    if line["setting"].get("kind", "stream") in COUNTED or line["phase"] == "drop":
-        elapsed_ns = line.get("elapsed_ns")
-        return (line["operations"] * 1e9 / elapsed_ns if elapsed_ns else None), "1/s"
-    if rounds_ns := (line.get("checkpoint") or {}).get("checkpoint_ns"):
-        # Not the pauses between the rounds.
-        return rate(line["bytes"], rounds_ns), "B/s"
-    return line["bandwidth_bytes_per_s"], "B/s"
+    kind, phase = line["setting"].get("kind"), line["phase"]
+    rounds_ns = (line.get("checkpoint") or {}).get("checkpoint_ns")
+    figures: list[Any] = [line.get(key) for key in _FIGURES]
+    return _rate_of(kind, phase, rounds_ns, *figures), "1/s" if _is_counted(kind, phase) else "B/s"
+
+
+def headlines(lines: Trials) -> list[float | None]:
+    """The rates of :func:`headline`."""
+    counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
+    if not counted and "drop" not in lines.distinct("phase") and not lines.having("checkpoint"):
+        return lines.column("bandwidth_bytes_per_s")
+    paths = (("setting", "kind"), ("phase",), ("checkpoint", "checkpoint_ns"), *((key,) for key in _FIGURES))
+    return list(map(_rate_of, *(lines.column(*path) for path in paths)))
+
+
+_FIGURES = ("elapsed_ns", "operations", "bytes", "bandwidth_bytes_per_s")
+
+
+def _rate_of(
+    kind: str | None,
+    phase: str,
+    rounds_ns: int | None,
+    elapsed_ns: int | None,
+    operations: int,
+    moved: int,
+    bytes_per_s: int | None,
+) -> float | None:
+    if _is_counted(kind, phase):
+        return operations * 1e9 / elapsed_ns if elapsed_ns else None
+    # Not the pauses between the rounds.
+    return rate(moved, rounds_ns) if rounds_ns else bytes_per_s
+
+
+def _is_counted(kind: str | None, phase: str) -> bool:
+    return kind in COUNTED or phase == "drop"
 
 
 def setting_key(setting: Mapping[str, Any]) -> str:

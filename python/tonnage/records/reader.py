@@ -12,6 +12,7 @@ from typing import Any
 
 from tonnage.errors import RecordError
 from tonnage.records.rows import Trials, from_engine
+from tonnage.records.tasks import Tasks
 from tonnage.records.writer import (
     COPIES,
     DEVICES,
@@ -92,8 +93,8 @@ class Run:
 
     def each_trial(self) -> Trials:
         """The same lines, read only: for who looks at all of what may be a million."""
-        found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _check_trial)
-        return Trials(self.trials()) if found is None else found
+        found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
+        return Trials.of(self.trials()) if found is None else found
 
     def has_trials(self) -> bool:
         """Whether there is a whole line in ``trials.jsonl``."""
@@ -129,6 +130,11 @@ class Run:
     def tasks(self) -> list[dict[str, Any]]:
         """The lines of ``tasks.jsonl``."""
         return _lines(self.path / TASKS, _TASK_KEYS)
+
+    def each_task(self) -> Tasks:
+        """The same lines by their record, read only: for who looks at all of what may be millions."""
+        found = from_engine(self.path / TASKS, _TASK_KEYS, {}, _RECORD)
+        return Tasks.of(self.tasks()) if found is None else Tasks(found)
 
     def events(self) -> list[dict[str, Any]]:
         """The lines of ``events.jsonl``."""
@@ -185,30 +191,21 @@ class Run:
 
     def histogram(self, record: str) -> list[tuple[int, int]] | None:
         """As :meth:`histograms`, all tasks that work together; followers and their lag have tags of their own."""
-        tags = self.histograms(record)
-        if tags is None:
-            return None
-        return self._merged(tags, "task-")
+        return self._merged(record, "task-")
 
     def lag(self, record: str) -> list[tuple[int, int]] | None:
         """As :meth:`histogram`, how far all followers of a ``tail`` phase were behind, in nanoseconds."""
-        tags = self.histograms(record)
-        return None if tags is None else self._merged(tags, "lag-")
+        return self._merged(record, "lag-")
 
     def snapshots(self, record: str) -> list[tuple[int, int]] | None:
         """As :meth:`histogram`, how long taking each snapshot of a ``checkpoint`` phase took, in nanoseconds."""
-        tags = self.histograms(record)
-        return None if tags is None else self._merged(tags, "snapshot-")
+        return self._merged(record, "snapshot-")
 
-    @staticmethod
-    def _merged(tags: dict[str, list[tuple[int, int]]], prefix: str) -> list[tuple[int, int]]:
-        merged: dict[int, int] = {}
-        for pairs in (pairs for tag, pairs in tags.items() if tag.startswith(prefix)):
-            for value, count in pairs:
-                merged[value] = merged.get(value, 0) + count
-        return sorted(merged.items())
+    def _merged(self, record: str, prefix: str) -> list[tuple[int, int]] | None:
+        found: list[tuple[int, int]] | None = self._native("latency", record, "hlog", "read_merged", prefix)
+        return found
 
-    def _native(self, room: str, record: str, suffix: str, reader: str) -> Any:
+    def _native(self, room: str, record: str, suffix: str, reader: str, *words: str) -> Any:
         if not _RECORD.match(record):
             raise RecordError(f"{record!r} is not the name of a record")
         file = self.path / room / f"{record}.{suffix}"
@@ -217,7 +214,7 @@ class Run:
         from tonnage import _native
 
         try:
-            return getattr(_native, reader)(str(file))
+            return getattr(_native, reader)(str(file), *words)
         except (OSError, ValueError) as error:
             raise RecordError(f"{file} cannot be read: {error}") from error
 
@@ -247,7 +244,7 @@ def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
 
 def _parse(data: bytes, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(data, parse_constant=_refuse)
+        value = _DECODER.decode(data.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{where} is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -257,6 +254,10 @@ def _parse(data: bytes, where: str) -> dict[str, Any]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+"""Made once: a run has hundreds of thousands of lines."""
 
 
 def _check(line: Mapping[str, Any], keys: dict[str, type], where: str) -> None:
