@@ -105,3 +105,26 @@ def test_a_stream_that_was_read_back_from_its_records_is_not_measured_again() ->
     trial = Sweep(one, seed=1).next([], 0)
     assert trial is not None
     assert Sweep(one, seed=1).next([json.loads(json.dumps(line(trial)))], 0) is None
+
+
+class Counted(dict[str, Any]):
+    """A line that counts how often it is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, key: str) -> Any:
+        Counted.looks += 1
+        return super().__getitem__(key)
+
+
+def test_a_line_is_looked_at_as_often_in_a_long_run_as_in_a_short_one() -> None:
+    looks = []
+    for repetitions in (10, 100):
+        Counted.looks = 0
+        lines: list[dict[str, Any]] = []
+        sweep = Sweep(campaign(f"[workload]\ntasks = [1, 2, 4]\n[repeat]\ncount = {repetitions}\n"), 7)
+        while (trial := sweep.next(lines, 0)) is not None:
+            lines.append(Counted(line(trial)))
+        assert len(lines) == 6 * repetitions
+        looks.append(Counted.looks / len(lines))
+    assert looks[0] == looks[1]

@@ -179,3 +179,24 @@ def test_an_export_is_a_server_and_a_path() -> None:
 def test_what_names_no_export_is_refused(uri: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
         parse_target(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("rados://bench?object=0", "an object has at least one byte"),
+        ("rados://bench?timeout=0s", "a server needs some time to answer"),
+        ("rados://bench/object", "names a pool and nothing in it"),
+        ("s3://b", "two or more letters"),
+        ("rados://bench?conf=", "conf has no value"),
+        ("nfs://server:2049/export", "write nfs://SERVER/PATH?port=2049"),
+    ],
+)
+def test_what_a_service_cannot_be_asked_for_is_refused_before_it_is_asked(uri: str, said: str) -> None:
+    with pytest.raises(RequestError, match="hint") as error:
+        parse_target(uri)
+    assert said in str(error.value)
+
+
+def test_an_address_with_colons_is_no_name_with_a_port() -> None:
+    assert (parse_target("nfs://[fe80::1]/export").export or {})["server"] == "fe80::1"

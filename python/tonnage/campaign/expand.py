@@ -16,7 +16,8 @@ class Schedule(Protocol):
     """Says which trial is next. The run loop asks until the answer is None."""
 
     def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
-        """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock."""
+        """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock. From one
+        call to the next lines are only added."""
 
 
 class Sweep:
@@ -37,11 +38,12 @@ class Sweep:
         self._seed = seed
         self._order: Iterator[Trial] | None = None
         self._block = -1
+        self._done = _Done()
 
     def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
         if self._time_ns is not None and spent_ns >= self._time_ns:
             return None
-        done = _done(lines)
+        done = self._done.update(lines)
         while True:
             for trial in self._order or ():
                 if trial.repetition not in done.get(trial.setting, {}):
@@ -84,22 +86,37 @@ def _narrow(values: Sequence[float], share: float) -> bool:
     return confidence > 0 and high - low <= share * median
 
 
-def _done(lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
-    """Setting → repetition → rate (0 where it failed) of everything that need not be measured again."""
-    done: dict[Setting, dict[int, float]] = {}
-    # A trial of several phases is interrupted as a whole.
-    interrupted = {line["trial"] for line in lines if line["status"] == "interrupted"}
-    recorded: dict[int, set[str]] = {}
-    for line in lines:
-        recorded.setdefault(line["trial"], set()).add(line["phase"])
-    for line in lines:
-        if line["purpose"] == "measure" and line["trial"] not in interrupted:
-            setting = setting_of(line["setting"])
-            # A run that was killed between two phases has no line that says so.
-            if not recorded[line["trial"]] >= set(setting.phases):
-                continue
+class _Done:
+    """What need not be measured again. The lines of a run only grow: each is looked at once."""
+
+    def __init__(self) -> None:
+        self.rates: dict[Setting, dict[int, float]] = {}
+        """Setting → repetition → rate (0 where it failed)."""
+        self._seen = 0
+        self._trials: dict[int, list[Mapping[str, Any]]] = {}
+
+    def update(self, lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
+        """``rates`` with what ``lines`` has more than before."""
+        new = lines[self._seen :]
+        self._seen = len(lines)
+        for line in new:
+            self._trials.setdefault(line["trial"], []).append(line)
+        for trial in dict.fromkeys(line["trial"] for line in new):
+            self._count(self._trials[trial])
+        return self.rates
+
+    def _count(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Takes a trial in, as far as it has come."""
+        measured = [line for line in lines if line["purpose"] == "measure"]
+        # A trial of several phases is interrupted as a whole.
+        if not measured or any(line["status"] == "interrupted" for line in lines):
+            return
+        setting = setting_of(measured[0]["setting"])
+        # A run that was killed between two phases has no line that says so.
+        if not {line["phase"] for line in lines} >= set(setting.phases):
+            return
+        repetitions = self.rates.setdefault(setting, {})
+        for line in measured:
             rate = headline(line)[0] or 0 if line["status"] == "ok" else 0
-            repetitions = done.setdefault(setting, {})
             # The slowest phase of a trial decides; 0, where one failed.
             repetitions[line["repetition"]] = min(rate, repetitions.get(line["repetition"], rate))
-    return done

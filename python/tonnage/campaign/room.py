@@ -13,6 +13,7 @@ from tonnage.campaign.kinds.stream import CELL_BYTES, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.crew import Crew
 from tonnage.cluster.launcher import Ensemble, Launcher
+from tonnage.errors import MeasurementError
 
 _FILL_TRANSFER = 1 << 20
 
@@ -126,12 +127,18 @@ class Room:
         return [(path, number, number // cut if alone else None) for number, path in zip(numbers, paths, strict=False)]
 
     def clear(self) -> None:
-        """Removes all data files, whichever storage made them; not those that are to be overwritten in place."""
+        """Removes all data files, whichever storage made them; not those that are to be overwritten in place.
+        MeasurementError where they cannot be removed: what comes next would not begin on fresh ones."""
         self._laid_out.clear()
         if self._target.existing == "overwrite":
             return
-        for ensemble in self._open.values():
-            ensemble.clear()
+        try:
+            for ensemble in self._open.values():
+                ensemble.clear()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            hint = f"the run ends here; `tonnage run --resume {self._series}` goes on once that is mended"
+            raise MeasurementError(f"{reason}; hint: {hint}") from error
 
     def finish(self) -> list[tuple[str, str]]:
         """The run ends: named files go, or stay as the target says. Notes (code, sentence) on them."""

@@ -20,6 +20,7 @@ from tonnage.campaign.room import Room
 from tonnage.campaign.setting import Trial
 from tonnage.cluster import launcher
 from tonnage.cluster.lost import ProcessLost
+from tonnage.errors import MeasurementError
 from tonnage.machine.meanwhile import Meanwhile
 from tonnage.records import (
     RunWriter,
@@ -147,6 +148,11 @@ class Loop:
                 if phase not in recorded:
                     self.without(number, trial, phase, str(error))
             return "failed"
+        except MeasurementError:
+            if not self.interrupts:
+                raise
+            # What could not be removed is told when the run ends, which it does.
+            return "interrupted"
 
     def lay_out(self, number: int, trial: Trial, setting: StreamSetting) -> str | None:
         """Has the files of ``setting`` written where they are not there; the trial's status where that failed."""
@@ -245,6 +251,8 @@ class Loop:
         except ProcessLost as error:
             reason, self._lost = str(error), True
         except OSError as error:
+            if self.interrupts.again:
+                return "interrupted"
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)

@@ -14,13 +14,13 @@ from typing import Any
 
 from tonnage import __version__
 from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
-from tonnage.campaign.ceilings import measure_ceilings, measure_costs
+from tonnage.campaign.ceilings import measure_ceilings, sized
 from tonnage.campaign.elsewhere import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.facts import stripe_scratch, target_facts
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.network.hosts import on_hosts
-from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
@@ -38,6 +38,9 @@ from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+
+_ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
+"""What advice of the engine begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,6 @@ def _carry_out(
     most = campaign.search.max_tasks if campaign.search else 1
     room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
     every = campaign.settings()
-    streams = [setting for setting in every if isinstance(setting, StreamSetting)]
-    # What only starts programs needs no ceilings of a storage.
-    base = next(iter(streams), Stream().first() if any(setting.uses_storage for setting in every) else None)
     state = "failed"
     if part is None:
         observer = Snapshots(writer.path, None, observer)
@@ -182,8 +182,8 @@ def _carry_out(
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
         room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
-        if plan.target.scheme != "sim" and not writer.manifest.get("ceilings") and base is not None:
-            _measure_ceilings(start, base, streams, seed, writer)
+        if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
+            _measure_ceilings(campaign, every, start, seed, writer)
         schedule, pilot = _schedule(campaign, plan, seed, part)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(
@@ -217,12 +217,13 @@ def _carry_out(
 
 
 def _measure_ceilings(
-    start: Launcher, base: StreamSetting, streams: Sequence[StreamSetting], seed: int, writer: RunWriter
+    campaign: Campaign, every: Sequence[Setting], start: Launcher, seed: int, writer: RunWriter
 ) -> None:
-    ceilings, cost = measure_ceilings(start, base, seed)
-    others = {setting.transfer_size: setting for setting in streams if setting.transfer_size != base.transfer_size}
-    costs = [cost, *measure_costs(start, list(others.values()), seed)]
-    writer.update_manifest(ceilings=ceilings, cost=cost, costs=costs)
+    streams = sized(every)
+    if streams:  # what only starts programs needs no ceilings of a storage
+        budget_ns = campaign.search.budget_ns if campaign.search else campaign.budget.time_ns
+        ceilings, costs = measure_ceilings(start, streams, seed, budget_ns)
+        writer.update_manifest(ceilings=ceilings, cost=costs[0], costs=costs)
 
 
 def _stripe(
@@ -297,10 +298,22 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
             opened.append(start.open(place, None))
             opened[-1].prepare(spec)
         except (ValueError, MemoryError) as error:
-            raise RequestError(f"{target.name} refuses this: {error}; hint: change what it names") from None
+            what, hint = _advised(str(error), target, setting)
+            raise RequestError(f"{target.name} refuses this: {what}; hint: {hint}") from None
         except OSError as error:
             hint = "give a user with rights on it, or another pool" if target.pool else "give another directory"
             raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: {hint}") from None
+
+
+def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
+    """What the engine says, and its advice: ``…; use another pool or means``. Ours where it has none."""
+    what, _, advice = message.rpartition("; ")
+    if what and advice.partition(" ")[0] in _ADVISING:
+        return what, advice
+    if getattr(setting, "snapshot", "none") == "none":
+        return message, "change what it names"
+    means = "use other means of snapshots, or none"
+    return message, f"give a user with rights to take them, or {means}" if target.pool else means
 
 
 def _state(ended: str, schedule: Schedule) -> str:

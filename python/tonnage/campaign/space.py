@@ -31,7 +31,8 @@ def free_bytes(target: Target) -> int | None:
         try:
             return _native.pool_free_bytes(json.dumps({**target.pool, "namespace": "-"}))
         except (OSError, ValueError) as error:
-            raise RequestError(str(error)) from None
+            hint = "; hint: give Ceph's file as conf=FILE, or set CEPH_CONF" if "cannot read " in str(error) else ""
+            raise RequestError(f"{error}{hint}") from None
     if target.export is not None:
         return int(export_facts(target.export)["free_bytes"])
     if target.bucket is not None:

@@ -186,10 +186,14 @@ def parse_model(text: str) -> dict[str, Any]:
 
 
 def _parse_pool(text: str) -> dict[str, Any]:
-    """``//pool?object=4MiB&conf=/etc/ceph/ceph.conf&user=client.admin`` as a PoolSpec without its namespace."""
+    """``//pool?object=4MiB&conf=/etc/ceph/ceph.conf&user=client.admin`` as a PoolSpec without its namespace. A message
+    never repeats what may hold a key."""
     name, _, query = text.removeprefix("//").partition("?")
-    if not text.startswith("//") or not name or "/" in name:
-        raise RequestError("rados: names a pool; hint: write rados://POOL, or rados://POOL?object=4MiB")
+    if not text.startswith("//") or not _POOL.fullmatch(name):
+        raise RequestError(
+            "rados: names a pool and nothing in it, and users and keys are no part of that; hint: write "
+            "rados://POOL, or rados://POOL?user=client.NAME&conf=FILE"
+        )
     return {"pool": name, "object_bytes": 4 << 20, **_parse_keys("rados", query.replace("&", ","), POOL_KEYS)}
 
 
@@ -198,8 +202,12 @@ def _parse_export(text: str) -> dict[str, Any]:
     place, _, query = text.removeprefix("//").partition("?")
     server, slash, path = place.partition("/")
     server = server.removeprefix("[").removesuffix("]")
-    if not text.startswith("//") or not server or not path or "\0" in place:
-        raise RequestError("nfs: names a server and a directory that it exports; hint: write nfs://SERVER/PATH")
+    if not text.startswith("//") or not server or "@" in server or not path or "\0" in place:
+        raise RequestError(
+            "nfs: names a server and a directory that it exports, and no user; hint: write nfs://SERVER/PATH"
+        )
+    if server.count(":") == 1:
+        raise RequestError("nfs: a port is no part of the server's name; hint: write nfs://SERVER/PATH?port=2049")
     keys = _parse_keys("nfs", query.replace("&", ","), EXPORT_KEYS)
     return {"server": server, "path": slash + path, **keys}
 
@@ -211,7 +219,8 @@ def _parse_bucket(text: str) -> dict[str, Any]:
     name, _, prefix = place.partition("/")
     if not text.startswith("//") or not _BUCKET.fullmatch(name):
         raise RequestError(
-            "s3: names a bucket, and keys are never part of it; hint: write s3://BUCKET/PREFIX?endpoint=http://HOST:PORT"
+            "s3: names a bucket, by two or more letters, digits and . _ -, and keys are never part of it; hint: write "
+            "s3://BUCKET/PREFIX?endpoint=http://HOST:PORT"
         )
     prefix = prefix.strip("/")
     if prefix and not (_PREFIX.fullmatch(prefix) and {"", ".", ".."}.isdisjoint(prefix.split("/"))):
@@ -254,6 +263,16 @@ def _plain(text: str) -> str:
     return text
 
 
+def _ceph_user(text: str) -> str:
+    if not _CEPH_USER.fullmatch(text):
+        raise RequestError("not the name of a Ceph user; hint: write it like client.admin; its key is in the keyring")
+    return text
+
+
+_POOL = re.compile(r"[^/@:=\0]+")
+_CEPH_USER = re.compile(r"[a-z]+\.[^@:=\0]+")
+_KEY = re.compile(r"[a-z_-]{1,24}")
+"""What may be a mistyped name, and is no secret."""
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _PREFIX = re.compile(r"[A-Za-z0-9._/-]{1,512}")
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -266,8 +285,9 @@ def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in keys:
-            raise RequestError(f"{scheme}: has no {key!r}; hint: {near_or_all(key, keys)}")
-        if not equals:
+            named = repr(key) if _KEY.fullmatch(key) else "such key"
+            raise RequestError(f"{scheme}: has no {named}; hint: {near_or_all(key, keys)}")
+        if not equals or not value:
             raise RequestError(f"{scheme}: {key} has no value; hint: write {key}=…")
         name, parse = keys[key]
         if name in model:
@@ -296,6 +316,20 @@ def _call_size(text: str) -> int:
     size = units.parse_size(text)
     if not 1024 <= size <= 1 << 30:
         raise RequestError(f"{text} is not between 1KiB and 1GiB; hint: write it like 1MiB")
+    return size
+
+
+def _timeout(text: str) -> int:
+    ns = units.parse_time(text)
+    if ns == 0:
+        raise RequestError("a server needs some time to answer; hint: write it like 60s")
+    return ns
+
+
+def _object_size(text: str) -> int:
+    size = units.parse_size(text)
+    if not size:
+        raise RequestError("an object has at least one byte; hint: write it like 4MiB")
     return size
 
 
@@ -375,10 +409,10 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 """Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""
 
 POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "object": ("object_bytes", units.parse_size),
+    "object": ("object_bytes", _object_size),
     "conf": ("conf", str),
-    "user": ("user", str),
-    "timeout": ("timeout_ns", units.parse_time),
+    "user": ("user", _ceph_user),
+    "timeout": ("timeout_ns", _timeout),
 }
 """Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is
 read."""

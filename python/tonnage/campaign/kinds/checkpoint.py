@@ -62,7 +62,9 @@ class Checkpoint(WorkloadSection):
         ("together",), description="all tasks begin, take one snapshot and end together; or each goes at its own pace"
     )
     queue_depth: Sweep[Count] = Field(
-        (1,), description="operations in flight in each task; above 1 (asynchronous) needs storage uring, or a pool"
+        (1,),
+        description="operations in flight in each task; above 1 (asynchronous) needs storage uring, or a target "
+        "that is no directory",
     )
     layout: Sweep[Literal["file-per-task", "shared"]] = Field(
         ("file-per-task",), description="a file for each task, or one for all"
