@@ -22,6 +22,7 @@ FILES = (
     ("ior", "ior/ext4-json.txt"),
     ("ior", "ior/ext4-csv.txt"),
     ("ior", "ior/3.0.1.txt"),
+    ("ior", "ior/3.2.1-json.txt"),
 )
 PIECES = st.one_of(
     st.binary(max_size=20),

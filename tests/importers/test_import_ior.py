@@ -46,7 +46,14 @@ def test_the_original_is_kept_with_its_digest_and_the_line_of_each_trial(tmp_pat
         assert lines(original)[line["origin"]["line"] - 1].startswith(line["phase"])
 
 
-@pytest.mark.parametrize("name", ["ext4-csv.txt", "ext4-json.txt", "3.0.1.txt", "script.txt", "ext4-stonewall.txt"])
+FORMS = (
+    "ext4-csv.txt", "ext4-json.txt", "3.0.1.txt", "script.txt", "ext4-stonewall.txt", "2.10.3-fpp.txt",
+    "2.10.3-stonewall.txt", "3.0.1-fpp.txt", "3.0.1-stonewall.txt", "3.2.1-json.txt", "3.3.0-json.txt",
+    "3.3.0-stonewall.txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_every_form_is_read_and_verified(name: str, tmp_path: Path) -> None:
     run = take("ior", tmp_path / "run", IOR / name)
     assert main(["verify", str(run.path)]) == 0

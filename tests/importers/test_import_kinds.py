@@ -16,10 +16,15 @@ MIB = 2**20
 WHOLE = (
     ("mdtest", "mdtest/i3-files-3901.txt"),
     ("mdtest", "mdtest/2rank.txt"),
+    ("mdtest", "mdtest/3.3.0-verbose.txt"),
     ("fio", "fio/rw-2jobs.json"),
     ("fio", "fio/write-grouped.json"),
     ("fio", "fio/plus.json"),
+    ("fio", "fio/2.1.10-mix.json"),
     ("fio", "fio/2.2.10.json"),
+    ("fio", "fio/2.15-mix.json"),
+    ("fio", "fio/2.99-write.json"),
+    ("fio", "fio/client.json"),
     ("fio-log", "fio/w_bw.1.log"),
     ("fio-log", "fio/each_lat.1.log"),
     ("elbencho", "elbencho/elbencho.csv"),
@@ -29,6 +34,10 @@ WHOLE = (
     ("sob", "sob/lines.txt"),
     ("rados", "rados/write-seq.txt"),
     ("rados", "rados/old-read.txt"),
+    ("rados", "rados/16.2.txt"),
+    ("rados", "rados/16.2-json.txt"),
+    ("rados", "rados/16.2-pretty.txt"),
+    ("rados", "rados/16.2-time.txt"),
     ("nextflow", "nextflow-raw.txt"),
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError, RequestError
-from tonnage.importers.found import Found
+from tonnage.importers.found import Found, instant
 from tonnage.importers.registry import reader
 from tonnage.importers.run import write_phases
 from tonnage.importers.trace import MOST_BYTES
@@ -114,8 +114,10 @@ def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> di
     path = one([found.path for found in founds])
     host = one([found.host for found in founds])
     instants = sorted(phase.started for found in founds for phase in found.phases if phase.started)
+    # The first file is the oldest; a clock without a zone does not compare with one that has.
+    others = [known for found in founds if (known := instant(found.began) or found.printed)]
     return {
-        "created": instants[0] if instants else None,
+        "created": next(iter([*instants, *others]), None),
         "state": "running",
         "campaign": None,
         "campaign_text": None,

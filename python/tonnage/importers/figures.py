@@ -71,6 +71,18 @@ def size(text: str) -> int | None:
     return None if factor is None else exact(number, factor)
 
 
+def size_printed(text: str) -> Rounded | None:
+    """Bytes of ``3.12 GiB``, which was rounded where it has decimals; None for what is none."""
+    number, _, unit = text.strip().partition(" ")
+    factor, value = UNITS.get(unit.strip().lower()), rounded(number)
+    if factor is None or value is None:
+        return None
+    if "." in number:
+        return value.times(factor)
+    known = exact(number, factor)
+    return None if known is None else Rounded(Fraction(known), Fraction(known))
+
+
 def letters(text: object) -> int | None:
     """Bytes of ``4k``, ``1m``, ``65536`` as options are typed: letters are powers of two."""
     match = re.fullmatch(r"([0-9]{1,18})([kmgt]?)(i?b)?", str(text).strip().lower())

@@ -1,30 +1,38 @@
 """fio's JSON (``--output-format=json`` or ``json+``), of versions 2 and 3.
 
-Units change with the version. ``bw`` is KiB/s in both; ``io_bytes`` is KiB in version 2 and bytes in 3; latencies
-without ``_ns`` in their name are microseconds, those with it nanoseconds. Of a server with clients the entry
+Units change with the version. ``bw`` is KiB/s in all; ``io_bytes`` is bytes where ``io_kbytes`` stands beside it (from
+2.21 on), and KiB before; latencies without ``_ns`` in their name are microseconds (version 2), those with it
+nanoseconds. Of a server with clients the entry
 ``All clients`` is the sum of the others.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers import broken_json
+from tonnage.importers import broken_json, several
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
 from tonnage.importers.fio_latency import latency_of
 from tonnage.importers.found import Found, Note, Phase, Said, Task, few, line_of
 
 _WAYS = ("read", "write")
+_BEGINS = re.compile(r'\{\s*"fio version"\s*:')
 _SUM_OF_ALL = "All clients"
+_SIZES = range(9, 31)
+"""Of one operation, from 512 bytes to 1 GiB, as powers of two."""
 
 
 def read(data: bytes, _: str) -> Found:
     """What an output says; whatever it holds, it is read or told of by its line."""
-    text = data.decode("utf-8", "replace")
+    return several.each(data.decode("utf-8", "replace"), _BEGINS, _output)
+
+
+def _output(text: str) -> Found:
     document = broken_json.read(text)
     said = document.value
     if not isinstance(said, dict) or "fio version" not in said:
@@ -50,7 +58,13 @@ def read(data: bytes, _: str) -> Found:
         phases += _phases(job, problems)
     if not phases:
         problems.append(f"line {document.line or 1}: no whole job of it read or wrote anything")
-    return Found(phases=tuple(_beside(phases)), problems=few(problems), tool="fio", version=version)
+    return Found(
+        phases=tuple(_beside(phases)),
+        problems=few(problems),
+        tool="fio",
+        version=version,
+        printed=_printed(said),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ class _Job:
     """Options of all jobs."""
     line: int
     unit: int
-    """Bytes of one of ``io_bytes``."""
+    """Bytes of one of ``io_bytes`` where nothing beside it tells."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -98,10 +112,13 @@ class _Share:
 def _phases(job: _Job, problems: list[str]) -> list[Phase]:
     """A trial for each direction in which the jobs did anything."""
     found = []
+    if any(isinstance(entry.get("mixed"), dict) for entry in job.tables):
+        why = "counts reads and writes as one (unified_rw_reporting), and tells neither's rate"
+        problems.append(f"line {job.line}: job {job.tables[0].get('jobname')} {why}; left out")
     for op in _WAYS:
         tables = [entry[op] for entry in job.tables if isinstance(entry.get(op), dict)]
         busy = [table for table in tables if str(table.get("io_bytes", "0")) != "0"]
-        shares = [share for share in (_share(table, job.unit) for table in busy) if share is not None]
+        shares = [share for share in (_share(table, job) for table in busy) if share is not None]
         if len(shares) < len(busy):
             problems.append(f"line {job.line}: {op} of job {job.tables[0].get('jobname')} is not whole; left out")
         elif shares:
@@ -109,22 +126,30 @@ def _phases(job: _Job, problems: list[str]) -> list[Phase]:
     return found
 
 
-def _share(table: Mapping[str, Any], unit: int) -> _Share | None:
+def _share(table: Mapping[str, Any], job: _Job) -> _Share | None:
     """None where the figures are not whole."""
-    said, runtime, operations = (
-        whole(table.get("io_bytes")),
-        rounded(table.get("runtime")),
-        whole(table.get("total_ios")),
-    )
+    said, runtime = whole(table.get("io_bytes")), rounded(table.get("runtime"))
     rate, precise = rounded(table.get("bw")), rounded(table.get("bw_bytes"))
-    if not said or runtime is None or rate is None or operations is None:
+    if not said or runtime is None or rate is None:
         return None
-    moved, rate = said * unit, rate.times(KIB)
+    moved, rate = said * (1 if "io_kbytes" in table else job.unit), rate.times(KIB)
     seconds = runtime.times(Fraction(1, 1000))
     lasted = elapsed_ns(moved, seconds, precise or rate)
-    if lasted is None:
+    counted = whole(table["total_ios"]) if "total_ios" in table else _operations(table, moved, seconds)
+    if lasted is None or counted is None:
         return None
-    return _Share(moved, operations, lasted, rate, seconds, f"{table.get('bw')} KiB/s", table)
+    whole_table = {**table, "total_ios": counted}
+    return _Share(moved, counted, lasted, rate, seconds, f"{table.get('bw')} KiB/s", whole_table)
+
+
+def _operations(table: Mapping[str, Any], moved: int, seconds: Rounded) -> int | None:
+    """Up to 2.1 only their rate is said, and no size: the one power of two that agrees with all; None: several do."""
+    rate = rounded(table.get("iops"))
+    if rate is None:
+        return None
+    low, high = rate.low * seconds.low, rate.high * seconds.high
+    agree = [moved >> bits for bits in _SIZES if not moved % (1 << bits) and low <= moved >> bits <= high]
+    return agree[0] if len(agree) == 1 else None
 
 
 def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
@@ -197,9 +222,20 @@ def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
     return datetime.fromtimestamp(min(known) / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
+def _printed(said: Mapping[str, Any]) -> str | None:
+    """Its ``timestamp`` is when it ended, in seconds since 1970; versions before 2.2 have none."""
+    instant = whole(said.get("timestamp", ""))
+    if not instant or instant >= 2**32:
+        return None
+    return datetime.fromtimestamp(instant, timezone.utc).isoformat(timespec="seconds")
+
+
 def _beside(phases: list[Phase]) -> list[Phase]:
     """Marks the reads and writes of one mix: each has the rate that the other left it."""
-    mixes = {phase.line for phase in phases if str(phase.setting["pattern"]) in ("rw", "readwrite", "randrw")}
+    both = {phase.line for phase in phases if phase.phase == "read"} & {
+        phase.line for phase in phases if phase.phase == "write" and phase.setting["pattern"] is None
+    }
+    mixes = both | {phase.line for phase in phases if str(phase.setting["pattern"]) in ("rw", "readwrite", "randrw")}
     note = Note(
         "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"
     )

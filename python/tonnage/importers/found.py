@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from tonnage.importers.figures import Rounded
@@ -13,6 +14,7 @@ from tonnage.importers.trace import LARGEST
 MOST_PROBLEMS = 20
 """Sentences about one file."""
 MOST_TASKS = 2**31
+_CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Found:
     """The command line that it names."""
     began: str | None = None
     """When, in the file's own words."""
+    printed: str | None = None
+    """When it was printed, ISO 8601 with a zone, where it does not say when it began."""
     host: str | None = None
     path: str | None = None
 
@@ -109,6 +113,16 @@ def words_of(command: str) -> list[str]:
         return shlex.split(command)
     except ValueError:
         return command.split()
+
+
+def instant(began: str | None) -> str | None:
+    """ISO 8601, without a zone, of ``Sun Nov 22 14:29:51 2026`` (IOR) and ``11/20/2026 15:11:00`` (mdtest)."""
+    for form in _CLOCKS:
+        try:
+            return datetime.strptime((began or "").strip(), form).isoformat()
+        except ValueError:
+            continue
+    return None
 
 
 def line_of(text: str, part: str) -> int:

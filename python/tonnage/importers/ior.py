@@ -6,10 +6,11 @@ are 2^20. ``Latency(s)`` is no measured latency: it is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from tonnage.importers import broken_json, ior_summary, ior_table
+from tonnage.importers import broken_json, ior_summary, ior_table, several
 from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
@@ -20,14 +21,15 @@ def read(data: bytes, _: str) -> Found:
     """What an output says; whatever it holds, it is read or told of by its line."""
     lines, torn = content(data)
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
-        return _json(lines)
+        # Ranks warn on the same stream, also in the middle of the object.
+        kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
+        return several.each("\n".join(kept), _BEGINS, _json)
     return ior_table.read(lines, torn)
 
 
-def _json(lines: list[str]) -> Found:
-    # Ranks warn on the same stream, also in the middle of the object.
-    kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
-    document = broken_json.read("\n".join(kept))
+def _json(text: str) -> Found:
+    kept = text.split("\n")
+    document = _document(text)
     if not isinstance(document.value, dict):
         return Found(problems=(f"line {document.line or 1}: this is no JSON of IOR",))
     said = document.value
@@ -42,8 +44,7 @@ def _json(lines: list[str]) -> Found:
         if not isinstance(table, dict):
             continue
         test = _test(table, str(said.get("Command line") or ""))
-        rows = table.get("Results")
-        for place, row in enumerate(rows if isinstance(rows, list) else (), 1):
+        for place, row in enumerate(_rows(table.get("Results")), 1):
             cells = {_COLUMNS[key]: str(value) for key, value in _pairs(row) if key in _COLUMNS}
             if cells.get("access") not in ("write", "read"):
                 continue
@@ -59,7 +60,7 @@ def _json(lines: list[str]) -> Found:
         phases=tuple(phases),
         problems=few(problems),
         tool="IOR",
-        version=str(said["Version"]) if "Version" in said else None,
+        version=str(said["Version"]) if "Version" in said else _banner(kept),
         command=str(said["Command line"]) if "Command line" in said else None,
         began=str(said["Began"]) if "Began" in said else None,
         host=str(said.get("Machine") or "").partition(" ")[2] or None,
@@ -67,6 +68,29 @@ def _json(lines: list[str]) -> Found:
     )
 
 
+def _document(text: str) -> broken_json.Document:
+    """In 3.2 every rank but the first adds ``[ ]`` and commas of its own, wherever its output falls among the rest."""
+    document = broken_json.read(text)
+    if document.line is None:
+        return document
+    alone = broken_json.read(_COMMA.sub(" ", text.replace("[ ]", "   ")))
+    return alone if alone.line is None or alone.line > document.line else document
+
+
+def _rows(results: Any) -> list[Any]:
+    """Results in their order: 3.2 and 3.3 have a list for each repetition."""
+    rows = results if isinstance(results, list) else []
+    return [row for part in rows for row in (part if isinstance(part, list) else [part])]
+
+
+def _banner(lines: list[str]) -> str | None:
+    found = ior_table.VERSION.match(lines[0]) if lines else None
+    return found[1] if found else None
+
+
+_BEGINS = re.compile(r'\{\s*"(?:Version|Began)"\s*:')
+_COMMA = re.compile(r",(?=\s*[,\]}])")
+"""One that separates nothing."""
 _COLUMNS = {
     "access": "access", "bwMiB": "bw", "blockKiB": "block", "xferKiB": "xfer", "iops": "iops", "openTime": "open",
     "wrRdTime": "wr/rd", "closeTime": "close", "totalTime": "total",

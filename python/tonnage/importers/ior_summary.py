@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,14 +30,27 @@ class Row:
     """By one iteration."""
 
 
-def row_of(names: Sequence[str], cells: Sequence[str], line: int) -> Row | None:
-    """A row below the header ``names``; None where it is not whole."""
+def columns_of(header: str) -> list[str]:
+    """Names of the columns, those of 2.10 (``Max (MiB)``, ``Std Dev``) as later versions have them; none where the
+    line is no header of a summary."""
+    names = re.sub(r" \((\w+)\)", r"(\1)", header).replace("Std Dev", "StdDev").split()
+    return names if "Max(MiB)" in names else []
+
+
+def row_of(names: Sequence[str], cells: Sequence[str], line: int, test: Test) -> Row | None:
+    """A row below the header ``names``, with what only the settings of the ``test`` say; None where it is not whole."""
     if len(cells) < len(names) - 1:
         return None
     table = dict(zip(names, cells, strict=False))
     most, least, mean = (rounded(table.get(f"{name}(MiB)", "")) for name in ("Max", "Min", "Mean"))
-    numbers = [whole(table.get(name, "")) for name in ("reps", "#Tasks", "blksiz", "xsize")]
+    known = (test.repetitions, test.tasks, test.block, test.transfer)
+    numbers = [
+        whole(table[name]) if name in table else said
+        for name, said in zip(("reps", "#Tasks", "blksiz", "xsize"), known, strict=True)
+    ]
     moved = exact(table.get("aggs(MiB)", ""), MIB) or whole(table.get("aggsize", ""))
+    if "blksiz" not in names:
+        moved = test.of_all_iterations()
     repetitions, tasks, block, transfer = numbers
     if most is None or least is None or mean is None or not (repetitions and tasks and block and transfer and moved):
         return None
@@ -45,32 +59,27 @@ def row_of(names: Sequence[str], cells: Sequence[str], line: int) -> Row | None:
     return Row(line, cells[0], most, least, mean, spread, repetitions, tasks, block, transfer, moved)
 
 
-def phases_of(rows: Sequence[Row], test: Test) -> tuple[list[Phase], list[str]]:
-    """The trials that follow from a summary without a table, and what must be said of the others."""
-    phases, problems = [], []
-    for row in rows:
-        test.block, test.transfer = row.block, row.transfer
-        values = iterations(row.repetitions, row.most, row.least, row.mean, row.spread)
-        if not values:
-            problems.append(
-                f"line {row.line}: {row.op} has a summary of {row.repetitions} iterations and no line of each; "
-                "a mean of rates is no trial, and is left out"
-            )
-        for value in values:
-            phases.append(
-                Phase(
-                    phase=row.op,
-                    setting=test.setting(row.op, row.tasks),
-                    elapsed_ns=max(1, round(row.moved * 10**9 / (value * MIB))),
-                    bytes=row.moved,
-                    operations=row.moved // row.transfer,
-                    line=row.line,
-                    durability=test.durability if row.op == "write" else "none",
-                    direct=test.direct,
-                    notes=(FROM_SUMMARY,) if len(values) > 1 else (),
-                )
-            )
-    return phases, problems
+def phases_of(row: Row, test: Test) -> tuple[list[Phase], list[str]]:
+    """The trials that follow from a summary without a table, or what must be said of it."""
+    test.block, test.transfer = row.block, row.transfer
+    values = iterations(row.repetitions, row.most, row.least, row.mean, row.spread)
+    if not values:
+        only = f"{row.op} has a summary of {row.repetitions} iterations and no line of each"
+        return [], [f"line {row.line}: {only}; a mean of rates is no trial, and is left out"]
+    return [
+        Phase(
+            phase=row.op,
+            setting=test.setting(row.op, row.tasks),
+            elapsed_ns=max(1, round(row.moved * 10**9 / (value * MIB))),
+            bytes=row.moved,
+            operations=row.moved // row.transfer,
+            line=row.line,
+            durability=test.durability if row.op == "write" else "none",
+            direct=test.direct,
+            notes=(FROM_SUMMARY,) if len(values) > 1 else (),
+        )
+        for value in values
+    ], []
 
 
 def unusable(said: Mapping[str, Any]) -> list[str]:

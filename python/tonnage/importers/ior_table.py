@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, Phase, few
-from tonnage.importers.ior_summary import Row, phases_of, row_of
+from tonnage.importers.ior_summary import columns_of, phases_of, row_of
 from tonnage.importers.ior_test import Test, phase_of
 
 _SETTING = re.compile(r"\s*([A-Za-z][A-Za-z #]*?)\s*[:=]\s+(.*?)\s*\Z")
-_VERSION = re.compile(r"IOR-(\S+): MPI Coordinated Test")
+VERSION = re.compile(r"IOR-(\S+): MPI Coordinated Test")
 _MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
 _RATE = re.compile(r"bw\(([^)]*)\)")
+_LONGEST = 200
+"""Characters of a line of the file that a message repeats."""
 _NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
 
 
@@ -25,6 +27,8 @@ class _Reader:
     problems: list[str] = field(default_factory=list)
     test: Test = field(default_factory=Test)
     columns: list[str] = field(default_factory=list)
+    tabled: bool = False
+    """Whether any of its outputs has a table."""
     unit: str = ""
     comma: bool = False
     text_seen: bool = False
@@ -32,7 +36,7 @@ class _Reader:
     rows: dict[str, int] = field(default_factory=dict)
     """Results of each kind of operation in the present output."""
     summary: list[str] = field(default_factory=list)
-    summaries: list[Row] = field(default_factory=list)
+    summarised: bool = False
     version: str | None = None
     said: dict[str, str] = field(default_factory=dict)
 
@@ -46,17 +50,15 @@ def read(lines: list[str], torn: bool) -> Found:
             _row(reader, line, number, last_torn)
     if not reader.ended:
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
-    missing = [row for row in reader.summaries if not reader.rows.get(row.op)]
-    more, told = phases_of(missing, reader.test)
-    if not reader.columns and not reader.summaries:
-        reader.problems.append("line 1: this is no output of IOR: it has no table of results")
+    if not reader.tabled and not reader.summarised:
+        reader.problems.insert(0, _without_table(lines))
     return Found(
-        phases=(*reader.phases, *more),
-        problems=few([*reader.problems, *told]),
+        phases=tuple(reader.phases),
+        problems=few(reader.problems),
         tool="IOR",
         version=reader.version,
         command=reader.said.get("Command line") or reader.said.get("Command line used"),
-        began=reader.said.get("Began"),
+        began=reader.said.get("Began") or reader.said.get("Run began"),
         host=(reader.said.get("Machine") or "").partition(" ")[2].split(" ")[0] or None,
         path=reader.said.get("test filename"),
     )
@@ -64,20 +66,22 @@ def read(lines: list[str], torn: bool) -> Found:
 
 def _heading(reader: _Reader, line: str, number: int) -> bool:
     """Whether the line was one of those that are no result."""
-    if found := _VERSION.match(line):
+    if found := VERSION.match(line):
         _end_of_output(reader, number)
         reader.version, reader.ended, reader.text_seen = reader.version or found[1], False, True
         reader.test, reader.rows, reader.summary, reader.columns = Test(), {}, [], []
     elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):
         reader.comma = line.startswith("access,")
         reader.columns = [_plain(name) for name in _cells(reader, line)]
-        reader.unit, reader.summary = unit[1], []
-    elif _NEW_TEST.match(line):
+        reader.unit, reader.summary, reader.tabled = unit[1], [], True
+    elif line.strip() == "Summary:" or _NEW_TEST.match(line):
+        reader.summary = []
         reader.test = Test(command=reader.test.command)
     elif found := _MOVED.match(line):
         reader.test.moved = whole(found[1])
-    elif line.startswith("Operation ") and "Max(MiB)" in line:
-        reader.summary = line.split()
+        reader.test.short += 1
+    elif line.startswith("Operation ") and (names := columns_of(line)):
+        reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
     elif (found := _SETTING.match(line)) and not reader.summary:
@@ -94,7 +98,7 @@ def _end_of_output(reader: _Reader, number: int) -> None:
 
 
 def _setting(reader: _Reader, key: str, value: str) -> bool:
-    if key in ("Began", "Machine", "Command line", "Command line used", "test filename"):
+    if key in ("Began", "Run began", "Machine", "Command line", "Command line used", "test filename"):
         reader.said.setdefault(key, value)
     if key in ("Command line", "Command line used"):
         reader.test.command = value
@@ -108,11 +112,7 @@ def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
     if not cells or cells[0] not in ("write", "read"):
         return
     if reader.summary:
-        row = None if torn else row_of(reader.summary, cells, number)
-        if row is None:
-            reader.problems.append(f"line {number}: this line of the summary is not whole; left out")
-        else:
-            reader.summaries.append(row)
+        _summary(reader, cells, number, torn)
         return
     if not reader.columns:
         return
@@ -126,6 +126,30 @@ def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
         return
     reader.rows[phase.phase] = reader.rows.get(phase.phase, 0) + 1
     reader.phases.append(phase)
+
+
+def _summary(reader: _Reader, cells: list[str], number: int, torn: bool) -> None:
+    """Of an operation whose iterations stand above it, a summary says nothing more."""
+    reader.summarised = True
+    if reader.rows.get(cells[0]):
+        return
+    row = None if torn else row_of(reader.summary, cells, number, reader.test)
+    if row is None:
+        reader.problems.append(f"line {number}: this line of the summary is not whole; left out")
+        return
+    phases, told = phases_of(row, reader.test)
+    reader.phases += phases
+    reader.problems += told
+
+
+def _without_table(lines: list[str]) -> str:
+    """Why there is nothing to read."""
+    for number, line in enumerate(lines, 1):
+        if line.startswith("ior ERROR"):
+            return f"line {number}: IOR ended before its first result: {line[:_LONGEST]}"
+    if any("summaryFormat=CSV" in line for line in lines):
+        return "line 1: this version of IOR printed no results as CSV; hint: import its text or its JSON"
+    return "line 1: this is no output of IOR: it has no table of results"
 
 
 def _cells(reader: _Reader, line: str) -> list[str]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from tonnage.importers.figures import KIB, UNITS, Rounded, elapsed_ns, exact, nanoseconds, rounded, size, whole
+from tonnage.importers.figures import (
+    KIB,
+    UNITS,
+    Rounded,
+    elapsed_ns,
+    exact,
+    nanoseconds,
+    rounded,
+    size,
+    size_printed,
+    whole,
+)
 from tonnage.importers.found import Note, Phase, Said, words_of
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
 _MOST_SEGMENTS = 2**40
+_SEGMENTS = re.compile(r"-s ?([0-9]{1,9})(?: |\Z)")
 
 
 @dataclass(slots=True)
@@ -23,6 +36,8 @@ class Test:
     file: str | None = None
     layout: str | None = None
     access: str | None = None
+    reorder: str | None = None
+    """Whose blocks a task reads: its own (``none``), of a task some way on (``constant``), of any (``random``)."""
     tasks: int | None = None
     nodes: int | None = None
     per_node: int | None = None
@@ -30,9 +45,12 @@ class Test:
     block: int | None = None
     transfer: int | None = None
     fsync: bool | None = None
+    repetitions: int | None = None
     moved: int | None = None
     """Of the next row: IOR moved less than it meant to, and says how much."""
-    aggregate: int | None = None
+    short: int = 0
+    """How often it said so."""
+    aggregate: Rounded | None = None
 
     def option(self, key: str, value: str) -> bool:
         """Takes a line of ``Options`` (4.x) or ``Summary`` (3.0 and before); False where it says nothing of use."""
@@ -46,6 +64,8 @@ class Test:
                 self.layout = _LAYOUTS.get(value.split(",")[0].strip())
             case "ordering in a file":
                 self.access = "random" if "random" in value else "sequential"
+            case "ordering inter file":
+                self.reorder = next((way for way in ("constant", "random") if way in value), "none")
             case "nodes":
                 self.nodes = number
             case "tasks" | "clients":
@@ -55,6 +75,8 @@ class Test:
                     self.per_node = whole(words[1])
             case "clients per node":
                 self.per_node = number
+            case "repetitions":
+                self.repetitions = number
             case "segments":
                 self.segments = number
             case "xfersize":
@@ -62,7 +84,7 @@ class Test:
             case "blocksize":
                 self.block = size(value)
             case "aggregate filesize":
-                self.aggregate = size(value)
+                self.aggregate = size_printed(value)
             case _:
                 return False
         return True
@@ -84,15 +106,44 @@ class Test:
             return None
         return any(word in ("-B", "--posix.odirect") or "useO_DIRECT=1" in word for word in self.words)
 
+    def all_segments(self, tasks: int) -> int | None:
+        """Blocks that each of ``tasks`` writes. Up to 3.0 only the command line says it, and what all tasks move,
+        rounded to a hundredth of its unit, must agree."""
+        if self.segments or not self.block or self.aggregate is None:
+            return self.segments
+        unit = self.block * tasks
+        least = max(1, -int(-self.aggregate.low // unit))
+        most = int(self.aggregate.high // unit)
+        asked = next((int(found[1]) for found in map(_SEGMENTS.match, self.pairs) if found), 1)
+        if least <= asked <= most:
+            return asked
+        return least if least == most else None
+
+    def of_all_iterations(self) -> int | None:
+        """What each iteration moved, where that is the same of all; None where IOR stopped some of them early."""
+        if self.short:
+            moved, self.moved = self.moved, None
+            return moved if self.short == 1 and self.repetitions == 1 else None
+        segments = self.all_segments(self.tasks) if self.tasks else None
+        return self.block * self.tasks * segments if self.block and self.tasks and segments else None
+
+    @property
+    def pairs(self) -> list[str]:
+        """Each word of the command line with the one after it."""
+        if not self.command or "-f" in self.words:
+            return []
+        return [f"{word} {value}" for word, value in zip(self.words, [*self.words[1:], ""], strict=True)]
+
     def setting(self, op: str, tasks: int) -> dict[str, Any]:
         """Factors of a trial, named as those of a ``stream``. ``path`` is the directory that was measured."""
-        return {
+        whose = {"reorder": self.reorder} if op == "read" else {}
+        return whose | {
             "kind": "stream",
             "op": op,
             "tasks": tasks,
             "transfer_size": self.transfer,
             "block_size": self.block,
-            "segments": self.segments,
+            "segments": self.all_segments(tasks),
             "access": self.access,
             "layout": self.layout,
             "direct": self.direct,
@@ -149,10 +200,8 @@ def _bytes(test: Test, tasks: int, rate: Rounded, total: Rounded | None) -> tupl
     """What a row moved, and what must be said of that; None: the file does not tell."""
     if test.moved is not None:
         return test.moved, ()
-    if test.block and test.segments:
-        return test.block * tasks * test.segments, ()
-    if test.aggregate:
-        return test.aggregate, ()
+    if test.block and (segments := test.all_segments(tasks)):
+        return test.block * tasks * segments, ()
     if not test.block or total is None:
         return None
     # The CSV has no number of segments: rate times time says how often all tasks wrote their blocks.

@@ -5,23 +5,28 @@ iperf3 counts bytes; its rates are bits in a second.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers import broken_json, iperf3
+from tonnage.importers import broken_json, iperf3, several
 from tonnage.importers.figures import rounded, whole
 from tonnage.importers.found import Found, Phase, Said, Task, line_of
 from tonnage.importers.trace import LARGEST
 from tonnage.records.lines import rate
 
+_BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9
 
 
 def read(data: bytes, _: str) -> Found:
     """What a report says; whatever it holds, it is read or told of by its line."""
-    text = data.decode("utf-8", "replace")
+    return several.each(data.decode("utf-8", "replace"), _BEGINS, _report)
+
+
+def _report(text: str) -> Found:
     document = broken_json.read(text)
     said = document.value if isinstance(document.value, dict) else {}
     line = document.line or 1

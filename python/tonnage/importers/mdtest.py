@@ -1,8 +1,9 @@
 """mdtest's output, of versions 1.9 to 4.1.
 
-mdtest prints a summary over its iterations. What it prints of each with ``-v`` is the rate of all tasks up to 3.3, and
-from 4.0 on the rate of rank 0 alone, which is no trial. Its maximum, minimum and mean are over the iterations from 4.0
-on, and before that over the iterations and the ranks.
+mdtest prints a summary over its iterations. What it prints of each with ``-v`` is the rate of all tasks up to 3.3, from
+barrier to barrier by the clock of rank 0, and that of rank 0 alone, which is no trial, from 4.0 on, and before it with
+``-B``, without barriers. Its maximum, minimum and mean are over the iterations from 4.0 on, and before that over the
+iterations and the ranks.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class _Reader:
     iterations: int = 0
     in_rates: bool = False
     stonewalled: bool = False
+    by_rank: bool = False
+    """Whether its summary is over the ranks as well."""
     of_each: bool = False
     """Whether its lines of each iteration are of all tasks."""
     told: set[str] = field(default_factory=set)
@@ -74,10 +77,11 @@ def read(data: bytes, _: str) -> Found:
 def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
     if found := _BANNER.match(line):
         reader.version, reader.tasks = found[1], int(found[2])
-        reader.of_each = found[1].partition(".")[0] in ("1", "2", "3")
+        reader.of_each = reader.by_rank = found[1].partition(".")[0] in ("1", "2", "3")
         reader.told, reader.rows, reader.stonewalled = set(), 0, False
     elif line.startswith("Command line used:"):
         reader.command = line.partition(":")[2].strip()
+        reader.of_each = reader.of_each and "-B" not in words_of(reader.command)
     elif line.startswith("-- started at"):
         reader.began = line.strip("- ").removeprefix("started at ")
     elif found := _PATH.match(line):
@@ -125,15 +129,17 @@ def _row(reader: _Reader, found: re.Match[str], number: int, torn: bool) -> None
 def _from_summary(
     reader: _Reader, name: str, number: int, most: Rounded, least: Rounded, mean: Rounded, spread: Rounded | None
 ) -> None:
-    if reader.of_each:
+    if reader.by_rank:
         # One iteration's maximum and minimum are those of the ranks, and the slowest is the last to end.
         values = [least.middle] if reader.iterations == 1 else []
     else:
         values = iterations(reader.iterations, most, least, mean, spread)
     if not values:
+        printed = "with -v" + (" and without -B" if "-B" in words_of(reader.command) else "")
+        advice = f"{printed} a line of each is printed" if reader.by_rank else "with -i 3 or fewer each follows from it"
         reader.problems.append(
             f"line {number}: {name} has a summary of {reader.iterations} iterations, no line of each for all tasks; "
-            "a mean of rates is no trial, and is left out (with -i 3 or fewer each iteration follows from the summary)"
+            f"a mean of rates is no trial, and is left out ({advice})"
         )
     for value in values:
         lasted = max(1, round(reader.items * 10**9 / value)) if value > 0 else None

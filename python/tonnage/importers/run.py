@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from tonnage.importers.figures import Rounded
@@ -15,6 +15,7 @@ from tonnage.records.lines import untimed_task
 
 INSTANTS = ("submit_ns", "start_ns", "end_ns", "complete_ns")
 """Of a workflow's task."""
+_WRITING = ("write", "create")
 
 
 def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
@@ -25,13 +26,20 @@ def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
     now_ns = 0
     repetitions: Counter[str] = Counter()
     trial = 0
-    for file, phase in phases:
+    for file, found in phases:
+        phase = replace(found, setting=_setting(found))
         equal = phase.phase + setting_key(phase.setting)
         _write(writer, trial, file, phase, repetitions[equal], now_ns)
         repetitions[equal] += 1
         now_ns += phase.elapsed_ns
         trial += 1
     return trial
+
+
+def _setting(phase: Phase) -> dict[str, Any]:
+    """With what makes its writes durable, under the name that ours have: those with an fsync are not those without."""
+    known = phase.durability is not None and phase.phase in _WRITING and phase.setting.get("sync") is None
+    return {**phase.setting, "sync": phase.durability} if known else phase.setting
 
 
 def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: int, now_ns: int) -> None:
