@@ -36,6 +36,8 @@ def parse_size(text: str) -> int:
     if match is None:
         raise RequestError(f"{text!r} is not a size; hint: write it like 4k, 1MiB or 2GB")
     prefix, suffix = match["prefix"].lower(), (match["suffix"] or "").lower()
+    if match["suffix"] == "b" and match["prefix"].isupper():
+        raise RequestError(f"{text!r} may be bits; hint: write it like {match['number']}{match['prefix']}B, in bytes")
     if suffix == "ib" and not prefix:
         raise RequestError(f"{text!r} is not a size; hint: write it like 4k, 1MiB or 2GB")
     table = _DECIMAL if suffix == "b" else _BINARY

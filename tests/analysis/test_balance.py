@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -122,3 +123,19 @@ def test_a_run_keeps_its_groups_and_page_and_summary_tell_them(make_run: Callabl
     (exhibit,) = exhibits(analysis, Source.of(run))
     assert "2 objects were not looked up" in exhibit.variants[0].figures[0].caption
     assert table(found, 2).rows[0][0].startswith("osd.") and len(table(found, 2).rows) == 2
+
+
+@pytest.mark.parametrize(("groups", "told"), [(120, True), (6, False)])
+def test_an_osd_with_more_than_chance_gives_it_is_a_finding(
+    make_run: Callable[..., Run], groups: int, told: bool
+) -> None:
+    run = make_run({2: [1e9]}, manifest={"target": {"pool": pool_of([1.0] * 4)}})
+    (line,) = run.trials()
+    placed = [group(number, [0 if number % 2 else 1 + number // 2 % 3]) for number in range(groups)]
+    (run.path / "objects.jsonl").write_text(
+        "".join(f"{json.dumps({**one, 'record': line['record']})}\n" for one in placed)
+    )
+    found = [finding for finding in analyse(Run.open(run.path)).findings if finding.code == "uneven-osds"]
+    assert bool(found) == told
+    if told:
+        assert "osd.0 took 50 % of the bytes of 120 objects, 2 times its fair share" in found[0].evidence

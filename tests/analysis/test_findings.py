@@ -221,6 +221,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
     here |= {"coordinated-omission"}  # tests/analysis/test_omission.py
     here |= {"straggler-device"}  # tests/analysis/test_devices.py
+    here |= {"uneven-osds"}  # tests/analysis/test_balance.py
     here |= {"fixed-cost"}  # tests/analysis/test_snapshots.py
     here |= {"engine-time"}  # tests/report/test_workflow.py
     here |= {"link-limited", "rates-not-additive", "iperf3-versions"}  # tests/analysis/test_links.py
@@ -245,3 +246,13 @@ def test_a_long_trial_that_agrees_changes_nothing(make_run: Make, quiet_curve: C
     run = make_run({8: [2.0e9]}, purpose="sustain")
     assert analyse(run).load_lines == before
     assert codes(run) == []
+
+
+@pytest.mark.parametrize(("op", "told"), [("write", ["straggler-task"]), ("drop", [])])
+def test_what_one_task_removes_for_all_makes_no_stragglers(make_run: Make, op: str, told: list[str]) -> None:
+    run = make_run({4: [3e9, 3e9, 3e9]}, op=op)
+    kept = run.path / "tasks.jsonl"
+    tasks = [json.loads(line) for line in kept.read_text().splitlines()]
+    lazy = [task | {"bytes": 10**6, "operations": 0} if task["task"] == 0 else task for task in tasks]
+    kept.write_text("".join(f"{json.dumps(task)}\n" for task in lazy))
+    assert [code for code in codes(Run.open(run.path)) if code == "straggler-task"] == told

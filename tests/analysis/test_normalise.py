@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tonnage.analysis.normalise import Basis, alike, normalise, parse_link, parse_per
+from tonnage.analysis.per import Owner, given_to
 from tonnage.errors import RequestError
 
 MIB = 1 << 20
@@ -31,9 +32,9 @@ def test_a_rate_that_may_be_bits_or_bytes_is_refused_with_both_ways_to_write_it(
         parse_link(text)
 
 
-@pytest.mark.parametrize("text", ["", "fast", "0Gbit/s", "-1Gbit/s", "1GB", "1.2.3Mbit/s", "1Kbit/s"])
+@pytest.mark.parametrize("text", ["", "fast", "0Gbit/s", "-1Gbit/s", "1GB", "1.2.3Mbit/s", "1Kbit/s", "10"])
 def test_what_is_no_rate_of_a_link_is_refused(text: str) -> None:
-    with pytest.raises(RequestError, match="hint"):
+    with pytest.raises(RequestError, match="; hint: write "):
         parse_link(text)
 
 
@@ -73,3 +74,12 @@ def test_unlike_things_are_told_apart() -> None:
     for first, second in ((disks, servers), (disks, link), (link, servers)):
         with pytest.raises(RequestError, match="unlike things; hint"):
             alike(first, second)
+
+
+@pytest.mark.parametrize("asked", ["osd", "osds", "OSD"])
+def test_runs_on_pools_are_compared_by_the_osds_that_their_clusters_counted(asked: str) -> None:
+    small, large = (Owner(f"run{count}", (Basis("OSD", count, None),), "it") for count in (3, 12))
+    assert [basis.count for basis in given_to(asked, [[small], [large]], "run")] == [3, 12]
+    disks = Owner("other", (Basis("disk", 3, None),), "it")
+    with pytest.raises(RequestError, match="unlike things; hint"):
+        given_to(asked, [[small], [disks]], "run")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 from tonnage.analysis import analyse
+from tonnage.analysis.divided import bases_of, contradiction
+from tonnage.analysis.normalise import Basis
 from tonnage.analysis.summary import schema, summary
 from tonnage.analysis.verify import verify
 from tonnage.records import Run, RunWriter
@@ -46,6 +48,20 @@ def test_what_the_campaign_divides_by_is_in_the_summary(make_run: Make, quiet_cu
     assert (disk["unit"], link["unit"]) == ("B/s per disk", "of the link")
     assert disk["value"] == pytest.approx(2e8, rel=0.02) and link["value"] == pytest.approx(0.5, rel=0.02)
     assert disk["low"] <= disk["value"] <= disk["high"] and disk["basis"]["count"] == 10
+
+
+def test_the_osds_of_a_pool_carried_it_and_another_number_of_disks_is_told(make_run: Make, quiet_curve: Curve) -> None:
+    osds = [{"osd": n, "host": "a", "weight": 1.0 if n else 0.0, "up": n < 4} for n in range(5)]
+    target = {"pool": {"osds": osds}}
+    found = analyse(make_run(quiet_curve(), manifest={"target": target}))
+    assert found.bases == (Basis("OSD", 3, None),) and contradiction(found.bases) is None
+    summed = summary(found, None)
+    jsonschema.validate(json.loads(json.dumps(summed)), schema())
+    assert [part["unit"] for part in summed["normalised"][0]["parts"]] == ["B/s per OSD"]
+    says = {"campaign": {"normalise": {"disks": 10}}, "target": target}
+    told = contradiction(bases_of(says))
+    assert told is not None and "says 10 disks, and the pool has 3 OSDs" in told
+    assert contradiction(bases_of({**says, "campaign": {"normalise": {"disks": 3}}})) is None
 
 
 def test_the_schema_refuses_a_unit_that_was_forgotten(make_run: Make, quiet_curve: Curve) -> None:

@@ -6,9 +6,9 @@ import math
 import random
 
 import pytest
-from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Measured, Point, Slowest
+from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Point, Slowest
 from tonnage.analysis.statistics import median_interval
-from tonnage.analysis.tiers import crossover, exact, tiers_of
+from tonnage.analysis.tiers import Measured, crossover, exact, tiers_of
 from tonnage.report.published_tiers import crossovers
 from tonnage.report.tiers import sentence
 

@@ -16,6 +16,7 @@ from tonnage.units import format_size, format_time, parse_rate, parse_share, par
         ("1MB", 10**6),
         ("4k", 4096),
         ("4kB", 4000),
+        ("4kb", 4000),
         ("2GB", 2 * 10**9),
         ("1.5GiB", 3 << 29),
         ("47008", 47008),
@@ -28,7 +29,9 @@ def test_a_size_is_read_as_written(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "MiB", "1MX", "-1", "1iB", "1.5", "0.3k", "1e3", "١", "9" * 19, "8388608TiB"])
+@pytest.mark.parametrize(
+    "text", ["", "MiB", "1MX", "-1", "1iB", "1.5", "0.3k", "1e3", "١", "9" * 19, "8388608TiB", "1Mb"]
+)
 def test_what_is_no_size_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(RequestError, match="hint: "):
         parse_size(text)

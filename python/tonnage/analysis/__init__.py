@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.analysis.balance import balances_of
+from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
-from tonnage.records import Run, Trials, headline
+from tonnage.records import Run, Tasks, Trials, headline
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
@@ -34,8 +34,8 @@ def measured_points(run: Run) -> list[Point]:
     return points_of(run, run.each_trial())
 
 
-def analyse(run: Run, trials: Trials | None = None) -> Analysis:
-    """Everything that can be said about ``run``, whose ``trials`` may be read. RecordError if it cannot be read."""
+def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
+    """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
     from tonnage.analysis.compare import compare_points
     from tonnage.analysis.divided import bases_of, divide
     from tonnage.analysis.findings import Evidence, judge
@@ -45,17 +45,16 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
     from tonnage.analysis.snapshots import snapshots_of
     from tonnage.analysis.tiers import tiers_of
 
-    trials = run.each_trial() if trials is None else trials
-    events, tasks, measured = run.events(), _tasks(run), points_of(run, trials)
-    links = links_of(measured, trials.having("network"))
-    snapshots = snapshots_of(trials.having("checkpoint"))
+    trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
+    events, measured = run.events(), points_of(run, trials)
+    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
     estimates = _corrected(searched, long)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
-    hosts = hosts_of(measured, trials, tasks)
+    hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
         trials=trials,
@@ -69,9 +68,10 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
         tasks=tasks,
         links=links,
         snapshots=snapshots,
+        balances=balances,
     )
     findings = judge(evidence)
-    campaign = run.manifest.get("campaign") or {}
+    campaign, bases = run.manifest.get("campaign") or {}, bases_of(run.manifest)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -90,9 +90,9 @@ def analyse(run: Run, trials: Trials | None = None) -> Analysis:
         links=links,
         comparisons=compare_points(measured, trials, campaign),
         snapshots=snapshots,
-        bases=bases_of(campaign),
-        divided=divide(measured, bases_of(campaign)),
-        balances=balances_of(measured, trials, run.objects(), (run.manifest.get("target") or {}).get("pool")),
+        bases=bases,
+        divided=divide(measured, bases),
+        balances=balances,
     )
 
 
@@ -137,19 +137,20 @@ def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mappi
     from tonnage.analysis.steady import of_tasks, steady_window
 
     windows, kept = {}, run.kept("series")
+    if not kept:
+        return {}
     for point in (point for point in found if point.kind not in ("command", "network", "checkpoint")):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":
-                series = of_tasks(series, {task["task"] for task in tasks[record] if task.get("role") != "follow"})
+                series = of_tasks(
+                    series, {task["task"] for task in tasks.get(record, ()) if task.get("role") != "follow"}
+                )
             window = steady_window(series, "bytes" if point.metric == BANDWIDTH else "operations") if series else None
             if window:
                 windows[record] = window
     return windows
 
 
-def _tasks(run: Run) -> defaultdict[str, list[dict[str, Any]]]:
-    tasks: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for task in run.tasks():
-        tasks[task["record"]].append(task)
-    return tasks
+def _balances(run: Run, found: Sequence[Point], trials: Trials) -> tuple[Balance, ...]:
+    return balances_of(found, trials, run.objects(), (run.manifest.get("target") or {}).get("pool"))

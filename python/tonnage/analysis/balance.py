@@ -32,6 +32,7 @@ _CHOICES_AT_ONCE = 1_000_000
 _SEED = 20_260_101
 LEVEL = 0.05
 """So seldom may chance alone be called uneven."""
+UNEVEN = "uneven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,25 @@ def balances_of(
     placed: dict[str, list[Line]] = defaultdict(list)
     for group in objects:
         placed[group["record"]].append(group)
+    if not placed:
+        return ()
     lines = by_record(trials)
     return tuple(
         _balance(point, lines[record], placed[record], pool or {})
         for point in points
         if placed.get(record := nearest(point))
     )
+
+
+def largest(balances: Sequence[Balance]) -> list[Balance]:
+    """Of each operation the point with the most objects, whatever else its setting is: objects of all have the same
+    names, so each point of fewer is on a part of the same OSDs."""
+    best: dict[str, Balance] = {}
+    for found in balances:
+        known = best.get(found.op)
+        if known is None or (found.objects, found.tasks) > (known.objects, known.tasks):
+            best[found.op] = found
+    return list(best.values())
 
 
 def _balance(point: Point, line: Line, groups: Sequence[Line], pool: Line) -> Balance:
@@ -136,7 +150,7 @@ def _balance(point: Point, line: Line, groups: Sequence[Line], pool: Line) -> Ba
         typical=typical,
         most=most,
         chance=chance,
-        verdict="uneven" if chance < LEVEL else "as chance has it",
+        verdict=UNEVEN if chance < LEVEL else "as chance has it",
     )
 
 

@@ -26,12 +26,17 @@ _OF_ONE_RUN = frozenset(
     {
         *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text"),
         *("summary", "search", "load_before", "load_after", "ceilings", "cost", "costs"),
-        *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget"),
+        *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget.time_ns"),
         *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
         *("target.notes", "imported.at", "imported.files"),
     }
 )
 """Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
+_TOLD_BY_PAIRS = NOT_FACTORS - {"time_limit_ns"}
+"""Of a setting: what paired points have in common. How long to look is no factor, but may be why they are unlike."""
+_APART = 4
+"""The block that a search chooses follows from how fast the storage was, and from the room it had: that is told by
+other figures. So many times another it may fit a cache where the other one does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,10 @@ class Cell:
     """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
     unit: str
     """Of ``base`` and ``other``: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
+    base_records: tuple[str, ...]
+    """One for each repetition, in the order they ran."""
+    records: tuple[str, ...]
+    """The same of the other run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,8 @@ def _cell(
         verdict=UNCHANGED if small else seen.verdict,
         repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
         unit=unit_of(base.metric, per),
+        base_records=base.records,
+        records=other.records,
     )
 
 
@@ -166,22 +177,30 @@ def differences(
 ) -> Iterator[Difference]:
     """What two manifests, and the settings of paired points, do not say alike; but for what differs between any two
     runs."""
-    yield from _of_settings(pairs)
+    yield from _of_settings(pairs, searched=bool(base.get("search") and other.get("search")))
     yield from _of_manifests(base, other)
 
 
-def _of_settings(pairs: Sequence[tuple[Point, Point]]) -> Iterator[Difference]:
-    """Factors that are one value in each run, and not the same one."""
+def _of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iterator[Difference]:
+    """Factors that are one value in each run, and not the same one; of two searches without what each chose itself."""
     seen: dict[str, tuple[list[Any], list[Any]]] = {}
     for base, other in pairs:
         for key in {**base.setting, **other.setting}:
-            if key not in NOT_FACTORS and base.setting.get(key) != other.setting.get(key):
-                for side, point in zip(seen.setdefault(key, ([], [])), (base, other), strict=True):
-                    value = point.setting.get(key)
-                    if value not in side:
-                        side.append(value)
+            values = base.setting.get(key), other.setting.get(key)
+            if key in _TOLD_BY_PAIRS or values[0] == values[1] or (searched and _chosen(key, *values)):
+                continue
+            for side, value in zip(seen.setdefault(key, ([], [])), values, strict=True):
+                if value not in side:
+                    side.append(value)
     for key, (bases, others) in seen.items():
         yield Difference(f"workload.{key}", _one(bases), _one(others))
+
+
+def _chosen(key: str, base: Any, other: Any) -> bool:
+    """Whether a search chose both of these values, and that they are two does not matter."""
+    if key != "block_size":
+        return key == "time_limit_ns"  # a share of the budget, which is told
+    return isinstance(base, int) and isinstance(other, int) and max(base, other) < _APART * min(base, other)
 
 
 def _one(values: list[Any]) -> Any:
@@ -202,5 +221,16 @@ def _flat(manifest: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, f"{key}.")
+        elif key == "imported.tools" and isinstance(value, list):
+            yield from _tools([tool for tool in value if isinstance(tool, Mapping)])
         else:
             yield key, value
+
+
+def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Of the files of an imported run what made them, and how it was called; when is another matter in each."""
+    named = [" ".join(str(tool[key]) for key in ("tool", "version") if tool.get(key)) for tool in tools]
+    called = [str(tool["command"]) for tool in tools if tool.get("command")]
+    for key, said in (("imported.tool", named), ("imported.command", called)):
+        if said:
+            yield key, "; ".join(dict.fromkeys(said))

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field, replace
 
 from tonnage.analysis import measured_points
 from tonnage.analysis.hosts import hosts_of
-from tonnage.analysis.results import Crossover, Measured
+from tonnage.analysis.normalise import Basis, normalise, unit_of
+from tonnage.analysis.results import Point
 from tonnage.analysis.tiers import (
     METRICS,
+    Crossover,
+    Measured,
     crossover,
     exact,
     grows_more,
     levelled,
     of_a_node,
     plateau,
+    quotient,
     seen_on_both_sides,
 )
 from tonnage.errors import RequestError
@@ -48,6 +52,8 @@ class At:
     low: float
     high: float
     confidence: float
+    records: tuple[str, ...] = ()
+    """One for each of the values; none where the figures are published ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,22 @@ class Wins:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Both rates divided: a disk of each against one of the other, say."""
+
+    fast_of: str
+    """What the rate of one node's own was divided by, ``2 disks``."""
+    slow_of: str
+    """… and what that of the shared tier."""
+    unit: str
+    """``B/s per disk``, ``of the link``."""
+    fast: Measured
+    slow: Measured
+    ratio: Measured
+    """``fast`` ÷ ``slow``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Crossing:
     """A crossover, and the two lines that cross."""
 
@@ -95,15 +117,13 @@ class Crossing:
     stated: tuple[str, ...]
     """Which of ``fast`` and ``slow`` was stated, not measured."""
     at: Wins | None = None
+    per: Parts | None = None
 
 
 def tier_of_run(run: Run, name: str) -> Tier:
     """Of the points of ``run`` the best at each number of nodes. RequestError where its records do not tell on how many
     nodes they were measured, or it has several devices: tiers of its own."""
-    trials = run.trials()
-    tasks: dict[str, list[dict[str, object]]] = {}
-    for task in run.tasks():
-        tasks.setdefault(task["record"], []).append(task)
+    trials, tasks = run.each_trial(), run.each_task()
     points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
     if len({point.setting.get("device") for point in points}) > 1:
         raise RequestError(
@@ -112,15 +132,23 @@ def tier_of_run(run: Run, name: str) -> Tier:
     hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
     curves: dict[str, dict[int, At]] = {}
     for point in points:
-        if run.manifest.get("imported") and all(task.get("host") is None for task in tasks.get(point.records[0], ())):
-            why = "is imported and does not say on how many nodes it was measured"
-            raise RequestError(f"{name} {why}; hint: state its figures with --per-node or --ceiling")
         nodes = hosts.get((point.op, point.group, point.tasks), 1)
+        if run.manifest.get("imported") and all(task.get("host") is None for task in tasks.get(point.records[0], ())):
+            nodes = _said_nodes(point, name)
         known = curves.setdefault(point.op, {}).get(nodes)
         if known is None or point.median > known.median:
-            figures = (point.values, point.median, point.low, point.high, point.confidence)
+            figures = (point.values, point.median, point.low, point.high, point.confidence, point.records)
             curves[point.op][nodes] = At(nodes, *figures)
     return Tier(name, _kind(run), curves)
+
+
+def _said_nodes(point: Point, name: str) -> int:
+    """Of an imported run whose tasks have no hosts, but say how many a node had, as IOR does."""
+    each = point.setting.get("tasks_per_node")
+    if not isinstance(each, int) or each < 1:
+        why = "is imported and does not say on how many nodes it was measured"
+        raise RequestError(f"{name} {why}; hint: import what says how many tasks each node had, as IOR's output does")
+    return -(-point.tasks // each)
 
 
 def _kind(run: Run) -> str | None:
@@ -211,3 +239,29 @@ def wins(crossing: Crossing, nodes: int) -> Wins:
 
 def _times(rate: Measured | At, nodes: float) -> Measured:
     return Measured(rate.median * nodes, rate.low * nodes, rate.high * nodes, rate.confidence)
+
+
+def parts_of(crossing: Crossing, asked: str, bases: Mapping[str, Basis]) -> Parts:
+    """Both rates of ``crossing`` divided by the basis of each tier's name, as ``--per`` ``asked`` for it.
+
+    RequestError where that is nodes, which a crossover counts already, where a run that swept over nodes does not say
+    whether it means one node's or all, or a rate has no part in it.
+    """
+    fast, slow = bases[crossing.fast], bases[crossing.slow]
+    if fast.thing == "node":
+        raise RequestError("a crossover counts nodes already; hint: divide by what carried each tier, like disk=2,600")
+    if "=" not in asked and fast.count is not None and crossing.fast_curve[-1].nodes > 1:
+        raise RequestError(
+            f"{crossing.fast} was measured on several nodes, and its [normalise] does not tell whether {fast} are of "
+            f"one or of all; hint: say how many each node has and how many all share, like --per {fast.thing}=2,600"
+        )
+    metric = METRICS[crossing.crossover.op]
+    one, of_all = (
+        _part(rate, metric, basis) for rate, basis in ((crossing.crossover.fast, fast), (crossing.crossover.slow, slow))
+    )
+    return Parts(str(fast), str(slow), unit_of(metric, fast), one, of_all, quotient(one, of_all))
+
+
+def _part(rate: Measured, metric: str, basis: Basis) -> Measured:
+    part = normalise(rate.median, metric, basis, rate.low, rate.high)
+    return Measured(part.value, part.low, part.high, rate.confidence)

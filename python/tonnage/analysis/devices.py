@@ -9,6 +9,7 @@ from typing import Any
 
 from tonnage.analysis.hosts import nearest, work_of
 from tonnage.analysis.results import DevicePart, Devices, Point
+from tonnage.records import Trials
 from tonnage.records.rows import by_record
 
 Line = Mapping[str, Any]
@@ -19,6 +20,8 @@ def devices_of(
 ) -> tuple[Devices, ...]:
     """Of each point whose files several devices hold: the balance of its repetition nearest the median, and the rates
     of all repetitions. ``files``: lines of ``devices.jsonl``."""
+    if not Trials.of(trials).having("devices"):
+        return ()
     lines = by_record(trials)
     placed: dict[str, list[Line]] = defaultdict(list)
     for row in files:

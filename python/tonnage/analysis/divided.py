@@ -1,4 +1,5 @@
-"""The best of a run divided by what its campaign says carried it: disks, servers, nodes, a link."""
+"""The best of a run divided by what carried it: disks, servers, nodes and a link as its campaign says, and the OSDs of
+its pool, which the cluster tells."""
 
 from __future__ import annotations
 
@@ -10,14 +11,27 @@ from tonnage.analysis.results import BANDWIDTH, Divided, Point
 
 THINGS = {"disks": "disk", "servers": "server", "nodes": "node"}
 """Key of ``[normalise]`` → what it counts."""
+OSD = "OSD"
 
 
-def bases_of(campaign: Mapping[str, Any]) -> tuple[Basis, ...]:
-    """What ``[normalise]`` of a campaign, as a manifest keeps it, names."""
-    told = campaign.get("normalise") or {}
+def bases_of(manifest: Mapping[str, Any]) -> tuple[Basis, ...]:
+    """What ``[normalise]`` of a run's campaign names, and the OSDs that its pool's objects may be on."""
+    told = (manifest.get("campaign") or {}).get("normalise") or {}
     found = [Basis(thing, told[key], None) for key, thing in THINGS.items() if told.get(key)]
+    pool = (manifest.get("target") or {}).get("pool") or {}
+    if osds := sum(1 for osd in pool.get("osds", ()) if osd["up"] and osd["weight"] > 0):
+        found.append(Basis(OSD, osds, None))
     rate = told.get("link_bytes_per_s")
     return (*found, Basis(LINK, None, float(rate))) if rate else tuple(found)
+
+
+def contradiction(bases: Sequence[Basis]) -> str | None:
+    """A sentence where the campaign names another number of disks than the pool has OSDs."""
+    counts = {basis.thing: basis for basis in bases if basis.count is not None}
+    disks, osds = counts.get("disk"), counts.get(OSD)
+    if disks is None or osds is None or disks.count == osds.count:
+        return None
+    return f"The campaign says {disks}, and the pool has {osds}: a rate for a disk is only right where that is meant."
 
 
 def divide(points: Sequence[Point], bases: Sequence[Basis]) -> tuple[Divided, ...]:

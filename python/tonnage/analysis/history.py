@@ -12,6 +12,8 @@ from tonnage.analysis import measured_points
 from tonnage.analysis.between import THRESHOLD, Difference, differences, named
 from tonnage.analysis.change import FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.normalise import Basis, unit_of
+from tonnage.analysis.per import divided
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import CONFIDENCE
@@ -29,6 +31,8 @@ class Dated:
     """ISO 8601 UTC; None where its records do not say, as of some imported files."""
     differences: tuple[Difference, ...] = ()
     """What is not as in the run before."""
+    per: str | None = None
+    """What its rates were divided by, ``60 disks``; None: by nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Series:
     """Of the newest change: ``faster``, ``slower``, or ``no change shown``."""
     too_few: bool
     """Fewer runs than any change could be shown with."""
+    unit: str
+    """Of the levels: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
 
     @property
     def name(self) -> str:
@@ -102,26 +108,38 @@ class History:
         return tuple(run.run for run in self.runs if run.time is None)
 
 
-def history_of(runs: Sequence[Run], threshold: float = THRESHOLD) -> History:
+def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[Basis] | None = None) -> History:
     """The history of ``runs``, in any order; one without a time stands behind the one it was given after.
 
-    ``threshold``: the least change that is called one, as a share. RecordError where a run cannot be read.
+    ``threshold``: the least change that is called one, as a share; ``per``: what the rates of each run are divided by
+    first. RecordError where a run cannot be read, RequestError where a rate has no part in what it is divided by.
     """
+    own: dict[int, Basis] = {} if per is None else dict(zip(map(id, runs), per, strict=True))
     ordered = in_time(runs)
+    bases = [own.get(id(run)) for run, _ in ordered]
     groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run, _ in ordered))
-    cells = [_cells(run, groups) for run, _ in ordered]
+    cells = [_cells(run, groups, basis) for (run, _), basis in zip(ordered, bases, strict=True)]
     keys = list(dict.fromkeys(key for found in cells for key in found))
     # What a test may err is shared out among those that can be made.
     tested = sum(sum(key in found for found in cells) >= FEWEST for key in keys)
     rate = (1 - CONFIDENCE) / max(tested, 1)
     return History(
         runs=tuple(
-            Dated(str(run.path), when.isoformat(timespec="seconds") if when else None, _changed(ordered, cells, number))
+            Dated(
+                run=str(run.path),
+                time=when.isoformat(timespec="seconds") if when else None,
+                differences=_changed(ordered, cells, bases, number),
+                per=_name(bases[number]),
+            )
             for number, (run, when) in enumerate(ordered)
         ),
-        series=tuple(_series(key, cells, rate, threshold) for key in keys),
+        series=tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys),
         confidence=CONFIDENCE,
     )
+
+
+def _name(basis: Basis | None) -> str | None:
+    return None if basis is None else str(basis)
 
 
 def in_time(runs: Sequence[Run]) -> list[tuple[Run, datetime | None]]:
@@ -147,25 +165,32 @@ def time_of(run: Run) -> datetime | None:
     return None
 
 
-def _cells(run: Run, groups: Groups) -> dict[_Key, Point]:
-    return {
-        (point.op, groups.of(point.setting), point.tasks, point.metric): point
-        for point in measured_points(run)
-        if min(point.values) > 0
-    }
+def _cells(run: Run, groups: Groups, basis: Basis | None) -> dict[_Key, Point]:
+    points = [point for point in measured_points(run) if min(point.values) > 0]
+    if basis is not None:
+        points = [divided(point, basis) for point in points]
+    return {(point.op, groups.of(point.setting), point.tasks, point.metric): point for point in points}
 
 
 def _changed(
-    ordered: Sequence[tuple[Run, datetime | None]], cells: Sequence[Mapping[_Key, Point]], number: int
+    ordered: Sequence[tuple[Run, datetime | None]],
+    cells: Sequence[Mapping[_Key, Point]],
+    bases: Sequence[Basis | None],
+    number: int,
 ) -> tuple[Difference, ...]:
     if not number:
         return ()
     before, after = cells[number - 1], cells[number]
     pairs = [(before[key], after[key]) for key in before if key in after]
-    return tuple(differences(ordered[number - 1][0].manifest, ordered[number][0].manifest, pairs))
+    parts = [_name(basis) for basis in bases[number - 1 : number + 1]]
+    # Of rates that are divided, another divisor is as good a cause as any.
+    divisor = [Difference("divided by", *parts)] if parts[0] != parts[1] else []
+    return (*differences(ordered[number - 1][0].manifest, ordered[number][0].manifest, pairs), *divisor)
 
 
-def _series(key: _Key, cells: Sequence[Mapping[_Key, Point]], rate: float, threshold: float) -> Series:
+def _series(
+    key: _Key, cells: Sequence[Mapping[_Key, Point]], rate: float, threshold: float, basis: Basis | None
+) -> Series:
     op, group, tasks, metric = key
     having = [number for number, found in enumerate(cells) if key in found]
     points = [cells[number][key] for number in having]
@@ -189,6 +214,7 @@ def _series(key: _Key, cells: Sequence[Mapping[_Key, Point]], rate: float, thres
         changes=changes,
         verdict=changes[-1].verdict if changes else UNCHANGED,
         too_few=len(having) < FEWEST,
+        unit=unit_of(metric, basis),
     )
 
 

@@ -15,6 +15,8 @@ Line = Mapping[str, Any]
 
 def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str, Sequence[Line]]) -> tuple[Hosts, ...]:
     """Of each point whose tasks ran on several hosts: its repetition nearest the median."""
+    if not tasks:
+        return ()
     lines = by_record(trials)
     found = []
     for point in points:
@@ -29,8 +31,9 @@ def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str
 
 def nearest(point: Point) -> str:
     """The record of the repetition nearest the median."""
-    distances = [abs(value - point.median) for value in point.values]
-    return point.records[distances.index(min(distances))]
+    import numpy as np
+
+    return point.records[int(abs(np.array(point.values) - point.median).argmin())]
 
 
 def work_of(tasks: Sequence[Line]) -> list[Line]:

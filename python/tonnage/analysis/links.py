@@ -131,7 +131,7 @@ def crossings(
             hosts = {task["host"] for record in point.records for task in tasks.get(record, ())} & here
             ceiling = _ceiling(measured, hosts, back=point.op in _READS)
             if hosts and ceiling is not None:
-                rates = [_crossed(tasks[record], hosts) * 1e9 / elapsed_ns[record] for record in point.records]
+                rates = [_crossed(tasks.get(record, ()), hosts) * 1e9 / elapsed_ns[record] for record in point.records]
                 yield Crossing(point, name, tuple(sorted(hosts)), statistics.median(rates), ceiling)
 
 

@@ -64,12 +64,12 @@ def parse_link(text: str) -> Basis:
     apart, as in ``1G`` or ``1Gb/s``: they are a factor of 8 from each other."""
     match = _LINK.fullmatch(text.strip())
     prefix = match["prefix"] if match else ""
+    hint = "hint: write it like 1Gbit/s or 125MB/s"
     if match is None or prefix not in _PREFIXES or not Fraction(match["number"]):
-        hint = "hint: write it like 1Gbit/s or 125MB/s"
         raise RequestError(f"{text!r} is not the rate of a link; {_either(text) or hint}")
     number, unit = Fraction(match["number"]) * _PREFIXES[prefix], match["unit"]
     if unit in (None, "b"):
-        raise RequestError(f"{text!r} may be bits or bytes, which are a factor of 8 apart; {_either(text)}")
+        raise RequestError(f"{text!r} may be bits or bytes, which are a factor of 8 apart; {_either(text) or hint}")
     if match["per"] is None and unit != "bps":
         raise RequestError(f"{text!r} is an amount, not a rate; hint: write {text.strip()}/s")
     bits = unit in ("bit", "bits", "bps")

@@ -1,9 +1,9 @@
-"""``--per``: what the rates of each run are divided by before the runs are compared."""
+"""``--per``: what the rates of each run, or tier, are divided by before they are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.analysis.divided import THINGS, bases_of
 from tonnage.analysis.normalise import LINK, Basis, alike, normalise, parse_link, parse_per
@@ -12,37 +12,60 @@ from tonnage.errors import RequestError
 from tonnage.records import Run
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One whose rates are divided, and what it says itself of what carried them."""
+
+    name: str
+    own: tuple[Basis, ...]
+    says: str
+    """Where it says so, for who looks in vain: ``[normalise] of RUN``."""
+
+
+def owner_of(run: Run) -> Owner:
+    """A run: the ``[normalise]`` of its campaign says what carried it, and the cluster which OSDs did."""
+    return Owner(str(run.path), bases_of(run.manifest), f"[normalise] of {run.path}")
+
+
 def bases(asked: str, runs: Sequence[Run]) -> list[Basis]:
-    """One for each run: ``disk`` as the ``[normalise]`` of their campaigns says it, ``disk=60,84`` or
-    ``link=1Gbit/s,10Gbit/s`` as given. RequestError where a run has none, or where they are of unlike things."""
+    """:func:`given_to` of runs, an amount to each of them."""
+    return given_to(asked, [[owner_of(run)] for run in runs], "run")
+
+
+def given_to(asked: str, groups: Sequence[Sequence[Owner]], noun: str) -> list[Basis]:
+    """A basis for each owner of each group: ``disk`` as it says itself, ``disk=60,84`` or ``link=1Gbit/s,10Gbit/s`` as
+    given, one amount to each group, which is a ``noun`` to who asks. RequestError where there is none for one, or where
+    they are of unlike things."""
     thing, given, text = (part.strip() for part in asked.partition("="))
     thing = THINGS.get(thing.lower(), thing.lower())
     if not given:
-        found = [_own(thing, run) for run in runs]
+        found = [_own(thing, owner, noun) for group in groups for owner in group]
     else:
         amounts = [part.strip() for part in text.split(",")]
-        if len(amounts) != len(runs):
+        if len(amounts) != len(groups):
             raise RequestError(
-                f"--per {asked} has {len(amounts)} for {len(runs)} runs; hint: give one to each, in their order"
+                f"--per {asked} has {len(amounts)} for {len(groups)} {noun}s; hint: give one to each, in their order"
             )
-        found = [parse_link(each) if thing == LINK else parse_per(f"{thing}={each}") for each in amounts]
+        told = [parse_link(each) if thing == LINK else parse_per(f"{thing}={each}") for each in amounts]
+        found = [basis for basis, group in zip(told, groups, strict=True) for _ in group]
     for other in found[1:]:
         alike(found[0], other)
     return found
 
 
-def _own(thing: str, run: Run) -> Basis:
-    own = bases_of(run.manifest.get("campaign") or {})
-    for basis in own:
-        if basis.thing == thing:
+def _own(thing: str, owner: Owner, noun: str) -> Basis:
+    for basis in owner.own:
+        if basis.thing.lower() in (thing, thing.removesuffix("s")):
             return basis
     key = next((key for key, one in THINGS.items() if one == thing), thing)
     says = (
-        f"it says {' and '.join(map(str, own))}, and these are unlike things" if own else "it says nothing of the kind"
+        f"it says {' and '.join(map(str, owner.own))}, and these are unlike things"
+        if owner.own
+        else "it says nothing of the kind"
     )
     amounts = "1Gbit/s,10Gbit/s" if thing == LINK else "60,84"
     raise RequestError(
-        f"[normalise] of {run.path} has no {key}: {says}; hint: give one to each run, like --per {thing}={amounts}"
+        f"{owner.says} has no {key}: {says}; hint: give one to each {noun}, like --per {thing}={amounts}"
     )
 
 

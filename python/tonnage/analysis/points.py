@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.kinds import copies_of, follow_of, median_latency, parts_of
+from tonnage.analysis.kinds import copies_of, follow_of, medians, parts_of
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
-from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
-from tonnage.records import Run, headline
+from tonnage.records import Run, Trials, headline, headlines
 from tonnage.records.latency import summarise
 from tonnage.units import format_size, format_time
 
@@ -30,63 +30,44 @@ class Key(NamedTuple):
     transfer_size: int | None
 
 
-def measured(trials: Iterable[Line]) -> list[Line]:
+def measured(trials: Sequence[Line]) -> Trials:
     """The trials that give a value: measured, ended well, and did something in some time."""
-    return [
-        line
-        for line in trials
-        if line["purpose"] == "measure" and line["status"] == "ok" and (headline(line)[0] or 0) > 0
-    ]
+    return Trials.of(trials).where("purpose", "measure").where("status", "ok").giving(headlines)
 
 
-def points_of(run: Run, trials: Iterable[Line]) -> list[Point]:
+def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
     """Points of ``run``, ordered by workload, operation, group and tasks."""
-    lines = measured(trials)
-    alike = _alike(lines)
-    groups = Groups(same[0] for same in alike.values())
-    together: dict[Key, list[Line]] = defaultdict(list)
+    alike = measured(trials).by("phase", "setting")
+    groups = Groups(same[0] for _, same in alike)
+    several: dict[Key, list[Trials]] = defaultdict(list)
     phases: dict[str, int] = {}
-    for (phase, _), same in alike.items():
-        setting = same[0]["setting"]
+    for (phase, setting), same in alike:
         phases.setdefault(phase, len(phases))
-        together[Key(phase, groups.of(setting), setting["tasks"], setting.get("transfer_size"))] += same
-    for same in together.values():
-        same.sort(key=_trial)  # those of settings that differ in no factor came one setting after the other
+        several[Key(phase, groups.of(setting), setting["tasks"], setting.get("transfer_size"))].append(same)
+    # Those of settings that differ in no factor came one setting after the other.
+    together = {key: same.joined(others, "trial") for key, (same, *others) in several.items()}
     workloads = _workloads(run, [same[0] for same in together.values()])
 
     def place(key: Key) -> tuple[Any, ...]:
-        workload = workloads.index(_workload(together[key][0]["setting"]))
-        return workload, phases[key.op], groups.place(together[key][0]["setting"]), key.tasks, key.transfer_size or 0
+        setting = together[key][0]["setting"]
+        workload = workloads.index(_workload(setting))
+        return workload, phases[key.op], groups.place(setting), key.tasks, key.transfer_size or 0
 
-    noise = _noise(together)
+    values = {key: tuple(filter(None, headlines(same))) for key, same in together.items()}
+    noise, kept = _noise(values), run.kept("latency")
     return [
-        _point(run, key, together[key], noise[key.op, key.group, key.transfer_size])
+        _point(run, key, together[key], values[key], noise.get((key.op, key.group, key.transfer_size)), kept)
         for key in sorted(together, key=place)
     ]
 
 
-def _alike(lines: Iterable[Line]) -> dict[tuple[str, int], list[Line]]:
-    """Lines by their phase and the object that their setting is: of a large run one object for all equal ones."""
-    held: dict[int, Line] = {}
-    found: dict[tuple[str, int], list[Line]] = defaultdict(list)
-    for line in lines:
-        setting = line["setting"]
-        held[id(setting)] = setting  # so that no other gets its number
-        found[line["phase"], id(setting)].append(line)
-    return found
-
-
-def _trial(line: Line) -> int:
-    number: int = line["trial"]
-    return number
-
-
-def _noise(together: Mapping[Key, Sequence[Line]]) -> dict[tuple[str, str, int | None], Noise]:
-    """The noise that the points of a curve have in common."""
-    curves: dict[tuple[str, str, int | None], list[list[float]]] = defaultdict(list)
-    for key, lines in together.items():
-        curves[key.op, key.group, key.transfer_size].append([headline(line)[0] or 0 for line in lines])
-    return {curve: pooled_noise(samples) for curve, samples in curves.items()}
+def _noise(together: Mapping[Key, Sequence[float]]) -> dict[tuple[str, str, int | None], Noise]:
+    """The noise that the points of a curve have in common, where one of them needs it."""
+    curves: dict[tuple[str, str, int | None], list[Sequence[float]]] = defaultdict(list)
+    for key, values in together.items():
+        curves[key.op, key.group, key.transfer_size].append(values)
+    needed = (curve for curve, samples in curves.items() if min(map(len, samples)) < TOO_FEW)
+    return {curve: pooled_noise(curves[curve]) for curve in needed}
 
 
 def _workload(setting: Line) -> str:
@@ -136,7 +117,7 @@ class Groups:
     def of(self, setting: Line) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)
-        factors = [_text(name, setting.get(name)) for name in sorted(self._factors[workload])]
+        factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])
 
     def place(self, setting: Line) -> tuple[tuple[bool, Any], ...]:
@@ -146,7 +127,10 @@ class Groups:
 
 
 def _text(name: str, value: object) -> str:
-    """``transfer_size 64KiB``, ``think 100ms``, ``direct no``: numbers as a campaign file may have them."""
+    """``transfer_size 64KiB``, ``think 100ms``, ``direct no``: numbers as a campaign file may have them; ``–`` for what
+    is not set, or not known of an imported run."""
+    if value is None:
+        return f"{name} –"
     if isinstance(value, bool):
         return f"{name} {'yes' if value else 'no'}"
     if isinstance(value, int) and name.endswith("_size"):
@@ -156,12 +140,13 @@ def _text(name: str, value: object) -> str:
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
 
 
-def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
-    values = tuple(headline(line)[0] or 0 for line in lines)
+def _point(
+    run: Run, key: Key, lines: Trials, values: tuple[float, ...], noise: Noise | None, histograms: Collection[str]
+) -> Point:
     median, low, high, confidence = median_interval(values, curve=noise)
-    moved = sum(line["bytes"] for line in lines)
-    elapsed_ns = sum(line["elapsed_ns"] for line in lines)
-    cpu = [line["cpu_user_ns"] + line["cpu_system_ns"] for line in lines if line.get("cpu_user_ns") is not None]
+    setting, (_, unit) = lines[0]["setting"], headline(lines[0])
+    moved, operations, total_ns = (lines.total(key) or 0 for key in ("bytes", "operations", "elapsed_ns"))
+    cpu_ns = cpu_ns_of(lines)
     state, share = _cache(lines)
     return Point(
         op=key.op,
@@ -169,22 +154,22 @@ def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
         transfer_size=key.transfer_size,
         group=key.group,
         values=values,
-        records=tuple(line["record"] for line in lines),
+        records=lines.names,
         median=median,
         low=low,
         high=high,
         confidence=confidence,
-        latency=_latency(run, lines),
-        operations_per_s=sum(line["operations"] for line in lines) * 1e9 / elapsed_ns,
-        cpu_ns_per_gib=sum(cpu) * 2**30 // moved if moved and len(cpu) == len(lines) else None,
+        latency=_latency(run, lines, histograms),
+        operations_per_s=operations * 1e9 / total_ns,
+        cpu_ns_per_gib=cpu_ns * 2**30 // moved if moved and cpu_ns is not None else None,
         cache_state=state,
         cache_device_share=share,
-        kind=str(lines[0]["setting"].get("kind") or "stream"),
-        metric=OPERATIONS if headline(lines[0])[1] == "1/s" else BANDWIDTH,
-        workload=_workload(lines[0]["setting"]),
-        setting=lines[0]["setting"],
-        bandwidth_bytes_per_s=moved * 1e9 / elapsed_ns,
-        elapsed_ns=int(statistics.median(line["elapsed_ns"] for line in lines)),
+        kind=str(setting.get("kind") or "stream"),
+        metric=OPERATIONS if unit == "1/s" else BANDWIDTH,
+        workload=_workload(setting),
+        setting=setting,
+        bandwidth_bytes_per_s=moved * 1e9 / total_ns,
+        elapsed_ns=int(statistics.median(lines.ascending("elapsed_ns"))),
         parts=parts_of(lines),
         follow=follow_of(run, lines),
         copies=copies_of(run, lines),
@@ -192,38 +177,38 @@ def _point(run: Run, key: Key, lines: Sequence[Line], noise: Noise) -> Point:
     )
 
 
-def _cache(lines: Sequence[Line]) -> tuple[str | None, float | None]:
+def cpu_ns_of(lines: Trials) -> int | None:
+    """Processor time of all these trials; None where that of one is not known."""
+    user_ns, system_ns = lines.total("cpu_user_ns"), lines.total("cpu_system_ns")
+    return None if user_ns is None or system_ns is None else user_ns + system_ns
+
+
+def _cache(lines: Trials) -> tuple[str | None, float | None]:
     """State and share over all repetitions: one that came from the cache makes the point warm."""
-    caches = [line["cache"] for line in lines if line.get("cache")]
-    if not caches:
+    told = lines.having("cache")
+    if not told:
         return None, None
-    states = {cache["state"] for cache in caches}
+    states = told.seen("cache", "state")
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
     # An older record has no mixes, so that all it moved was read.
-    moved = sum(line["cache"].get("read_bytes", line["bytes"]) for line in lines if line.get("cache"))
-    if not moved or any(cache.get("device_bytes") is None for cache in caches):
+    mixed = told.told("cache", "read_bytes")
+    moved = (told.only(mixed).total("cache", "read_bytes") or 0) + (told.only(~mixed).total("bytes") or 0)
+    device_bytes = told.total("cache", "device_bytes")
+    if not moved or device_bytes is None:
         return state, None
-    return state, min(1.0, sum(cache["device_bytes"] for cache in caches) / moved)
+    return state, min(1.0, device_bytes / moved)
 
 
-def _latency(run: Run, lines: Sequence[Line]) -> dict[str, int]:
-    """Quantiles over all operations of all repetitions, from their histograms added up.
+def _latency(run: Run, lines: Trials, kept: Collection[str]) -> dict[str, int]:
+    """Quantiles over all operations of all repetitions, from their histograms added up (``kept``: of these records).
 
     Without the histograms (an imported result) they cannot be had exactly: the median repetition's quantile then.
     """
-    if len(lines) == 1:
-        return median_latency([lines[0].get("latency") or {}])
-    if not run.kept("latency").issuperset(line["record"] for line in lines):
-        return _without_histograms(lines)
     merged: dict[int, int] = defaultdict(int)
-    for line in lines:
-        pairs = run.histogram(line["record"])
+    for record in lines.records:
+        pairs = run.histogram(record) if len(lines) > 1 and record in kept else None
         if pairs is None:
-            return _without_histograms(lines)
+            return medians(lines.having("latency").integers("latency"))
         for value, count in pairs:
             merged[value] += count
     return summarise(sorted(merged.items()))
-
-
-def _without_histograms(lines: Sequence[Line]) -> dict[str, int]:
-    return median_latency([latency for line in lines if (latency := line.get("latency"))])

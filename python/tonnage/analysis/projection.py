@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tonnage.analysis import models
+from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.extrapolate import Expected, extrapolate
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
@@ -20,11 +21,14 @@ from tonnage.analysis.results import BANDWIDTH, Model, Point
 from tonnage.analysis.statistics import CONFIDENCE
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.units import size_text
 
 _FEWEST = 3
 """Numbers of tasks that a curve has at least."""
 _WORTH = 10.0
 """An interval whose ends are so many times apart says nothing."""
+_APART = 1e6
+"""A factor from which on its digits say nothing."""
 _KINDS = ("stream", "files", "command")
 _CURVE = 40
 _ABOVE = 1.05
@@ -86,10 +90,7 @@ def project(
     ``link``: bytes per second that a node's link carries, a ceiling of what is moved. RequestError where the question
     is none that the run's points could answer.
     """
-    trials = run.trials()
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for task in run.tasks():
-        lines.setdefault(task["record"], []).append(task)
+    trials, lines = run.each_trial(), run.each_task()
     measured = points_of(run, trials)
     points = [point for point in measured if point.kind in _KINDS and (not ops or point.op in ops)]
     if not points:
@@ -157,7 +158,8 @@ def _curve(
         return Refused(op, group, f"{above[0].tasks} tasks already moved more than the links that are stated carry")
     most = points[-1].tasks
     hosts = max(count for _, count in curve)
-    name, bound = _ceiling(ceilings, nodes, hosts, link) if metric == BANDWIDTH else (None, None)
+    at_size = ceilings_at(ceilings, curve[0][0].transfer_size)
+    name, bound = _ceiling(at_size, nodes, hosts, link) if metric == BANDWIDTH else (None, None)
     if bound is not None and nodes >= hosts and max(point.median for point in points) > _ABOVE * bound:
         name, bound = None, None  # a cache was measured, which this ceiling does not bound
     values = {point.tasks: point.values for point in points}
@@ -166,7 +168,8 @@ def _curve(
     band = extrapolate(values, [*grid, tasks])
     free = band[-1]
     if free.high / free.low > _WORTH:
-        spans = f"anything within a factor of {free.high / free.low:.0f}"
+        factor = free.high / free.low
+        spans = f"anything within a factor of {factor:.0f}" if factor < _APART else "anything"
         return Refused(op, group, f"at {tasks} tasks it may be {spans}: points beyond {most} tasks would tell")
     expected = free if bound is None else extrapolate(values, [tasks], bound)[0]
     return Projection(
@@ -205,13 +208,12 @@ def _why(points: Sequence[Point], each: int, nodes: int) -> str:
 
 
 def _ceiling(
-    ceilings: Sequence[Mapping[str, Any]], nodes: int, hosts: int, link: float | None
+    ceilings: Sequence[Ceiling], nodes: int, hosts: int, link: float | None
 ) -> tuple[str | None, float | None]:
     """The lowest ceiling at so many nodes; those of hosts grow with them, a link between hosts does not."""
     found = [("the nodes' links, as stated", link * nodes)] if link is not None else []
-    for entry in ceilings:
-        rate = entry.get("bytes_per_s")
-        if rate:
-            times = nodes / hosts if entry.get("name") in _OF_HOSTS else 1.0
-            found.append((str(entry.get("name")).replace("-", " "), rate * times))
+    for one in ceilings:
+        times = nodes / hosts if one.name in _OF_HOSTS else 1.0
+        elsewhere = "" if one.elsewhere is None else f", measured with transfers of {size_text(one.elsewhere)}"
+        found.append((one.name.replace("-", " ") + elsewhere, one.bytes_per_s * times))
     return min(found, key=lambda pair: pair[1], default=(None, None))

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.results import Finding, Promise
+from tonnage.analysis.results import BANDWIDTH, Finding, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, some
 from tonnage.records.lines import rate
+from tonnage.units import size_text
 
-_WRITE = ("write", "mixed", "tail", "create", "open-write-close")
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_WRITE = ("write", "mixed", "tail", "create", "open-write-close", "checkpoint")
+_READ = ("read", "restart")
 """Phases that write."""
 
 Verdict = tuple[bool | None, str]
@@ -34,12 +44,15 @@ def _imported(imported: Line) -> Verdict:
 
 def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     ended = evidence.trials.where("status", "ok")
-    wrong, late = [], 0
-    for record, *figures in ended.columns("record", *_SPAN):
-        if not _one_span(*figures):
-            wrong.append(record)
-        else:
+    first, last, *rest = (ended.floats(key) for key in _SPAN)
+    surely = _surely_one_span(first, last, *rest)
+    late = int((last - first)[surely].max(initial=0))
+    wrong = []
+    for record, *figures in ended.only(~surely).columns("record", *_SPAN):
+        if _one_span(*figures):
             late = max(late, figures[1] - figures[0])
+        else:
+            wrong.append(record)
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     span = "rate is all bytes or operations over first start to last end"
@@ -50,6 +63,34 @@ _SPAN = (
     "first_start_ns", "last_start_ns", "first_done_ns", "last_done_ns", "elapsed_ns", "bandwidth_bytes_per_s",
     "operations_per_s", "bytes", "operations",
 )  # fmt: skip
+
+
+def _surely_one_span(
+    first: Floats,
+    last: Floats,
+    done: Floats,
+    end: Floats,
+    elapsed_ns: Floats,
+    bytes_per_s: Floats,
+    operations_per_s: Floats,
+    moved: Floats,
+    operations: Floats,
+) -> NDArray[np.bool_]:
+    """Where :func:`_one_span` holds whatever was rounded: nearly everywhere, and soon seen of whole columns."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        span = end - first
+        surely: NDArray[np.bool_] = (first <= last) & (done <= end) & (elapsed_ns == span)
+        for told, amount in ((bytes_per_s, moved), (operations_per_s, operations)):
+            exact = amount * 1e9 / span
+            below = exact - told  # what rounding down took
+            surely &= (below > exact * _ROUNDED) & (below < 1 - exact * _ROUNDED)
+    return surely
+
+
+_ROUNDED = 1e-14
+"""More than the two operations round off."""
 
 
 def _one_span(
@@ -77,14 +118,12 @@ def _one_span(
 
 
 def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    writes = [line for line in evidence.trials if line["phase"] in _WRITE and line["purpose"] == "measure"]
-    reads = [line for line in evidence.trials if line["phase"] == "read" and line["status"] == "ok"]
-    silent = [line["record"] for line in writes if not line.get("durability")]
-    silent += [line["record"] for line in reads if not (line.get("cache") or {}).get("state")]
+    writes = evidence.trials.where("purpose", "measure").where("phase", *_WRITE)
+    reads = evidence.trials.where("status", "ok").where("phase", *_READ)
+    silent = writes.lacking("durability").records + reads.lacking("cache", "state").records
     if silent:
         return False, f"nothing is said about {some(silent)}"
-    kinds = sorted({line["durability"] for line in writes})
-    states = sorted({line["cache"]["state"] for line in reads})
+    kinds, states = sorted(writes.seen("durability")), sorted(reads.seen("cache", "state"))
     said = [f"writes: {', '.join(kinds)}"] if kinds else []
     said += [f"reads: cache {', '.join(states)}"] if states else []
     return (True, "; ".join(said)) if said else (None, "nothing was written or read by Tonnage itself")
@@ -100,12 +139,15 @@ def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     if not names:
         return False, "no ceiling was measured in this run"
     flagged = sum(found.code == "above-ceiling" for found in findings)
-    return True, f"compared with {some(sorted(set(names)))}; {count(flagged, 'curve')} above, each flagged"
+    sizes = dict.fromkeys(point.transfer_size for point in evidence.points if point.metric == BANDWIDTH)
+    unlike = [size for size in sizes if size and any(one.elsewhere for one in ceilings_at(ceilings, size))]
+    nearest = f"; transfers of {some(list(map(size_text, unlike)))} with those of the nearest size" if unlike else ""
+    return True, f"compared with {some(sorted(set(names)))}{nearest}; {count(flagged, 'curve')} above, each flagged"
 
 
 def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     state = evidence.run.manifest.get("state")
-    bad = [line["record"] for line in evidence.trials if line["status"] != "ok"]
+    bad = evidence.trials.unlike("status", "ok").records
     if state == "running":
         return None, "the run has not ended"
     if state == "complete" and not bad:
@@ -137,12 +179,14 @@ def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
 
 
 def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    series, histograms = evidence.run.kept("series"), evidence.run.kept("latency")
+    ended = evidence.trials.where("status", "ok")
     # iperf3 times no operations.
-    rooms = ((evidence.run.kept("series"), ()), (evidence.run.kept("latency"), ("network",)))
+    untimed = set(ended.where("phase", "network").records)
     missing = [
         record
-        for record, phase in evidence.trials.where("status", "ok").columns("record", "phase")
-        if not all(phase in without or record in kept for kept, without in rooms)
+        for record in ended.records
+        if record not in series or (record not in histograms and record not in untimed)
     ]
     if missing:
         return False, f"no series or histogram of {some(missing)}"
@@ -152,12 +196,12 @@ def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    paced = [setting for (setting,) in evidence.trials.columns("setting") if asked_rate(setting)]
+    paced = sum(len(same) for (setting,), same in evidence.trials.by("setting") if asked_rate(setting))
     if not paced:
         return None, "no trial was rate-limited"
     return (
         True,
-        f"{count(len(paced), 'phase')} of a given rate: the latency of each operation counts from when it was due",
+        f"{count(paced, 'phase')} of a given rate: the latency of each operation counts from when it was due",
     )
 
 

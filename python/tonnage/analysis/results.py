@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.fixed_cost import Change, Cost
 from tonnage.analysis.normalise import Basis, Normalised
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
+    from tonnage.analysis.snapshots import SnapshotCost
+    from tonnage.analysis.tiers import Tiers
 
 BANDWIDTH = "bandwidth_bytes_per_s"
 OPERATIONS = "operations_per_s"
@@ -156,65 +157,6 @@ class Model:
     parameters: dict[str, float]
     curve: tuple[tuple[float, float], ...]
     """(tasks, rate in the metric of its points)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A rate with the interval of its median, which is equal to it where there is none (``confidence`` 0)."""
-
-    median: float
-    low: float
-    high: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Crossover:
-    """From how many nodes on a tier that grows with them passes one that they share."""
-
-    op: str
-    nodes: float
-    low: float
-    high: float
-    confidence: float
-    """0: no interval."""
-    fast: Measured
-    """Of one node, in B/s, or operations/s for ``open-write-close``."""
-    slow: Measured
-    """Of all nodes together."""
-    behind: int | None = None
-    """The most nodes at which the fast tier was measured behind…"""
-    ahead: int | None = None
-    """…and the fewest beyond them at which it was ahead; None where nodes were not swept, or it never was."""
-    levelled: bool = True
-    """Whether the slow tier had stopped growing: else its ceiling is higher, and the crossover at more nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to have an application's bytes on the slow tier, at one number of tasks; of the median repetition."""
-
-    by: str
-    """``straight``, ``copy`` or ``mover``."""
-    tasks: int
-    application_ns: int
-    """What the application takes to write."""
-    drain_ns: int
-    """From its end until all is safe on the slow tier."""
-    point: Point
-    """The rate from the first write until all is safe."""
-
-    @property
-    def total_ns(self) -> int:
-        return self.application_ns + self.drain_ns
-
-
-@dataclass(frozen=True, slots=True)
-class Tiers:
-    """A fast tier and a slow one compared."""
-
-    ways: tuple[Way, ...]
-    crossovers: tuple[Crossover, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,46 +305,6 @@ class Hosts:
     slowest: Slowest
     ensemble: Mapping[str, Any] | None
     """How the processes met (``docs/record-format.md``); None where one process did it all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """Rounds of a ``checkpoint`` that differ in the snapshot alone; times are means of a round, of all repetitions."""
-
-    tasks: int
-    transfer_size: int
-    bytes: int
-    """Of a round, of all tasks."""
-    without_ns: float
-    with_ns: float
-    cost: Cost
-
-    @property
-    def share(self) -> float:
-        """What the snapshot adds, as a share of a round without one."""
-        return self.cost.cost_ns / self.without_ns
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotCost:
-    """What a snapshot by some means costs, over all settings that were measured with it and without."""
-
-    means: str
-    group: str
-    """What tells it from others of the run, besides the means; empty where nothing does."""
-    cost: Cost
-    """What all have in common."""
-    rounds: tuple[Rounds, ...]
-    curves: tuple[tuple[int, int, Cost], ...]
-    """Tasks, transfer size, and the cost over all sizes of a round."""
-    with_tasks: Change | None
-    """For each doubling of the tasks."""
-    with_bytes: Change | None
-    """For each GiB more in a round."""
-    from_scatter: bool
-    """Whether the interval is from how far settings lie apart, because nothing was repeated."""
-    call_ns: int | None = None
-    """Median time of taking one, as the tasks saw it; None where nobody timed it."""
 
 
 @dataclass(frozen=True, slots=True)

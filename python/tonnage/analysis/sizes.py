@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage.analysis.ceilings import size_of as measured_at
 from tonnage.analysis.points import Groups
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 
@@ -102,14 +103,12 @@ def roofs_of(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> list[Roof]:
 
 
 def _ceiling(entry: Mapping[str, Any]) -> Roof | None:
-    """A link bounds bytes of any size. Memory and generator were measured at one size, and do otherwise at others:
-    small buffers are copied in a cache, and what an operation costs grows with what it carries."""
-    moved, operations = entry.get("bytes_per_s"), entry.get("operations_per_s")
+    """A link bounds bytes of any size; memory and generator were measured at sizes, and do otherwise at others."""
+    moved = entry.get("bytes_per_s")
     if not moved:
         return None
-    size_bytes = round(moved / operations) if operations else None
     name, source = str(entry.get("name", "ceiling")).replace("-", " "), str(entry.get("source") or "")
-    return Roof(name, float(moved), None, size_bytes=size_bytes, source=source)
+    return Roof(name, float(moved), None, size_bytes=measured_at(entry), source=source)
 
 
 def ridge_bytes(roofs: Sequence[Roof]) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tonnage.analysis.fixed_cost import Pair, estimate
-from tonnage.analysis.results import Rounds, SnapshotCost
+from tonnage.analysis.fixed_cost import Change, Cost, Pair, estimate
 
 Line = Mapping[str, Any]
 
@@ -19,6 +19,46 @@ _APART = frozenset({
     "snapshot_timeout_ns", "restart", "verify", "cache",
 })  # fmt: skip
 """Of a setting: the means, and what does not touch the time of a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds of a ``checkpoint`` that differ in the snapshot alone; bytes are of all tasks, times means of a round."""
+
+    tasks: int
+    transfer_size: int
+    bytes: int
+    without_ns: float
+    with_ns: float
+    cost: Cost
+    records: tuple[tuple[str, ...], ...] = ((), ())  # of the repetitions without, and with
+
+    @property
+    def share(self) -> float:
+        """What the snapshot adds, as a share of a round without one."""
+        return self.cost.cost_ns / self.without_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCost:
+    """What a snapshot by some means costs, over all settings that were measured with it and without."""
+
+    means: str
+    group: str
+    """What tells it from others of the run, besides the means; empty where nothing does."""
+    cost: Cost
+    """What all have in common."""
+    rounds: tuple[Rounds, ...]
+    curves: tuple[tuple[int, int, Cost], ...]
+    """Tasks, transfer size, and the cost over all sizes of a round."""
+    with_tasks: Change | None
+    """For each doubling of the tasks."""
+    with_bytes: Change | None
+    """For each GiB more in a round."""
+    from_scatter: bool
+    """Whether the interval is from how far settings lie apart, because nothing was repeated."""
+    call_ns: int | None = None
+    """Median time of taking one, as the tasks saw it; None where nobody timed it."""
 
 
 def snapshots_of(trials: Iterable[Line]) -> tuple[SnapshotCost, ...]:
@@ -95,8 +135,16 @@ def _cost(means: str, group: str, both: Mapping[tuple[int, ...], Mapping[str, Se
         group=group,
         cost=found.cost,
         rounds=tuple(
-            Rounds(tasks, transfer, pair.bytes, statistics.fmean(pair.without_ns), statistics.fmean(pair.with_ns), cost)
-            for (tasks, transfer, _), pair, cost in zip(sizes, pairs, found.each, strict=True)
+            Rounds(
+                size[0],
+                size[1],
+                pair.bytes,
+                statistics.fmean(pair.without_ns),
+                statistics.fmean(pair.with_ns),
+                cost,
+                tuple(tuple(line["record"] for line in both[size][side]) for side in ("none", means)),
+            )
+            for size, pair, cost in zip(sizes, pairs, found.each, strict=True)
         ),
         curves=tuple((*curve, cost) for curve, cost in zip(curves, found.groups, strict=True)),
         with_tasks=found.with_tasks,

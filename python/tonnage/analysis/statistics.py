@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-_TOO_FEW = 4
+TOO_FEW = 4
 """Fewer values than this say too little about their own noise: of two, an interval 13 standard deviations wide."""
 _FEW = 6
 """From this many values on, the smallest and the largest bracket the median with more than 95 % (1 − 2·2⁻⁶)."""
@@ -45,15 +45,16 @@ def median_interval(
     """
     if not values:
         raise ValueError("no values: there is no median of nothing")
-    median = float(statistics.median(values))
+    ordered = sorted(values)
+    median = float(statistics.median(ordered))
     if len(values) == 1:
         return median, median, median, 0.0
     if len(values) < _FEW and min(values) > 0:
         own = Noise(spread(values) ** 2, len(values) - 1)
-        better = curve is not None and len(values) < _TOO_FEW and curve.degrees > own.degrees
+        better = curve is not None and len(values) < TOO_FEW and curve.degrees > own.degrees
         low, high = _of_logarithms(values, confidence, curve if curve is not None and better else own)
     else:
-        low, high = _of_order(values, confidence)
+        low, high = _of_order(ordered, confidence)
     return median, min(low, median), max(high, median), confidence
 
 
@@ -79,8 +80,7 @@ def _of_logarithms(values: Sequence[float], confidence: float, noise: Noise) -> 
     return math.exp(middle - half), math.exp(middle + half)
 
 
-def _of_order(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    ordered = sorted(values)
+def _of_order(ordered: Sequence[float], confidence: float) -> tuple[float, float]:
     n = len(ordered)
     # The larger k, the less is inside.
     k = bisect_right(range(1, n // 2 + 1), -confidence, key=lambda k: -_inside(n, k)) or 1

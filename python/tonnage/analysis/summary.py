@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tonnage.analysis import schemas
 from tonnage.analysis.fixed_cost import Change, Cost
 from tonnage.analysis.results import (
     BANDWIDTH,
@@ -16,8 +16,8 @@ from tonnage.analysis.results import (
     Divided,
     LoadLine,
     Point,
-    SnapshotCost,
 )
+from tonnage.analysis.snapshots import SnapshotCost
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
@@ -49,9 +49,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of :func:`summary`."""
-    text = Path(__file__).with_name("summary.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return schemas.schema("summary")
 
 
 def _load_line(line: LoadLine) -> dict[str, Any]:

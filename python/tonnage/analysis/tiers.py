@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from tonnage.analysis.results import Crossover, Hosts, Measured, Point, Tiers, Way
+from tonnage.analysis.results import Hosts, Point
 from tonnage.analysis.statistics import median_interval
 from tonnage.records.rows import by_record
 
@@ -23,19 +23,83 @@ METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
 """What is compared between tiers, and in which unit."""
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A rate with the interval of its median, which is equal to it where there is none (``confidence`` 0)."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """From how many nodes on a tier that grows with them passes one that they share."""
+
+    op: str
+    nodes: float
+    low: float
+    high: float
+    confidence: float
+    """0: no interval."""
+    fast: Measured
+    """Of one node, in B/s, or operations/s for ``open-write-close``."""
+    slow: Measured
+    """Of all nodes together."""
+    behind: int | None = None
+    """The most nodes at which the fast tier was measured behind…"""
+    ahead: int | None = None
+    """…and the fewest beyond them at which it was ahead; None where nodes were not swept, or it never was."""
+    levelled: bool = True
+    """Whether the slow tier had stopped growing: else its ceiling is higher, and the crossover at more nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to have an application's bytes on the slow tier, at one number of tasks; of the median repetition."""
+
+    by: str
+    """``straight``, ``copy`` or ``mover``."""
+    tasks: int
+    application_ns: int
+    """What the application takes to write."""
+    drain_ns: int
+    """From its end until all is safe on the slow tier."""
+    point: Point
+    """The rate from the first write until all is safe."""
+
+    @property
+    def total_ns(self) -> int:
+        return self.application_ns + self.drain_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """A fast tier and a slow one compared."""
+
+    ways: tuple[Way, ...]
+    crossovers: tuple[Crossover, ...]
+
+
 def crossover(op: str, fast: Measured, slow: Measured) -> Crossover:
-    """``fast``: rate of one node, ``slow``: of all nodes together.
+    """``fast``: rate of one node, ``slow``: of all nodes together."""
+    nodes = quotient(slow, fast)
+    return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
+
+
+def quotient(top: Measured, bottom: Measured) -> Measured:
+    """``top`` ÷ ``bottom``.
 
     The interval of a ratio from the intervals of its parts, by recovered variances on the logarithms (Zou and Donner
     2008); none where one of the parts has none.
     """
-    nodes = slow.median / fast.median
-    if not (fast.confidence and slow.confidence and fast.low > 0 and slow.low > 0):
-        return Crossover(op, nodes, nodes, nodes, 0.0, fast, slow)
-    down = math.hypot(math.log(slow.median / slow.low), math.log(fast.high / fast.median))
-    up = math.hypot(math.log(slow.high / slow.median), math.log(fast.median / fast.low))
-    confidence = min(fast.confidence, slow.confidence)
-    return Crossover(op, nodes, nodes * math.exp(-down), nodes * math.exp(up), confidence, fast, slow)
+    ratio = top.median / bottom.median
+    if not (top.confidence and bottom.confidence and top.low > 0 and bottom.low > 0):
+        return exact(ratio)
+    down = math.hypot(math.log(top.median / top.low), math.log(bottom.high / bottom.median))
+    up = math.hypot(math.log(top.high / top.median), math.log(bottom.median / bottom.low))
+    return Measured(ratio, ratio * math.exp(-down), ratio * math.exp(up), min(top.confidence, bottom.confidence))
 
 
 def exact(rate: float) -> Measured:

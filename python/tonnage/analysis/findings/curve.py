@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.text import duration, share, some, speed
 
@@ -67,11 +68,11 @@ def _busy_processors(evidence: Evidence, point: Point) -> str | None:
         return None  # busy processors are what a program is for
     host = evidence.run.manifest.get("host") or {}
     processors = host.get("cpus_allowed") or host.get("cpu_count")
-    lines = [evidence.line(record) for record in point.records]
-    if not processors or any(line.get("cpu_user_ns") is None for line in lines):
+    lines = evidence.trials.named(point.records)
+    used_ns, elapsed_ns = cpu_ns_of(lines), lines.total("elapsed_ns")
+    if not processors or used_ns is None or not elapsed_ns:
         return None
-    used = sum(line["cpu_user_ns"] + line["cpu_system_ns"] for line in lines)
-    part = used / (processors * sum(line["elapsed_ns"] for line in lines))
+    part = used_ns / (processors * elapsed_ns)
     return f"{share(part)} of {processors} processors were busy" if part >= CPU_BUSY else None
 
 
@@ -83,7 +84,7 @@ def single_repetition(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "single-repetition",
                 subject(op, group),
-                f"measured once only, so without an interval: {some(single)} tasks",
+                f"measured once only, so without an interval: {some(single)} task{'' if single == ['1'] else 's'}",
                 "One run can be off by any amount: "
                 + (
                     "import more outputs of the same command together."

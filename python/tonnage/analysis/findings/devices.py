@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from tonnage.analysis.balance import UNEVEN, largest
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import DevicePart, Devices, Finding
@@ -50,3 +51,20 @@ def _told(found: Devices, slow: Sequence[tuple[DevicePart, float]]) -> Finding:
         f"in each of {count(len(worst.rates), 'repetition')}{more}",
         "That device or its server is slower: compare it by itself (`device`), and look at what else uses it.",
     )
+
+
+@finding("uneven-osds")
+def uneven_osds(evidence: Evidence) -> Iterator[Finding]:
+    """Of each operation the point with the most objects: the others have a part of the same."""
+    for found in largest(evidence.balances):
+        if found.verdict != UNEVEN:
+            continue
+        busiest = max((part for part in found.parts if part.fair_share), key=lambda part: part.share / part.fair_share)
+        yield Finding(
+            "uneven-osds",
+            subject(found.op, found.group, found.tasks),
+            f"osd.{busiest.osd} took {share(busiest.share)} of the bytes of {count(found.objects, 'object')}, "
+            f"{found.busiest:.3g} times its fair share; random draws stay below {found.most:.3g} times in 95 of 100",
+            "Look at the weights of the OSDs, at the number of placement groups and at the balancer; few objects on "
+            "few groups stay uneven whatever is done.",
+        )

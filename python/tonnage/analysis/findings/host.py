@@ -58,8 +58,9 @@ def load_present(evidence: Evidence) -> Iterator[Finding]:
 def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
     host = evidence.run.manifest.get("host") or {}
     allowed, served = set(host.get("cpu_affinity") or ()), set(evidence.target.get("interrupt_cpus") or ())
-    past_cache = [line for line in evidence.trials.having("direct") if line["purpose"] == "measure"]
-    if not allowed or not served or allowed & served or not past_cache or evidence.simulated:
+    if not allowed or not served or allowed & served or evidence.simulated:
+        return
+    if not evidence.trials.having("direct").where("purpose", "measure"):
         return
     yield Finding(
         "away-from-interrupt",
@@ -115,9 +116,9 @@ def same_device(evidence: Evidence) -> Iterator[Finding]:
 def notes(evidence: Evidence) -> Iterator[Finding]:
     """Notes of the storage, each code once, under its own code."""
     seen: dict[str, list[tuple[str, str]]] = {}
-    for line in evidence.trials.having("notes"):
-        for note in line["notes"]:
-            seen.setdefault(note["code"], []).append((line["record"], note["message"]))
+    for record, told in evidence.trials.having("notes").columns("record", "notes"):
+        for note in told:
+            seen.setdefault(note["code"], []).append((record, note["message"]))
     for note in evidence.target.get("notes") or ():
         seen.setdefault(note["code"], []).append(("", note["message"]))
     for code, places in seen.items():

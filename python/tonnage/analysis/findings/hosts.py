@@ -22,7 +22,7 @@ _MOSTLY = 0.5
 
 @finding("straggler-host")
 def straggler_host(evidence: Evidence) -> Iterator[Finding]:
-    for op, group, points in evidence.curves():
+    for op, group, points in evidence.curves() if evidence.tasks else ():
         if points[0].kind in _NOT_ALIKE:
             continue
         taken, lagged = _lagging(evidence, points)
@@ -45,9 +45,11 @@ def _lagging(evidence: Evidence, points: list[Point]) -> tuple[Counter[str], dic
     """How many trials each host took part in, and its shares of the median host's rate where it lagged."""
     taken: Counter[str] = Counter()
     lagged: dict[str, list[float]] = defaultdict(list)
+    if len(evidence.tasks.lines.seen("host")) < 2:
+        return taken, lagged
     for point in points:
-        for record in point.records:
-            rates = host_rates(evidence.tasks.get(record, ()), "bytes" if point.metric == BANDWIDTH else "operations")
+        for record in filter(evidence.tasks.__contains__, point.records):
+            rates = host_rates(evidence.tasks[record], "bytes" if point.metric == BANDWIDTH else "operations")
             if len(rates) < 2:
                 continue
             middle = statistics.median_high(rates.values())

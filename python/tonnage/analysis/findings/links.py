@@ -24,7 +24,7 @@ def link_crossings(evidence: Evidence) -> list[Crossing]:
     """What crossed a measured link, and how fast."""
     if evidence.simulated or not evidence.links:
         return []
-    lasted = {line["record"]: line["elapsed_ns"] for line in evidence.trials if line.get("elapsed_ns")}
+    lasted = dict(evidence.trials.having("elapsed_ns").columns("record", "elapsed_ns"))
     file_system = evidence.target.get("file_system")
     return list(crossings(evidence.links, evidence.points, evidence.tasks, lasted, file_system))
 

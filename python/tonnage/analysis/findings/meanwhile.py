@@ -24,16 +24,18 @@ SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "pit", "refined-jiffies"}
 
 @finding("memory-pressure")
 def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
-    pressed = [pair for pair in evidence.disturbed if _stalled(pair) > MEMORY_STALL or _swapped(pair)]
-    if not pressed:
+    told = evidence.meanwhile
+    stalled = told["memory_stall_ns"] / told["lasted_ns"].clip(1)
+    chosen = (stalled > MEMORY_STALL) | (told["swapped_out_bytes"] != 0)
+    if not chosen.any():
         return
-    worst = max(pressed, key=_stalled)
-    said = [f"processes waited for memory up to {share(_stalled(worst))} of the time"] if _stalled(worst) else []
-    if swapped := sum(map(_swapped, pressed)):
+    pressed, worst = evidence.watched.only(chosen), float(stalled[chosen].max())
+    said = [f"processes waited for memory up to {share(worst)} of the time"] if worst else []
+    if swapped := int(told["swapped_out_bytes"].sum()):
         said.append(f"{size_text(swapped)} went to swap")
     yield Finding(
         "memory-pressure",
-        some([line["record"] for line, _ in pressed]),
+        some(pressed.records),
         f"in {count(len(pressed), 'trial')} {' and '.join(said)}",
         "Writes then wait until memory is free, and reads lose what was cached: measure with fewer tasks, smaller "
         "buffers or past the cache, or read these figures as those of a host without memory to spare.",
@@ -43,21 +45,18 @@ def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
 @finding("processor-stolen")
 def processor_stolen(evidence: Evidence) -> Iterator[Finding]:
     processors = (evidence.run.manifest.get("host") or {}).get("cpu_count") or 1
-
-    def stolen(pair: Pair) -> float:
-        _, meanwhile = pair
-        taken = meanwhile.get("stolen_ns") or 0
-        return taken / (processors * meanwhile["lasted_ns"]) if taken >= _STOLEN_NS else 0.0
-
-    robbed = [pair for pair in evidence.disturbed if stolen(pair) > STOLEN]
-    if not robbed:
+    told = evidence.meanwhile
+    stolen = told["stolen_ns"] / (processors * told["lasted_ns"].clip(1))
+    chosen = (stolen > STOLEN) & (told["stolen_ns"] >= _STOLEN_NS)
+    if not chosen.any():
         return
-    worst = max(robbed, key=stolen)
+    robbed, shares = evidence.watched.only(chosen), stolen[chosen]
+    worst = int(shares.argmax())
     yield Finding(
         "processor-stolen",
-        some([line["record"] for line, _ in robbed]),
-        f"in {count(len(robbed), 'trial')} the hypervisor gave up to {share(stolen(worst))} of the processors' time "
-        f"to others ({worst[0]['record']})",
+        some(robbed.records),
+        f"in {count(len(robbed), 'trial')} the hypervisor gave up to {share(float(shares[worst]))} of the processors' "
+        f"time to others ({robbed.records[worst]})",
         "Other machines share these processors, and nothing here sees them: repeat when they are quiet, and trust "
         "ratios of interleaved trials more than any single figure.",
     )
@@ -76,17 +75,19 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "Latencies of a few microseconds hold that reading: see why the kernel does not trust the processor's own "
             "clock (dmesg), or look at rates only.",
         )
-    stepped = [pair for pair in evidence.disturbed if _step_ns(pair) > CLOCK_STEP_NS]
-    if stepped:
-        most = max(map(_step_ns, stepped))
+    step_ns = abs(evidence.meanwhile["clock_step_ns"])
+    chosen = step_ns > CLOCK_STEP_NS
+    if chosen.any():
+        stepped = evidence.watched.only(chosen)
         yield Finding(
             "clock",
-            some([line["record"] for line, _ in stepped]),
-            f"the wall clock was set by up to {duration(most)} during {count(len(stepped), 'trial')}",
+            some(stepped.records),
+            f"the wall clock was set by up to {duration(int(step_ns.max()))} during {count(len(stepped), 'trial')}",
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )
-    apart = [line for line in evidence.trials.having("ensemble") if line["purpose"] == "measure" and _skew(line) > SKEW]
+    unsure = evidence.trials.having("ensemble", "skew_ns").where("purpose", "measure")
+    apart = [line for line in unsure if _skew(line) > SKEW]
     if apart:
         worst = max(apart, key=_skew)
         yield Finding(
@@ -96,24 +97,6 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             f"{duration(worst['ensemble']['skew_ns'])} apart, {share(_skew(worst))} of it",
             "Rates of all tasks together are uncertain by so much: measure longer, or give hosts fewer processes.",
         )
-
-
-Pair = tuple[Line, Line]
-"""A trial line, and its ``meanwhile``."""
-
-
-def _stalled(pair: Pair) -> float:
-    _, meanwhile = pair
-    return float((meanwhile.get("memory_stall_ns") or 0) / max(meanwhile["lasted_ns"], 1))
-
-
-def _swapped(pair: Pair) -> int:
-    return pair[1].get("swapped_out_bytes") or 0
-
-
-def _step_ns(pair: Pair) -> int:
-    step_ns: int = pair[1].get("clock_step_ns") or 0
-    return abs(step_ns)
 
 
 def _skew(line: Line) -> float:

@@ -20,7 +20,7 @@ _LEAST_DEGREES = 5
 @finding("unsteady")
 def unsteady(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
-        reason = _spread(points) or _drift(points)
+        reason = _spread(points) or _drift(evidence, points)
         if reason:
             yield Finding(
                 "unsteady",
@@ -32,11 +32,12 @@ def unsteady(evidence: Evidence) -> Iterator[Finding]:
 
 def _spread(points: Sequence[Point]) -> str | None:
     """Pooled over all points: a single one has too few repetitions to tell 5 % from 20 %."""
+    import numpy as np
+
     squares, degrees = 0.0, 0
     for point in points:
-        logs = [math.log(value) for value in point.values]
-        mean = sum(logs) / len(logs)
-        squares += sum((y - mean) ** 2 for y in logs)
+        logs = np.log(np.array(point.values))
+        squares += float(((logs - logs.mean()) ** 2).sum())
         degrees += len(logs) - 1
     if degrees < _LEAST_DEGREES:
         return None
@@ -46,14 +47,15 @@ def _spread(points: Sequence[Point]) -> str | None:
     return f"the middle two thirds of equal trials span {share(width)} of their median (from {degrees} repetitions)"
 
 
-def _drift(points: Sequence[Point]) -> str | None:
+def _drift(evidence: Evidence, points: Sequence[Point]) -> str | None:
     """Whether what is left after each point's mean follows the order of the trials."""
     import numpy as np
 
-    x, y = [], []
+    x, y, trials = [], [], []
     for point in points:
         logs = np.log(np.asarray(point.values, dtype=float))
-        order = np.array([_trial(record) for record in point.records], dtype=float)
+        order = evidence.trials.named(point.records).floats("trial")
+        trials += [order.min(), order.max()]
         x.append(order - order.mean())
         y.append(logs - logs.mean())
     order, rest = np.concatenate(x), np.concatenate(y)
@@ -63,13 +65,7 @@ def _drift(points: Sequence[Point]) -> str | None:
         return None
     slope = float((order * rest).sum()) / squares
     error = math.sqrt(float(((rest - slope * order) ** 2).sum()) / degrees / squares)
-    trials = [_trial(record) for point in points for record in point.records]
     change = math.expm1(slope * (max(trials) - min(trials)))
     if abs(change) < DRIFT or abs(slope) < student_t(0.999, degrees) * error:
         return None
     return f"throughput drifted by {100 * change:+.0f} % from the first trial to the last"
-
-
-def _trial(record: str) -> int:
-    """Its number, from 0 in the order they ran, with which the record's name begins."""
-    return int(record.partition("-")[0])

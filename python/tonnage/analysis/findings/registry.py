@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tonnage.analysis.balance import Balance
 from tonnage.analysis.loadline import Estimate
-from tonnage.analysis.results import Finding, Link, LoadLine, Point, SnapshotCost
+from tonnage.analysis.results import Finding, Link, LoadLine, Point
+from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.steady import Steady
-from tonnage.records import Run, Trials
+from tonnage.records import Run, Tasks, Trials
+
+if TYPE_CHECKING:
+    from tonnage.records.rows import Numbers
 
 Line = Mapping[str, Any]
 
@@ -32,12 +37,14 @@ class Evidence:
     """By op: the long trial on the plateau, where there is one."""
     steady: Mapping[str, Steady]
     """By record, where a steady window was found."""
-    tasks: Mapping[str, Sequence[Line]]
+    tasks: Tasks
     """Lines of ``tasks.jsonl`` by record."""
     links: Sequence[Link] = ()
     """Of the points between hosts."""
     snapshots: Sequence[SnapshotCost] = ()
     """Of checkpoints with them and without."""
+    balances: Sequence[Balance] = ()
+    """Of points whose objects were looked up."""
 
     @property
     def target(self) -> Line:
@@ -54,14 +61,15 @@ class Evidence:
         return bool(self.target.get("memory_backed")) or self.target.get("kind") in ("null", "memory")
 
     @cached_property
-    def disturbed(self) -> list[tuple[Line, Line]]:
-        """Measured trials, each with its ``meanwhile``, in which anything happened to the host."""
-        told = ("memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
-        return [
-            (line, meanwhile)
-            for line in self.trials.having("meanwhile")
-            if line["purpose"] == "measure" and any(map((meanwhile := line["meanwhile"]).get, told))
-        ]
+    def watched(self) -> Trials:
+        """Measured trials that say what happened to the host meanwhile."""
+        return self.trials.where("purpose", "measure").having("meanwhile")
+
+    @cached_property
+    def meanwhile(self) -> dict[str, Numbers]:
+        """Of each of these every figure that is told there, 0 where it is not known."""
+        names = ("lasted_ns", "memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
+        return dict(zip(names, self.watched.figures("meanwhile", *names), strict=True))
 
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
         """``(op, group, points)``, ascending in tasks."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.fixed_cost import COSTS, UNCHANGED, Change
-from tonnage.analysis.results import Finding, Rounds, SnapshotCost
+from tonnage.analysis.results import Finding
+from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.text import count, duration, share
 from tonnage.units import size_text, three_digits
 

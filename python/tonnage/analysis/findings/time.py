@@ -46,7 +46,7 @@ def stalls_of(events: Sequence[Line]) -> list[dict[str, Any]]:
 
 @finding("warm-up")
 def warm_up(evidence: Evidence) -> Iterator[Finding]:
-    for op, group, points in evidence.curves():
+    for op, group, points in evidence.curves() if evidence.steady else ():
         windows = [evidence.steady[r] for point in points for r in point.records if r in evidence.steady]
         ratios = [w.whole_per_s / w.inside_per_s for w in windows if w.inside_per_s]
         if not ratios:
@@ -86,15 +86,17 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
-    for op, group, points in evidence.curves():
-        if points[0].kind in ("tail", "command"):
-            continue  # a writer and its readers are not alike, nor are copies whose number the tasks do not divide
+    for op, group, points in evidence.curves() if evidence.tasks else ():
+        if points[0].kind in ("tail", "command") or op == "drop":
+            # A writer and its readers are not alike, nor are copies whose number the tasks do not divide; snapshots of
+            # all tasks together, and their data, are removed by one.
+            continue
         several = [point for point in points if point.tasks > 1]
         slowest = [found for point in several for found in _slowest(evidence, point)]
-        lagging = [(number, part) for number, part in slowest if part < STRAGGLER]
+        lagging = [part for part in slowest if part < STRAGGLER]
         if not slowest or len(lagging) <= _MOSTLY * len(slowest):
             continue
-        part = statistics.median(part for _, part in lagging)
+        part = statistics.median(lagging)
         yield Finding(
             "straggler-task",
             subject(op, group),
@@ -103,16 +105,19 @@ def straggler_task(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _slowest(evidence: Evidence, point: Point) -> Iterator[tuple[int, float]]:
-    """Of each repetition: its slowest task, and that task's rate as a share of the median task's."""
-    for record in point.records:
-        rates = {
-            task["task"]: task["bytes" if point.metric == BANDWIDTH else "operations"]
-            / (task.get("tasks", 1) * (task["end_ns"] - task["start_ns"]))
-            for task in evidence.tasks.get(record, ())
-            if task["end_ns"] > task["start_ns"]
-        }
-        if len(rates) > 1:
-            middle = statistics.median_high(rates.values())
-            worst = min(rates, key=rates.__getitem__)
-            yield worst, rates[worst] / middle if middle else 1.0
+def _slowest(evidence: Evidence, point: Point) -> Iterator[float]:
+    """Of each repetition: the rate of its slowest task as a share of the median task's."""
+    import numpy as np
+
+    done = evidence.tasks.numbers("bytes" if point.metric == BANDWIDTH else "operations", 0.0)
+    starts, ends, stood_for = (evidence.tasks.numbers(key, 1.0) for key in ("start_ns", "end_ns", "tasks"))
+    for _, rows in evidence.tasks.alike(point.records):
+        elapsed_ns = ends[rows] - starts[rows]
+        # What took no time has no rate, and is behind all others.
+        rates = np.where(elapsed_ns > 0, done[rows] / (stood_for[rows] * np.maximum(elapsed_ns, 1)), np.inf)
+        rates.sort(axis=1)
+        told = (elapsed_ns > 0).sum(axis=1)
+        chosen = told > 1
+        middle = np.take_along_axis(rates, (told // 2)[:, None], axis=1)[chosen, 0]
+        slowest = rates[chosen, 0]
+        yield from np.divide(slowest, middle, out=np.ones_like(slowest), where=middle > 0).tolist()

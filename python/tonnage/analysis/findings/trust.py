@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
-from tonnage.analysis.results import BANDWIDTH, Finding
+from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.text import count, share, some
-from tonnage.units import rate_text
+from tonnage.units import rate_text, size_text
 
 ABOVE_CEILING = 1.05
 """A figure this many times a measured ceiling is above it, not beside it."""
@@ -35,10 +36,8 @@ def _kind(line: object) -> tuple[str, str]:
 
 @finding("damaged-data")
 def damaged_data(evidence: Evidence) -> Iterator[Finding]:
-    for line in evidence.trials.having("verify"):
+    for line in evidence.trials.having("verify", "damaged_operations"):
         verify = line["verify"]
-        if not verify.get("damaged_operations"):
-            continue
         places = verify.get("first_damage") or []
         where = (
             f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}"
@@ -80,8 +79,8 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
 def holes(evidence: Evidence) -> Iterator[Finding]:
     known = {
         line["record"]: cache["hole_bytes"] / cache["examined_bytes"]
-        for line in evidence.trials.having("cache")
-        if (cache := line["cache"]).get("hole_bytes") and cache.get("examined_bytes")
+        for line in evidence.trials.having("cache", "hole_bytes")
+        if (cache := line["cache"]).get("examined_bytes")
     }
     for op, group, points in evidence.curves() if known else ():
         caches = [record for point in points for record in point.records]
@@ -101,30 +100,30 @@ def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
     if evidence.simulated:
         return
     yield from above_link(evidence)
-    for name, ceiling in _ceilings(evidence).items():
-        for op, group, points in evidence.curves():
-            if points[0].metric != BANDWIDTH:
-                continue
-            above = [point for point in points if point.median > ABOVE_CEILING * ceiling]
-            if above:
-                top = max(above, key=lambda point: point.median)
-                yield Finding(
-                    "above-ceiling",
-                    subject(op, group, top.tasks),
-                    f"{rate_text(top.median)} is above the measured {name} ceiling of {rate_text(ceiling)}",
-                    "Data cannot have moved this fast on the path you mean: look for a cache, compression, "
-                    "holes in files, or a ceiling measured while the host was busy.",
-                )
+    measured = evidence.run.manifest.get("ceilings") or ()
+    for op, group, points in evidence.curves() if measured else ():
+        if points[0].metric != BANDWIDTH:
+            continue
+        above: dict[str, list[tuple[Point, Ceiling]]] = {}
+        for point in points:
+            for ceiling in ceilings_at(measured, point.transfer_size):
+                if point.median > ABOVE_CEILING * ceiling.bytes_per_s:
+                    above.setdefault(ceiling.name, []).append((point, ceiling))
+        for found in above.values():
+            yield _above(op, group, *max(found, key=lambda pair: pair[0].median))
 
 
-def _ceilings(evidence: Evidence) -> dict[str, int]:
-    """The highest measured value of each ceiling, in bytes per second."""
-    highest: dict[str, int] = {}
-    for ceiling in evidence.run.manifest.get("ceilings") or ():
-        value = ceiling.get("bytes_per_s")
-        if value:
-            highest[ceiling["name"]] = max(value, highest.get(ceiling["name"], 0))
-    return highest
+def _above(op: str, group: str, top: Point, ceiling: Ceiling) -> Finding:
+    elsewhere = ceiling.elsewhere is not None
+    measured = f"{ceiling.name} ceiling of {rate_text(ceiling.bytes_per_s)}"
+    return Finding(
+        "above-ceiling",
+        subject(op, group, top.tasks),
+        f"{rate_text(top.median)} is above the measured {measured}"
+        + (f", measured with transfers of {size_text(ceiling.elsewhere or 0)}" if elsewhere else ""),
+        "Data cannot have moved this fast on the path you mean: look for a cache, compression, holes in files, or a "
+        f"ceiling measured while the host was busy{', or with transfers of another size' if elsewhere else ''}.",
+    )
 
 
 @finding("memory-backed")
@@ -140,14 +139,15 @@ def memory_backed(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("wrapped")
 def wrapped(evidence: Evidence) -> Iterator[Finding]:
-    known = {line["record"] for line in evidence.trials.having("wrapped") if line["phase"] == "write"}
+    known = evidence.trials.where("phase", "write").having("wrapped")
     for op, group, points in evidence.curves() if known else ():
-        lines = [record for point in points for record in point.records]
-        again = [record for record in lines if record in known]
+        every = sum(len(point.records) for point in points)
+        lines = (evidence.trials.named(point.records) for point in points)
+        again = sum(len(same.where("phase", "write").having("wrapped")) for same in lines)
         if again:
             yield Finding(
                 "wrapped",
                 subject(op, group),
-                f"in {len(again)} of {count(len(lines), 'trial')} tasks overwrote their block after its end",
+                f"in {again} of {count(every, 'trial')} tasks overwrote their block after its end",
                 "Overwriting is not writing new data: give a larger block size, or a shorter trial.",
             )
