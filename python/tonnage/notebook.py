@@ -68,10 +68,10 @@ class Measured:
 
     @property
     def sentences(self) -> list[str]:
-        """Its load lines, in words."""
-        from tonnage.report import sentences
+        """Its load lines, and what else it says, in words."""
+        from tonnage.report import conclusions
 
-        return [sentences.sentence(line) for line in self.analysis.load_lines]
+        return [conclusions.text(told) for told in conclusions.conclusions(self.analysis)]
 
     @cached_property
     def points(self) -> DataFrame:

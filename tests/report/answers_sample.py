@@ -61,7 +61,7 @@ def _series(op: str, draw: random.Random, ratio: float) -> Series:
         Level(number, sorted(values)[1], min(values), max(values), 0.95, 3) for number, values in enumerate(samples)
     )
     verdict = changes[-1].verdict if changes else "no change shown"
-    return Series(op, ODD, 8, BANDWIDTH, levels, stretches, changes, verdict, False)
+    return Series(op, ODD, 8, BANDWIDTH, levels, stretches, changes, verdict, False, "B/s")
 
 
 def _projection() -> Projection:

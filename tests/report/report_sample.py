@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
+from tonnage.records import Tasks
 from tonnage.report.source import Source
 
 TASKS = (1, 2, 4, 5, 6, 7, 8, 16, 32)
@@ -181,7 +182,14 @@ class Builder:
     def source(self, path: Path, manifest: dict[str, Any]) -> Source:
         """What a report reads."""
         return Source(
-            path, manifest, self.trials, self.tasks, self.events, self.series.get, self.heat.get, self.histograms.get
+            path,
+            manifest,
+            self.trials,
+            Tasks.of(self.tasks),
+            self.events,
+            self.series.get,
+            self.heat.get,
+            self.histograms.get,
         )
 
 
@@ -283,11 +291,11 @@ def whole(path: Path = Path("/scratch/tonnage-runs/3f2a")) -> tuple[Analysis, So
     return analysis(builder, lines), builder.source(path, manifest())
 
 
-def sweep() -> tuple[Analysis, Source]:
+def sweep(factors: tuple[float, float] = (0.4, 1.0)) -> tuple[Analysis, Source]:
     """A campaign over two transfer sizes: one curve each."""
     builder = Builder(2)
     groups = ("transfer_size=64KiB", "transfer_size=1MiB")
-    for group, factor in zip(groups, (0.4, 1.0), strict=True):
+    for group, factor in zip(groups, factors, strict=True):
         for tasks in (1, 4, 16):
             builder.point("write", tasks, group, repetitions=3, factor=factor)
     lines = (line("write", groups[0], reached=False), line("write", groups[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -50,6 +51,28 @@ def test_every_run_has_its_part_and_the_index_every_page() -> None:
     index = read("README")
     assert {path.stem for path in PAGES.glob("*.md")} == {*NAMES, "README"}
     assert all(f"({name}.md)" in index for name in NAMES)
+
+
+def test_a_page_has_the_trap_ours_beside_the_published_figures_and_then_these_as_they_were_printed() -> None:
+    for name in NAMES:
+        page = read(name)
+        trap = re.search(r"^## (The traps|Where the published figures mislead)$", page, re.MULTILINE)
+        printed = page.index(pages.marks(pages.AS_PRINTED)[0])
+        assert trap and trap.start() < printed and 0 < page.find("**Run of ") < printed, name
+        assert page.count("this run") > 2, f"{name}: ours are not beside"
+
+
+def test_every_run_can_be_made_by_itself_and_is_named_in_the_help() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "experiments.py", "--help"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    for part in experiments.PARTS:
+        assert re.search(rf"^  {part.name} +docs/experiments/{part.page}\.md$", done.stdout, re.MULTILINE)
+    assert len(done.stdout.splitlines()) < 30
 
 
 def test_a_part_without_its_marks_is_refused_and_one_with_them_replaced_alone() -> None:

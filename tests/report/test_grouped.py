@@ -58,7 +58,7 @@ def test_the_terminal_lists_some_and_says_where_the_others_are() -> None:
     text = _printed(_with(_findings("unsteady", 17)))
     assert "unsteady  in 17 places\n  write, size 0: evidence 0\n" in text
     assert text.count(": evidence") == 5
-    assert "  and 12 more; all are in --json\n  → Repeat later.\n" in text
+    assert "  and 12 more: --json has all\n  → Repeat later.\n" in text
 
 
 def test_the_json_has_every_finding() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -16,7 +17,7 @@ pytest.importorskip("tonnage._native", reason="the engine is not built: run make
 import kinds_sample
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import print_summary
+from tonnage.report import print_summary, tail, units
 from tonnage.report.follow import lag_of, tracks_of
 from tonnage.report.page import render
 from tonnage.report.source import Source
@@ -57,7 +58,7 @@ def test_each_kind_has_its_section(exhibits: dict[str, Any]) -> None:
         "tail": ["Write rate by number of readers", "Write latency by number of readers"],
         "lag": ["Write rate over time", "Lag in bytes", "Lag in seconds"],
         "copies": ["When each copy ran"],
-        "trial": ["Throughput over time", "Latency over time", "Each task's part"],
+        "trial": ["Throughput over time", "Latency over time", "Tasks over time", "Each task's part"],
     }
 
 
@@ -143,3 +144,22 @@ def test_a_copy_that_failed_stands_out(run: Run) -> None:
     assert [trace["name"] for trace in figure.traces] == ["ended well", "failed"]
     assert "1 failed" in figure.caption
     assert any("signal 9" in row for row in figure.table.rows)
+
+
+def test_what_readers_cost_the_writer_is_said_with_its_rate_alone_beside(run: Run) -> None:
+    points = [point for point in analyse(run).points if point.kind == "tail"]
+    alone, busiest = min(points, key=tail.readers), max(points, key=tail.readers)
+    assert tail.readers(alone) == 0 < tail.readers(busiest)
+    told = {}
+    for factor in (0.5, 1.0, 2.0):
+        changed = dataclasses.replace(
+            busiest, median=alone.median * factor, low=0.9 * alone.median * factor, high=1.1 * alone.median * factor,
+            confidence=0.95,
+        )  # fmt: skip
+        base = dataclasses.replace(alone, low=0.9 * alone.median, high=1.1 * alone.median, confidence=0.95)
+        (told[factor],) = tail.story([base, changed])
+    assert "readers leave the writer 50 % of its rate" in told[0.5]
+    assert "no change shown of the writer's rate" in told[1.0]
+    assert "the writer is faster with readers" in told[2.0]
+    assert all(f"{tail.readers(busiest)} readers, {units.rate(alone.median)} alone" in said for said in told.values())
+    assert tail.story([busiest]) == []

@@ -9,7 +9,8 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage import published
-from tonnage.analysis.results import OPERATIONS, Analysis, Copies, Point, Tiers, Way
+from tonnage.analysis.results import OPERATIONS, Analysis, Copies, Point
+from tonnage.analysis.tiers import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render

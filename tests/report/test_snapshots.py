@@ -12,6 +12,7 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage.analysis import Analysis, analyse
+from tonnage.analysis.normalise import Basis
 from tonnage.records import Run, RunWriter, event_lines, task_lines
 from tonnage.report import published, published_snapshots, snapshots
 from tonnage.report.page import render
@@ -59,11 +60,22 @@ def said(analysis: Analysis) -> str:
     return out.getvalue()
 
 
-def test_the_terminal_tells_seconds_then_shares_then_what_changes(said: str) -> None:
-    (sentence,) = [line for line in said.splitlines() if line.startswith("Each snapshot (btrfs) adds")]
-    assert "95 % interval" in sentence and "times a round of 4 KiB by 1 task" in sentence
-    assert "No change shown with the number of tasks" in sentence
+def test_the_terminal_ends_with_seconds_then_shares_then_what_changes(said: str) -> None:
+    cost, share, call, *changes = said.splitlines()[-5:]
+    assert cost.startswith("Each snapshot (btrfs) adds") and "95 % interval" in cost
+    assert "times a round of 4 KiB by 1 task" in share and "by itself" in call
+    assert [change.strip().partition(" (")[0] for change in changes] == [
+        "No change shown with the number of tasks",
+        "No change shown with the size of a round",
+    ]
     assert "What a snapshot costs: btrfs" in said
+
+
+def test_the_page_begins_with_the_same(analysis: Analysis, run: Run) -> None:
+    page = render(analysis, Source.of(run))
+    answer = page[page.index('<section id="answer"') : page.index("</section>")]
+    assert "The answer" in answer and "Each snapshot (btrfs) adds" in answer and "No change shown with" in answer
+    assert "No load line was looked for" not in answer
 
 
 def test_each_transfer_size_has_two_lines_for_each_number_of_tasks_and_a_floor(analysis: Analysis, run: Run) -> None:
@@ -77,6 +89,8 @@ def test_each_transfer_size_has_two_lines_for_each_number_of_tasks_and_a_floor(a
     low, high = against_bytes.layout["shapes"][0]["y0"], against_bytes.layout["shapes"][0]["y1"]
     assert low < 1e9 < high
     assert [trace["name"] for trace in by_tasks.traces] == ["transfers of 4 KiB", "transfers of 1 MiB"]
+    for trace in (*against_bytes.traces, *by_tasks.traces):
+        assert all("<br>record 00" in text for text in trace["text"])
     # Settings, and all of them together.
     assert len(against_bytes.table.rows) == len(analysis.snapshots[0].rounds) + 1
 
@@ -116,6 +130,10 @@ def test_this_run_is_divided_by_what_its_own_campaign_says_carried_it(analysis: 
     assert float(of_link.split()[0]) == pytest.approx(float(whole.split()[0]) / 1.25, rel=0.01)
     bare = ours(replace(analysis, bases=(), divided=()))
     assert bare[name] == ("–", whole, "–", "–", "–")
+    of_osds = ours(replace(analysis, bases=(Basis("OSD", 3, None),)))[name]
+    assert of_osds[2] == "3 OSDs" and float(whole.split()[0]) == pytest.approx(
+        3 * float(of_osds[3].split()[0]), rel=0.01
+    )
 
 
 def test_a_run_of_smaller_rounds_says_that_nothing_of_it_stands_beside(analysis: Analysis) -> None:

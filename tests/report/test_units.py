@@ -65,3 +65,7 @@ def test_a_printed_rate_is_within_half_a_digit_of_the_value(value: float) -> Non
     number, unit = units.rate(value).split(" ")
     factor = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "PB/s": 1e15}[unit]
     assert abs(float(number) * factor - value) <= 0.0051 * value
+
+
+def test_a_small_ratio_is_not_told_as_nothing() -> None:
+    assert [units.ratio(value) for value in (0.00208, 0.1, 0.98, 12.4)] == ["0.0021", "0.10", "0.98", "12"]

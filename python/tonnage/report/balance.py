@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonnage.analysis.balance import Balance, OsdPart
+from tonnage.analysis.balance import UNEVEN, Balance, OsdPart
+from tonnage.analysis.balance import largest as largest  # of the terminal, too
 from tonnage.analysis.results import Analysis
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour
 from tonnage.report.source import Source
 
@@ -27,22 +28,13 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
         "Which OSDs hold the objects, by the cluster's map at the end of each phase. A pool spreads objects by drawing "
         "lots, so the busiest OSD has more than its share in any case; the grey ranges say how much is chance."
     )
-    return [Exhibit("balance", "Balance of the OSDs", introduction, "Point", variants)]
+    most = analysis.balances.index(largest(analysis.balances)[0])
+    return [Exhibit("balance", "Balance of the OSDs", introduction, "Point", variants, most)]
 
 
 def tables(balances: Sequence[Balance]) -> list[tuple[str, Table]]:
-    """Of each operation the point with the most objects, short, for the terminal."""
+    """What :func:`largest` chose, short, for the terminal."""
     return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(balances)]
-
-
-def largest(balances: Sequence[Balance]) -> list[Balance]:
-    """Of each curve the point with the most objects."""
-    best: dict[tuple[str, str], Balance] = {}
-    for found in balances:
-        key = (found.op, found.group)
-        if key not in best or (found.objects, found.tasks) > (best[key].objects, best[key].tasks):
-            best[key] = found
-    return list(best.values())
 
 
 def _label(found: Balance) -> str:
@@ -63,7 +55,7 @@ def story(found: Balance) -> str:
     drawn += f" {units.ratio(found.most)} ×"
     verdict = (
         "this is more than chance: look at the weights of the OSDs and at the balancer"
-        if found.verdict == "uneven"
+        if found.verdict == UNEVEN
         else "this is what chance does; more objects or more groups make it smaller"
     )
     left = f" {sentences.number(found.unplaced_objects)} objects were not looked up." if found.unplaced_objects else ""
@@ -115,7 +107,7 @@ def _figure(found: Balance) -> Figure:
                 "type": "bar",
                 "name": "share of the bytes, copies included",
                 "marker": {"color": line_colour(found.op)},
-                "hovertemplate": "%{x}<br>%{y:.3g} %<extra></extra>",
+                "hovertemplate": "%{x}<br>%{y:.3g} %" + hover.ending(found.record),
             },
             {
                 "x": names,

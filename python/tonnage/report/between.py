@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tonnage import __version__
 from tonnage.analysis.between import Between, Cell, named
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
-from tonnage.report import units
+from tonnage.report import hover, units
 from tonnage.report.answer import Answer, Told
+from tonnage.report.divided import beyond as doubts
 from tonnage.report.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.forest import Row, forest
 
@@ -25,7 +26,7 @@ _UNCHANGED = (
 def answer(found: Sequence[Between], threshold: float) -> Answer:
     """Runs against a first one: a sentence for each, the pictures, what else is different."""
     facts = (("base", found[0].base), ("Tonnage", __version__))
-    told = tuple(Told(one.other, sentence(one), tuple(_why(one)), bool(one.cells)) for one in found)
+    told = tuple(Told(one.other, sentence(one), (*why(one), *beyond(one)), bool(one.cells)) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
@@ -34,7 +35,8 @@ def answer(found: Sequence[Between], threshold: float) -> Answer:
     return Answer("Faster or slower", facts, told, tuple(exhibits(found)), tables, (_RATIO, rule, _UNCHANGED))
 
 
-def _why(between: Between) -> list[str]:
+def why(between: Between) -> list[str]:
+    """Sentences on what only one run has, and that nothing is different where nothing is."""
     alike = [] if between.differences else ["Nothing else is different but what differs between any two runs."]
     return [*unpaired(between), *alike]
 
@@ -59,30 +61,38 @@ def table(between: Between) -> Table:
     rows = tuple(
         (
             _named(cell),
-            rate(cell.base, cell),
+            units.rated(cell.base, cell.metric, cell.unit),
             str(cell.base_repetitions),
-            rate(cell.other, cell),
+            units.rated(cell.other, cell.metric, cell.unit),
             str(cell.repetitions),
             units.ratio(cell.ratio),
             f"{units.ratio(cell.low)} – {units.ratio(cell.high)}" if cell.confidence else units.NOT_MEASURED,
             cell.verdict,
-            f"{cell.repetitions_to_decide} each" if cell.repetitions_to_decide else "",
+            _to_decide(cell),
         )
         for cell in between.cells
     )
     return Table(columns, rows)
 
 
-def rate(value: float, cell: Cell) -> str:
-    """With its unit: ``1.2 GB/s``, ``20 MB/s per disk``, ``94 % of the link``."""
-    if cell.unit.startswith("of "):
-        return f"{units.share(value)} {cell.unit}"
-    return units.speed(value, cell.metric) + cell.unit.removeprefix("B/s").removeprefix("1/s")
-
-
 def divided(between: Between) -> str:
     """What the rates were divided by; empty where they were not."""
     return f"Rates are divided: the base's by {between.per[0]}, the other's by {between.per[1]}." if between.per else ""
+
+
+def _to_decide(cell: Cell) -> str:
+    """``9 each, 5 more``: repetitions of each run that would decide; empty where it is decided, or not known."""
+    if cell.repetitions_to_decide is None:
+        return ""
+    more = [max(0, cell.repetitions_to_decide - done) for done in (cell.base_repetitions, cell.repetitions)]
+    rest = f", {' and '.join(map(str, dict.fromkeys(more)))} more" if any(more) else ""
+    return f"{cell.repetitions_to_decide} each{rest}"
+
+
+def beyond(between: Between) -> list[str]:
+    """What is to be said of rates above that of their link."""
+    over = [_named(cell) for cell in between.cells if cell.unit.startswith("of ") and max(cell.base, cell.other) > 1]
+    return doubts("the link", over)
 
 
 def _named(cell: Cell) -> str:
@@ -91,7 +101,9 @@ def _named(cell: Cell) -> str:
 
 def differences(between: Between) -> Table:
     """What is not the same in both runs."""
-    rows = tuple((one.key, value_text(one.base), value_text(one.other)) for one in between.differences)
+    rows = tuple(
+        (one.key, value_text(one.base, one.key), value_text(one.other, one.key)) for one in between.differences
+    )
     return Table(("what", "in the base", "in the other"), rows)
 
 
@@ -104,27 +116,50 @@ def unpaired(between: Between) -> list[str]:
     return found
 
 
-def value_text(value: object) -> str:
-    """Of a manifest; a dash where it is not there."""
-    return units.NOT_MEASURED if value is None else str(value)
+def value_text(value: object, key: str = "") -> str:
+    """Of a manifest, with its unit as the key's end tells it; a dash where it is not there."""
+    if value is None:
+        return units.NOT_MEASURED
+    if isinstance(value, list):
+        return ", ".join(value_text(one, key) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and key.endswith(("_size", "_bytes")):
+        return units.size(value) if value % 1024 == 0 else f"{value:,} B"
+    if isinstance(value, int) and key.endswith("_ns"):
+        return units.duration(value)
+    return str(value)
 
 
 def exhibits(found: Sequence[Between]) -> list[Exhibit]:
     """One section, with a choice where several runs are compared with the base."""
-    variants = tuple(Variant(one.other, (figure(one),)) for one in found if one.cells)
+    rows = [row for one in found for row in _rows(one)]
+    variants = tuple(Variant(one.other, (figure(one, rows),)) for one in found if one.cells)
     if not variants:
         return []
     introduction = "Equal settings of both runs. A change is shown where the whole interval lies on one side of 1."
     return [Exhibit("between", "Setting by setting", introduction, "Run", variants)]
 
 
-def figure(between: Between) -> Figure:
-    """Each cell's ratio with its interval beside a line at 1."""
+def _rows(between: Between) -> list[Row]:
+    return [Row(_named(cell), cell.ratio, cell.low, cell.high, cell.verdict, _told(cell)) for cell in between.cells]
+
+
+def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
+    """Each cell's ratio with its interval beside a line at 1, on the axis of the rows of other runs ``beside``."""
     return forest(
-        [Row(_named(cell), cell.ratio, cell.low, cell.high, cell.verdict) for cell in between.cells],
+        _rows(between),
+        beside=beside,
         title=f"{between.other} against {between.base}",
         axis="Throughput ÷ that of the base",
         unit="times the base's throughput",
         told=" ".join(filter(None, (sentence(between), divided(between)))),
         table=table(between),
+    )
+
+
+def _told(cell: Cell) -> str:
+    return "<br>".join(
+        f"{name} {units.rated(value, cell.metric, cell.unit)}, {hover.records(records)}"
+        for name, value, records in (("base", cell.base, cell.base_records), ("other", cell.other, cell.records))
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import ALERT, LINES, Exhibit, Figure, Table, Variant, layout, words
-from tonnage.report.groups import groups_of, typical
+from tonnage.report.groups import groups_of
 from tonnage.report.source import Row, Source
 
 MOST_TRIALS = 24
@@ -26,7 +27,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     variants: list[Variant] = []
     busiest, most = 0, 0
     for point in points[:MOST_TRIALS]:
-        record = typical(point)
+        record = nearest(point)
         copies = source.copies_of(record)
         if copies:
             if point.tasks > most:
@@ -67,7 +68,7 @@ def _timeline(record: str, copies: list[Row]) -> Figure:
     # Of an imported workflow the end is not known.
     failed = [copy for copy in copies if copy.get("error") or copy.get("signal") is not None or copy.get("exit_code")]
     traces = [
-        _bars(name, colour, found, begin)
+        _bars(name, colour, found, begin, record)
         for name, colour, found in (
             ("ended well", LINES["write"], [copy for copy in copies if copy not in failed]),
             ("failed", ALERT, failed),
@@ -100,7 +101,7 @@ def _timeline(record: str, copies: list[Row]) -> Figure:
     )
 
 
-def _bars(name: str, colour: str, copies: list[Row], begin: int) -> dict[str, Any]:
+def _bars(name: str, colour: str, copies: list[Row], begin: int, record: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
@@ -112,7 +113,7 @@ def _bars(name: str, colour: str, copies: list[Row], begin: int) -> dict[str, An
         "name": name,
         # A thin edge in the colour of the page keeps neighbours apart.
         "marker": {"color": colour, "line": {"color": "@#ffffff|#14171b", "width": 1}},
-        "hovertemplate": "%{text}, task %{y}<br>%{x:.3g} s<extra></extra>",
+        "hovertemplate": "%{text}, task %{y}<br>%{x:.3g} s" + hover.ending(record),
     }
 
 

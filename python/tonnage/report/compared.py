@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tonnage.analysis.results import Analysis, Comparison
-from tonnage.report import units
+from tonnage.analysis.results import Analysis, Comparison, Point
+from tonnage.report import hover, units
 from tonnage.report.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.forest import Row, forest
 from tonnage.report.source import Source
@@ -35,7 +35,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG0
     if not analysis.comparisons:
         return []
     variants = [
-        Variant(label, (_figure([one for one in analysis.comparisons if _side(one) == side]),))
+        Variant(label, (_figure([one for one in analysis.comparisons if _side(one) == side], analysis.points),))
         for side, label in {_side(one): f"{one.base}{_at_once(one)}" for one in analysis.comparisons}.items()
     ]
     introduction = (
@@ -53,14 +53,26 @@ def _at_once(one: Comparison) -> str:
     return f", {one.tasks} at once" if one.tasks > 1 else ""
 
 
-def _figure(comparisons: list[Comparison]) -> Figure:
+def _figure(comparisons: list[Comparison], points: tuple[Point, ...]) -> Figure:
     return forest(
-        [Row(one.group, one.ratio, one.low, one.high, one.verdict) for one in comparisons],
+        [Row(one.group, one.ratio, one.low, one.high, one.verdict, _told(one, points)) for one in comparisons],
         title=f"How many times as long as {comparisons[0].base}",
         axis="Elapsed time ÷ that of the first setting",
         unit="times as long",
         told=" ".join(story(tuple(comparisons))),
         table=_table(tuple(comparisons)),
+    )
+
+
+def _told(one: Comparison, points: tuple[Point, ...]) -> str:
+    """What both sides took, and in which records."""
+    mine = {point.group: point.records for point in points if (point.workload, point.tasks) == _side(one)}
+    return "<br>".join(
+        f"{name} {units.duration(elapsed_ns)}, {hover.records(mine.get(group, ()))}"
+        for name, group, elapsed_ns in (
+            ("it took", one.group, one.elapsed_ns),
+            ("the first", one.base, one.base_elapsed_ns),
+        )
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.analysis.results import Analysis, Devices
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Source
 
@@ -91,7 +91,7 @@ def _figure(found: Devices) -> Figure:
                 "x": [words(part.device) for part in parts],
                 "y": values,
                 "marker": {"color": line_colour(found.op), "line": {"color": MUTED, "width": 1}},
-                "hovertemplate": "%{x}<br>%{y:.4g}<extra></extra>",
+                "hovertemplate": "%{x}<br>%{y:.4g}" + hover.ending(found.record),
                 "showlegend": False,
             }
         ],

@@ -1,7 +1,10 @@
-"""The best of a run, divided by disks, servers, nodes and a link where its campaign names them."""
+"""The best of a run, divided by disks, servers, nodes and a link that its campaign names, and by the OSDs of a pool."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tonnage.analysis.divided import OSD, contradiction
 from tonnage.analysis.normalise import Normalised
 from tonnage.analysis.results import BANDWIDTH, Analysis, Point
 from tonnage.report import sentences, units
@@ -11,7 +14,7 @@ TITLE = "Divided by what carried it"
 
 
 def tables(analysis: Analysis) -> list[tuple[str, Table]]:
-    """One table where the campaign has a ``[normalise]``."""
+    """One table where the campaign has a ``[normalise]``, or a pool said how many OSDs it has."""
     if not analysis.divided:
         return []
     columns = ("what", "tasks", "all", "interval", *(_column(str(basis), basis.thing) for basis in analysis.bases))
@@ -33,6 +36,11 @@ def notes(analysis: Analysis) -> list[str]:
     if not analysis.divided:
         return []
     told = ["Of each operation the setting that did most. Only figures divided by the same things can be compared."]
+    if contradicts := contradiction(analysis.bases):
+        told.append(contradicts)
+    copies = max((balance.copies for balance in analysis.balances), default=1)
+    if copies > 1 and any(basis.thing == OSD for basis in analysis.bases):
+        told.append(f"Bytes are those of the tasks: the pool has each on {copies} OSDs.")
     for basis in analysis.bases:
         over = [
             sentences.subject(found.point.op, found.point.group)
@@ -40,16 +48,20 @@ def notes(analysis: Analysis) -> list[str]:
             for part in found.parts
             if part and part.basis == basis and basis.bytes_per_s and part.value > 1
         ]
-        if over:
-            told.append(
-                f"More than {basis} carries: {', '.join(over)}. Something else carried it too (a cache, other links), "
-                "or the link is another."
-            )
+        told += beyond(str(basis), over)
     return told
 
 
+def beyond(link: str, names: Sequence[str]) -> list[str]:
+    """What is to be said of rates that are above that of their link; nothing where there are none."""
+    if not names:
+        return []
+    why = "Something else carried it too (a cache, other links), or the link is another."
+    return [f"More than {link} carries: {', '.join(names)}. {why}"]
+
+
 def _column(told: str, thing: str) -> str:
-    return f"of {told}" if thing == "link" else f"a {thing} (of {told})"
+    return f"of {told}" if thing == "link" else f"{'an' if thing == OSD else 'a'} {thing} (of {told})"
 
 
 def _cell(part: Normalised | None, point: Point) -> str:

@@ -36,6 +36,7 @@ _CIVIDIS_LIGHT = ("#00224e", "#2a3f6d", "#575c6d", "#7d7b78", "#a59c74", "#c4a83
 _CIVIDIS_DARK = ("#7ba7e6", "#93a6c4", "#a9a9b3", "#bdb38b", "#d7c35f", "#fee838")
 
 
+_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 _TICK_STEPS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
@@ -127,6 +128,8 @@ def layout(
         "plot_bgcolor": CLEAR,
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
         "hovermode": "closest",
+        # Without a background of its own the kit makes up a dark one, over the legend.
+        "modebar": {"bgcolor": CLEAR, "color": MUTED, "activecolor": INK},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
         "xaxis": _axis(x),
         "yaxis": _axis(y),
@@ -157,9 +160,24 @@ def latency_axis(lowest_ns: float, highest_ns: float, title: str = "Latency") ->
     return _log_axis(title, max(0.0, low - pad), high + pad, units.duration)
 
 
-def rate_axis(lowest: float, highest: float, title: str = "Throughput") -> dict[str, Any]:
-    """A logarithmic axis in bytes per second, between two positive rates, whose ticks say kB/s, MB/s or GB/s."""
-    return _log_axis(title, log10(lowest), log10(highest), units.rate)
+def rate_axis(lowest: float, highest: float, metric: str = BANDWIDTH) -> dict[str, Any]:
+    """A logarithmic axis in the metric, between two positive rates, whose ticks say kB/s, MB/s or GB/s, or k/s."""
+    title = "Throughput" if metric == BANDWIDTH else "Operations"
+    return _log_axis(title, log10(lowest), log10(highest), lambda rate: units.speed(rate, metric))
+
+
+def nodes_axis(most: float) -> dict[str, Any]:
+    """Number of nodes on a logarithmic axis, from one to ``most``."""
+    return _log_axis("Nodes", -0.02, log10(max(2.0, most)), units.count)
+
+
+def ratio_axis(title: str, lowest: float, highest: float) -> dict[str, Any]:
+    """A logarithmic axis of ratios that has 1 on it, and room at both ends; the kit's own digits where it is short."""
+    low, high = log10(min(1.0, lowest)), log10(max(1.0, highest))
+    pad = max(0.01, 0.05 * (high - low))
+    ticks = [tick for tick in _RATIOS if low - pad <= log10(tick) <= high + pad]
+    named = {"tickvals": ticks[:: 1 + len(ticks) // 9], "tickformat": ".3~g"} if len(ticks) > 2 else {}
+    return {"title": title, "type": "log", "range": [low - pad, high + pad], **named}
 
 
 def _log_axis(title: str, low: float, high: float, text: Callable[[float], str]) -> dict[str, Any]:
@@ -234,6 +252,14 @@ def speed_scale_title(largest: float, metric: str, what: str = "Operations") -> 
     return scale, f"{many}{what.lower() if many else what}/s"
 
 
+def divided_scale_title(largest: float, metric: str, unit: str) -> tuple[float, str]:
+    """The same for a rate that was divided: ``unit`` is ``B/s per disk`` or ``of the link``."""
+    if unit.startswith("of "):
+        return 0.01, f"Share {unit} (%)"
+    scale, title = speed_scale_title(largest, metric)
+    return scale, title + unit.removeprefix("B/s").removeprefix("1/s")
+
+
 def level(y: float, colour: str, dash: str) -> dict[str, Any]:
     """A horizontal line across the plot, from far left of it to far right, on a linear or a logarithmic axis."""
     return {
@@ -244,6 +270,20 @@ def level(y: float, colour: str, dash: str) -> dict[str, Any]:
         "y0": y,
         "y1": y,
         "line": {"color": colour, "width": 1.2, "dash": dash},
+        "layer": "between",
+    }
+
+
+def upright(x: float, colour: str) -> dict[str, Any]:
+    """A vertical line across the plot, on a linear or a logarithmic axis with a range."""
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        # As of a level: tied to the paper it would lie below the grid.
+        "y0": 1e-6,
+        "y1": 1e18,
+        "line": {"color": colour, "width": 1.5},
         "layer": "between",
     }
 

@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import INK, MUTED, Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour, words
 from tonnage.report.groups import groups_of
 from tonnage.report.source import Source
@@ -77,8 +77,8 @@ def _rates(points: list[Point]) -> Figure:
                     "width": 4,
                 },
                 "name": sentences.tasks(tasks),
-                "text": [f"{words(point.op)}: {units.operations(point.median)}" for point in here],
-                "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{text}}<extra></extra>",
+                "text": [f"{words(point.op)}<br>{hover.of_point(point)}" for point in here],
+                "hovertemplate": "%{text}<extra></extra>",
             }
         )
     low, high = min(point.low for point in points), max(point.high for point in points)
@@ -116,7 +116,10 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
                 "mode": "markers",
                 "marker": {"color": INK, "size": 10, "symbol": symbol, "line": {"color": INK, "width": 2}},
                 "name": name,
-                "text": [f"{words(point.op)}: {name} {units.duration(point.latency[key])}" for point in here],
+                "text": [
+                    f"{words(point.op)}: {name} {units.duration(point.latency[key])}<br>{hover.records(point.records)}"
+                    for point in here
+                ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any
 
-from tonnage.report import series, units
+from tonnage.report import hover, series, units
 from tonnage.report.figure import Figure, Table, layout, rate_scale_title, step_colour
 from tonnage.report.source import Columns, Source
 from tonnage.report.stalls import marks, said, standstills
@@ -114,7 +114,7 @@ def _figure(
                 "mode": "lines",
                 "line": {"color": step_colour(position, len(behind)), "width": 1.8},
                 "name": f"reader {task}",
-                "hovertemplate": f"reader {task}<br>%{{x:.3f}} s<br>%{{y:.4g}}<extra></extra>",
+                "hovertemplate": f"reader {task}<br>%{{x:.3f}} s<br>%{{y:.4g}}" + hover.ending(record),
             }
         )
     top = furthest / scale or 1.0

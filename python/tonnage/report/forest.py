@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tonnage.analysis.compare import FASTER, SLOWER
-from tonnage.report.figure import KNEE, LINES, MUTED, Figure, Table, layout, words
+from tonnage.report import units
+from tonnage.report.figure import KNEE, LINES, MUTED, Figure, Table, layout, ratio_axis, words
 
-_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
+_SYMBOLS = {FASTER: "triangle-up", SLOWER: "triangle-down"}
+"""Verdicts are told apart without any colour."""
+_EDGE = 160
+"""Right margin that holds the verdicts."""
 
 
 class Row(NamedTuple):
@@ -20,15 +24,24 @@ class Row(NamedTuple):
     low: float
     high: float
     verdict: str
+    told: str
+    """Where the pointer is: what both sides measured, and in which records."""
 
 
-def forest(rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, table: Table) -> Figure:
-    """``unit`` follows a ratio where the pointer is, such as ``times as long``; ``told`` says it all in words."""
+def forest(
+    rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, table: Table, beside: Sequence[Row] = ()
+) -> Figure:
+    """``unit`` follows a ratio where the pointer is, such as ``times as long``; ``told`` says it all in words;
+    ``beside``: rows of other panels that have the same axis."""
     trace: dict[str, Any] = {
         "x": [row.ratio for row in rows],
         "y": [words(row.name) for row in rows],
         "mode": "markers",
-        "marker": {"size": 10, "color": [_COLOURS.get(row.verdict, MUTED) for row in rows]},
+        "marker": {
+            "size": 11,
+            "color": [_COLOURS.get(row.verdict, MUTED) for row in rows],
+            "symbol": [_SYMBOLS.get(row.verdict, "circle") for row in rows],
+        },
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -36,8 +49,8 @@ def forest(rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, 
             "arrayminus": [row.ratio - row.low for row in rows],
             "color": MUTED,
         },
-        "text": [row.verdict for row in rows],
-        "hovertemplate": f"%{{y}}<br>%{{x:.3g}} {unit}: %{{text}}<extra></extra>",
+        "text": [f"{_ratio(row, unit)}: {row.verdict}<br>{row.told}" for row in rows],
+        "hovertemplate": "%{y}<br>%{text}<extra></extra>",
         "showlegend": False,
     }
     line = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1}
@@ -47,17 +60,35 @@ def forest(rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, 
         alt=f"A point with its interval for each setting, beside a line at 1. {told}",
         traces=[trace],
         layout=layout(
-            {"title": axis, "type": "log", **_ticks(rows)},
+            ratio_axis(axis, *_ends([*rows, *beside])),
             {"title": "", "autorange": "reversed", "automargin": True},
             height=150 + 34 * max(3, len(rows)),
             shapes=[line | {"line": {"color": MUTED, "width": 1.5, "dash": "dash"}}],
+            margin_right=_EDGE,
+            annotations=[_verdict(row) for row in rows],
         ),
         table=table,
     )
 
 
-def _ticks(rows: Sequence[Row]) -> dict[str, Any]:
-    """Round ratios; the kit's own digits where the intervals are narrower than those."""
-    low, high = min(1.0, *(row.low for row in rows)), max(1.0, *(row.high for row in rows))
-    ticks = [tick for tick in _TICKS if low / 1.1 <= tick <= high * 1.1]
-    return {"tickvals": ticks[:: 1 + len(ticks) // 9], "tickformat": ".3~g"} if len(ticks) > 2 else {}
+def _verdict(row: Row) -> dict[str, Any]:
+    """Beside its row, where no mark can lie behind it."""
+    return {
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "left",
+        "xshift": 6,
+        "y": words(row.name),
+        "showarrow": False,
+        "text": f"{units.ratio(row.ratio)} {row.verdict}",
+        "font": {"color": _COLOURS.get(row.verdict, MUTED), "size": 12},
+    }
+
+
+def _ratio(row: Row, unit: str) -> str:
+    interval = f", interval {units.ratio(row.low)} – {units.ratio(row.high)}" if row.low < row.high else ""
+    return f"{units.ratio(row.ratio)} {unit}{interval}"
+
+
+def _ends(rows: Sequence[Row]) -> tuple[float, float]:
+    return min(row.low for row in rows), max(row.high for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.report.sentences import number
 from tonnage.report.source import Source
@@ -17,24 +18,21 @@ def groups_of(points: Sequence[Point], kind: str) -> list[tuple[str, list[Point]
     ]
 
 
-def typical(point: Point) -> str:
-    """The record of the repetition nearest the median."""
-    distances = [abs(value - point.median) for value in point.values]
-    return point.records[distances.index(min(distances))]
-
-
-DRAWN_MOST = 400
+DRAWN_MOST = 250
 """Repetitions of a point that are drawn: more only cover each other, and would make a page too heavy to open."""
 
 
 def drawn(point: Point) -> list[tuple[float, str]]:
     """``(value, record)`` of each repetition, in the order they ran; of very many the slowest, the fastest, and others
     at even steps between them, so that they lie as all do."""
-    pairs = list(zip(point.values, point.records, strict=True))
-    if len(pairs) <= DRAWN_MOST:
-        return pairs
-    pairs.sort()
-    return [pairs[step * (len(pairs) - 1) // (DRAWN_MOST - 1)] for step in range(DRAWN_MOST)]
+    several = len(point.values)
+    order: Sequence[int] = range(several)
+    if several > DRAWN_MOST:
+        import numpy as np
+
+        by_value = np.argsort(point.values, kind="stable").tolist()
+        order = [by_value[step * (several - 1) // (DRAWN_MOST - 1)] for step in range(DRAWN_MOST)]
+    return [(point.values[number], point.records[number]) for number in order]
 
 
 def left_out(points: Sequence[Point]) -> str:
@@ -52,5 +50,5 @@ def left_out(points: Sequence[Point]) -> str:
 def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
     """The typical repetition of each point, and every one with a stall or with trouble; these first."""
     told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
-    stalled = [(point, record) for point in points for record in point.records if record in told]
-    return stalled + [pair for point in points if (pair := (point, typical(point))) not in stalled]
+    stalled = [(point, record) for point in points for record in point.records if record in told] if told else []
+    return stalled + [pair for point in points if (pair := (point, nearest(point))) not in stalled]

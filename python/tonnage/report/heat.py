@@ -6,7 +6,7 @@ from bisect import bisect_right
 from math import log10
 from typing import Any
 
-from tonnage.report import units
+from tonnage.report import hover, units
 from tonnage.report.figure import MUTED, Figure, Table, latency_axis, layout
 from tonnage.report.source import Columns
 
@@ -17,8 +17,8 @@ Cells = dict[tuple[int, int], int]
 """(column, row) → operations."""
 
 
-def figure(record: str, columns: Columns) -> Figure | None:
-    """None where the trial left no heat record."""
+def figure(record: str, columns: Columns, *, tabled: bool = True) -> Figure | None:
+    """None where the trial left no heat record. ``tabled``: with a table, which takes as long as the rest."""
     names = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
     rows = [row for row in zip(*(columns.get(name, []) for name in names), strict=True) if row[1] > row[0]]
     if not rows:
@@ -30,18 +30,18 @@ def figure(record: str, columns: Columns) -> Figure | None:
     # Bands of the scale without any operation stay empty, as do intervals without any.
     across, up = range(len(times) - 1), range(len(latencies) - 1)
     z = [[log10(cells[x, y]) if (x, y) in cells else None for x in across] for y in up]
-    hover = [[str(cells.get((x, y), 0)) for x in across] for y in up]
+    counted = [[str(cells.get((x, y), 0)) for x in across] for y in up]
     trace: dict[str, Any] = {
         "type": "heatmap",
         "x": [time / 1e9 for time in times],
         "y": latencies,
         "z": z,
-        "text": hover,
+        "text": counted,
         "colorscale": COLOURS,
         "zmin": 0,
         "zmax": max(1.0, log10(most)),
         "hoverongaps": False,
-        "hovertemplate": "%{x:.3f} s<br>%{text} operations<extra></extra>",
+        "hovertemplate": "%{x:.3f} s, about %{y:,.0f} ns<br>%{text} operations" + hover.ending(record),
         "colorbar": _colour_bar(most),
     }
     x_axis = {"title": "Time since the first task started (s)", "range": [0, times[-1] / 1e9]}
@@ -51,7 +51,7 @@ def figure(record: str, columns: Columns) -> Figure | None:
         alt=f"Heat map of the latency of {record} over time, {units.count(sum(cells.values()))} operations.",
         traces=[trace],
         layout=layout(x_axis, latency_axis(latencies[0], latencies[-1])),
-        table=_table(cells, times, latencies),
+        table=_table(cells if tabled else {}, times, latencies),
     )
 
 

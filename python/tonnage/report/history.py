@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.analysis.history import Change, Dated, History, Series
-from tonnage.report import units
+from tonnage.report import divided, units
 from tonnage.report.answer import Answer, Told
 from tonnage.report.between import value_text
 from tonnage.report.figure import (
@@ -22,14 +22,17 @@ from tonnage.report.figure import (
     Table,
     Variant,
     band_colour,
+    divided_scale_title,
     layout,
     line_colour,
-    speed_scale_title,
     words,
 )
+from tonnage.report.panels import OWN, have_one_axis, reached
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SLOWER_BAND = band_colour("read")
+_ROOM = 1.12
+"""Above the highest interval."""
 _TOLD = 6
 """Settings that one sentence names."""
 _NOTES = (
@@ -46,9 +49,12 @@ _NOTES = (
 def answer(history: History) -> Answer:
     """All of it: a sentence for each change, the series, what else changed."""
     first, last = history.runs[0], history.runs[-1]
-    facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)))
+    parts = list(dict.fromkeys(run.per for run in history.runs if run.per))
+    by = (("rates divided by", _some(parts)),) if parts else ()
+    facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)), *by)
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
-    told = (Told("", sentence(history), tuple(_undated(history))), *_told(history))
+    doubts = (*_undated(history), *_beyond(history))
+    told = (Told("", sentence(history), doubts), *_told(history))
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
 
@@ -71,6 +77,15 @@ def _undated(history: History) -> list[str]:
         return []
     names = ", ".join(history.undated)
     return [f"No time is known of {names}: each stands behind the run that it was given after."]
+
+
+def _beyond(history: History) -> list[str]:
+    over = [
+        one.name
+        for one in history.series
+        if one.unit.startswith("of ") and any(level.median > 1 for level in one.levels)
+    ]
+    return divided.beyond("the link", over)
 
 
 def _told(history: History) -> list[Told]:
@@ -108,7 +123,7 @@ def change_text(change: Change, history: History) -> str:
 def _causes(after: int, high: int, history: History) -> str:
     """What else is different from the last run surely before to the first one surely after."""
     found = [
-        f"{one.key} from {value_text(one.base)} to {value_text(one.other)}"
+        f"{one.key} from {value_text(one.base, one.key)} to {value_text(one.other, one.key)}"
         for run in history.runs[after + 1 : high + 1]
         for one in run.differences
     ]
@@ -119,12 +134,16 @@ def settings(history: History) -> Table:
     """A row for each setting, and for each of its changes after the first."""
     rows = []
     for one in history.series:
-        ends = (units.speed(one.levels[0].median, one.metric), units.speed(one.levels[-1].median, one.metric))
+        ends = (_rated(one.levels[0].median, one), _rated(one.levels[-1].median, one))
         for number, change in enumerate(one.changes or (None,)):
             head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
             rows.append((*head, *_change_cells(change, history)))
     columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by")
     return Table(columns, tuple(rows))
+
+
+def _rated(value: float, series: Series) -> str:
+    return units.rated(value, series.metric, series.unit)
 
 
 def _change_cells(change: Change | None, history: History) -> tuple[str, ...]:
@@ -142,7 +161,7 @@ def beside(history: History) -> Table:
     """What is not as in the run before, where that lies within the interval of any change."""
     spans = [(change.after, change.high) for one in history.series for change in one.changes]
     rows = tuple(
-        (_when(run), one.key, value_text(one.base), value_text(one.other))
+        (_when(run), one.key, value_text(one.base, one.key), value_text(one.other, one.key))
         for number, run in enumerate(history.runs)
         if any(after < number <= high for after, high in spans)
         for one in run.differences
@@ -151,8 +170,11 @@ def beside(history: History) -> Table:
 
 
 def _when(run: Dated) -> str:
-    """``2026-11-01 10:00 UTC``, or the run's directory where no time is known."""
-    return run.run if run.time is None else f"{run.time[:16].replace('T', ' ')} UTC"
+    """``2026-11-01 10:00 UTC``, with seconds where it has any; the run's directory where no time is known."""
+    if run.time is None:
+        return run.run
+    until = 16 if run.time[16:19] in ("", ":00") else 19
+    return f"{run.time[:until].replace('T', ' ')} UTC"
 
 
 def _exhibits(history: History) -> list[Exhibit]:
@@ -168,25 +190,44 @@ def _figure(series: Series, history: History) -> Figure:
         datetime.fromisoformat(run.time).strftime("%Y-%m-%d %H:%M:%S") if dated and run.time else number + 1
         for number, run in enumerate(history.runs)
     ]
-    highest = max(max(level.median for level in series.levels), *(one.level for one in series.stretches))
-    scale, title = speed_scale_title(highest, series.metric)
+    heights = [_height(one) for one in history.series if (one.metric, one.unit) == (series.metric, series.unit)]
+    is_shared = have_one_axis(heights)
+    highest = max(heights) if is_shared else _height(series)
+    is_high = _height(series) > highest / 2
+    scale, title = divided_scale_title(highest, series.metric, series.unit)
     story = " ".join(f"{change_text(change, history)}." for change in series.changes) or f"{UNCHANGED}."
-    top = 1.25 * highest / scale
     return Figure(
         title=series.name,
-        caption=f"{series.name}: {story}",
+        caption=" ".join((f"{series.name}: {story}", *(() if is_shared else (OWN,)))),
         alt=f"Throughput of {series.name} in each run, in order of time. {story}",
         traces=[_levels(series, x, scale), *_runs(series, history, x, scale)],
         layout=layout(
-            {"title": "Begun (UTC)", "type": "date"} if dated else {"title": "Run", "tickformat": "d"},
-            {"title": title, "range": [0, top]},
+            _dates(x) if dated else {"title": "Run", "tickformat": "d", "range": [0.5, len(x) + 0.5]},
+            {"title": title, "range": [0, _ROOM * highest / scale]},
             height=420,
             shapes=[_band(change, x) for change in series.changes],
-            annotations=[_note(change, x, number) for number, change in enumerate(series.changes)],
+            annotations=[
+                # Where the curve is not: on a common axis it may be low.
+                _note(change, x, 0.04 + 0.07 * (number % 3) if is_high else 0.96 - 0.07 * (number % 3))
+                for number, change in enumerate(series.changes)
+            ],
             showlegend=True,
         ),
         table=_table(series, history),
     )
+
+
+def _height(series: Series) -> float:
+    """What the axis of a series alone must reach."""
+    medians = [*(level.median for level in series.levels), *(one.level for one in series.stretches)]
+    return reached(max(level.high for level in series.levels), max(medians))
+
+
+def _dates(x: Sequence[str]) -> dict[str, Any]:
+    """From before the first run to after the last one, also where a series has not all of them."""
+    first, last = (datetime.fromisoformat(end) for end in (x[0], x[-1]))
+    pad = max((last - first) / 20, timedelta(minutes=1))
+    return {"title": "Begun (UTC)", "type": "date", "range": [str(first - pad), str(last + pad)]}
 
 
 def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> list[dict[str, Any]]:
@@ -236,11 +277,11 @@ def _band(change: Change, x: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _note(change: Change, x: Sequence[Any], number: int) -> dict[str, Any]:
+def _note(change: Change, x: Sequence[Any], height: float) -> dict[str, Any]:
     late = change.at > len(x) / 2
     return {
         "x": x[change.after] if late else x[change.high],
-        "y": 0.04 + 0.07 * (number % 3),
+        "y": height,
         "yref": "paper",
         "xanchor": "right" if late else "left",
         "xshift": -4 if late else 4,
@@ -255,8 +296,8 @@ def _table(series: Series, history: History) -> Table:
     rows = []
     for level in series.levels:
         run = history.runs[level.run]
-        bounds = f"{units.speed(level.low, series.metric)} – {units.speed(level.high, series.metric)}"
-        median = units.speed(level.median, series.metric)
+        bounds = f"{_rated(level.low, series)} – {_rated(level.high, series)}"
+        median = _rated(level.median, series)
         rows.append(
             (run.run, _when(run), median, bounds if level.confidence else units.NOT_MEASURED, str(level.repetitions))
         )

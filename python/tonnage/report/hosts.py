@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tonnage.analysis.results import Analysis, HostPart, Hosts
-from tonnage.report import host_times, sentences, units
+from tonnage.report import host_times, hover, sentences, units
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour, words
 from tonnage.report.source import Source
 
@@ -155,8 +155,8 @@ def _ends(found: Hosts) -> Figure:
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
-    hover = "%{text}<br>%{y:.4g} s<extra></extra>"
-    common = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": hover}
+    told = "%{text}<br>%{y:.4g} s" + hover.ending(found.record)
+    common = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": told}
     together = f" {step} neighbours share a mark: the first and the last end among them." if step > 1 else ""
     return Figure(
         title="When each host was done",

@@ -6,7 +6,7 @@ from math import log10
 from typing import Any
 
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import (
     ALERT,
     EDGE,
@@ -20,16 +20,16 @@ from tonnage.report.figure import (
     line_colour,
     speed_scale_title,
 )
+from tonnage.report.panels import Panels
 
 _LISTED_MOST = 50
 """Repetitions whose values a table lists."""
 
 
-def figure(curve: list[Point], line: LoadLine | None) -> Figure:
+def figure(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
     """p50 and p99 of one curve, joined in order of the number of tasks; each point has both."""
-    scale, title = speed_scale_title(
-        max(point.median for point in curve), curve[0].metric, sentences.done(curve[0].kind)
-    )
+    fastest = max(point.median for point in panels.beside(curve))
+    scale, title = speed_scale_title(fastest, curve[0].metric, sentences.done(curve[0].kind))
     colour = line_colour(curve[0].op)
     x = [point.median / scale for point in curve]
     labels = _spread_labels(curve)
@@ -48,25 +48,26 @@ def figure(curve: list[Point], line: LoadLine | None) -> Figure:
                 "textposition": [_label_side(curve, at) for at in range(len(curve))],
                 "textfont": {"color": MUTED, "size": 12},
                 "cliponaxis": False,
-                "customdata": [[point.tasks, units.duration(value)] for point, value in zip(curve, y, strict=True)],
-                "hovertemplate": "%{customdata[0]} tasks<br>%{x:.4g}<br>" + name + " %{customdata[1]}<extra></extra>",
+                "customdata": [
+                    [hover.of_point(point), units.duration(value)] for point, value in zip(curve, y, strict=True)
+                ],
+                "hovertemplate": name + " %{customdata[1]}<br>%{customdata[0]}<extra></extra>",
             }
         )
-    values = [value for trace in traces for value in trace["y"]]
+    values: list[float] = [*panels.latencies_ns]
     shapes, notes = [], []
     if line is not None and line.p99_ns:
         values.append(line.p99_ns)
         shapes.append(level(line.p99_ns, ALERT, "dash"))
         note = edge_note(log10(line.p99_ns), "p99 objective", units.duration(line.p99_ns), ALERT)
         notes.append(note)
-    largest = max(x) or 1.0
     return Figure(
         title="Latency against throughput",
         caption="The same points: what each step up in throughput costs one operation. Numbers are tasks.",
         alt="Median and 99th percentile latency against throughput, joined in order of the number of tasks.",
         traces=traces,
         layout=layout(
-            {"title": title, "range": [0, 1.12 * largest]},
+            {"title": title, "range": [0, 1.12 * (fastest / scale or 1.0)]},
             latency_axis(min(values), max(values)),
             height=420,
             margin_right=EDGE if line is not None and line.p99_ns else 24,

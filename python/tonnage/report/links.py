@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Link
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, step_colour, words
-from tonnage.report.groups import typical
 from tonnage.report.heat import COLOURS
 from tonnage.report.source import Source
 
@@ -68,9 +68,11 @@ def _streams_text(streams: int) -> str:
 def _matrix(label: str, links: Sequence[Link]) -> Figure:
     """Sender × receiver, as a picture; where a way was measured twice, the better one."""
     best: dict[tuple[str, str], float] = {}
-    for flow in (flow for link in links for flow in link.flows):
+    kept: dict[tuple[str, str], Link] = {}
+    for measured, flow in ((link, flow) for link in links for flow in link.flows):
         ends = flow.sender, flow.receiver
-        best[ends] = max(flow.window_bytes_per_s, best.get(ends, 0.0))
+        if flow.window_bytes_per_s >= best.get(ends, 0.0):
+            best[ends], kept[ends] = flow.window_bytes_per_s, measured
     senders, receivers = (sorted({ends[place] for ends in best}) for place in (0, 1))
     most = max(best.values())
     divisor, unit = units.bit_scale(most)
@@ -82,6 +84,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
         "y": [words(name) for name in senders],
         "z": [[None if rate is None else 8 * rate / divisor for rate in row] for row in rates],
         "text": shown,
+        "customdata": [[_records(kept.get((sender, receiver))) for receiver in receivers] for sender in senders],
         "texttemplate": "%{z:.3g}" if len(receivers) <= _NAMED else "",
         "colorscale": COLOURS,
         "zmin": 0,
@@ -89,7 +92,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
         "hoverongaps": False,
         "xgap": 2,
         "ygap": 2,
-        "hovertemplate": "%{y} to %{x}<br>%{text}<extra></extra>",
+        "hovertemplate": "%{y} to %{x}<br>%{text}<br>%{customdata}<extra></extra>",
         "colorbar": {"title": {"text": unit, "side": "right", "font": {"size": 12}}, "thickness": 12, "outlinewidth": 0}
         | {"tickfont": {"color": MUTED}},
     }
@@ -111,10 +114,14 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
     )
 
 
+def _records(link: Link | None) -> str:
+    return hover.records(link.point.records) if link else ""
+
+
 def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
     """Each flow's rate in each of iperf3's intervals, of the trial with the most flows."""
     link = max(links, key=lambda link: (len(link.flows), link.point.median))
-    record = typical(link.point)
+    record = nearest(link.point)
     columns = source.series(record)
     if not columns:
         return None
@@ -132,7 +139,7 @@ def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
                 "mode": "lines",
                 "line": {"color": step_colour(number, min(len(link.flows), _DRAWN)), "width": 2},
                 "name": words(f"{flow.sender} to {flow.receiver}"),
-                "hovertemplate": "%{x:.1f} s<br>%{y:.3g} " + unit + "<extra>%{fullData.name}</extra>",
+                "hovertemplate": f"%{{x:.1f}} s<br>%{{y:.3g}} {unit}<br>%{{fullData.name}}" + hover.ending(record),
             }
         )
     left_out = len(link.flows) - len(traces)

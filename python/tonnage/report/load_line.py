@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from math import log10
 from typing import Any
 
+from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.results import BANDWIDTH, Analysis, LoadLine, Point
-from tonnage.report import latency_curve, sentences, units
+from tonnage.report import hover, latency_curve, sentences, units
 from tonnage.report.figure import (
     EDGE,
     INK,
@@ -25,13 +26,13 @@ from tonnage.report.figure import (
     line_colour,
     speed_scale_title,
     tasks_axis,
+    upright,
     words,
 )
 from tonnage.report.groups import drawn, left_out
+from tonnage.report.panels import OWN, Panels
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
-_WIDEST = 1.3
-"""The interval of two repetitions can be many times as high as both: the axis ends this far above the fastest."""
 _OFF_SCALE = 1.6
 """A ceiling this many times above the highest point would squash the curve: words name it instead."""
 
@@ -40,8 +41,10 @@ def exhibits(analysis: Analysis) -> list[Exhibit]:
     """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
     that have a load line, and one for commands."""
     streams = [point for point in analysis.points if point.kind == "stream"]
+    # Also of different operations: writes and reads are looked at side by side.
+    together = Panels(tuple(_curves(streams).values()))
     found = [
-        _exhibit(analysis, op, op, [point for point in streams if point.op == op])
+        _exhibit(analysis, op, op, [point for point in streams if point.op == op], together)
         for op in dict.fromkeys(point.op for point in streams)
     ]
     known = {(line.op, line.group) for line in analysis.load_lines}
@@ -52,17 +55,25 @@ def exhibits(analysis: Analysis) -> list[Exhibit]:
     return found
 
 
-def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point]) -> Exhibit:
-    variants, lines = [], 0
+def _curves(points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+    found: dict[tuple[str, str], list[Point]] = {}
+    for point in sorted(points, key=lambda point: point.tasks):
+        found.setdefault((point.op, point.group), []).append(point)
+    return found
+
+
+def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point], together: Panels | None = None) -> Exhibit:
+    """``together``: with what else it has its axes in common, if one axis serves all."""
+    variants, lines, curves = [], 0, _curves(points)
+    panels = together if together and together.is_shared else Panels(tuple(curves.values()))
     for op, group in dict.fromkeys((point.op, point.group) for point in points):
-        curve = [point for point in points if (point.op, point.group) == (op, group)]
-        curve.sort(key=lambda point: point.tasks)
+        curve = curves[op, group]
         line = next((line for line in analysis.load_lines if (line.op, line.group) == (op, group)), None)
         lines += line is not None
         # Another tool may have recorded no latencies.
         timed = all("p50_ns" in point.latency and "p99_ns" in point.latency for point in curve)
-        more = (latency_curve.figure(curve, line),) if timed else ()
-        figures = (_throughput(analysis, curve, line), *more)
+        more = (latency_curve.figure(curve, line, panels),) if timed else ()
+        figures = (_throughput(analysis, curve, line, panels), *more)
         variants.append(Variant((group or op) if op == name else sentences.subject(op, group), figures))
     return Exhibit(
         identifier=f"load-line-{name}",
@@ -73,16 +84,15 @@ def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point]) -> 
     )
 
 
-def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -> Figure:
+def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
     op, group = curve[0].op, curve[0].group
-    fastest = max(value for point in curve for value in point.values)
-    widest = max(point.high for point in curve)
-    highest = min(widest, _WIDEST * fastest) or 1.0
+    highest = panels.height(curve)
     scale, title = speed_scale_title(highest, curve[0].metric, sentences.done(curve[0].kind))
     x = [point.tasks for point in curve]
-    traces = _measured(curve, scale) + _models(analysis, op, group, scale, x)
+    traces = _measured(curve, scale) + _models(analysis, curve, scale)
     marks, levels = _plateau(line)
-    ceilings, far = _ceilings(analysis, highest) if curve[0].metric == BANDWIDTH else ([], [])
+    above = _above(analysis, curve)
+    ceilings, far = _ceilings(above, highest)
     levels += ceilings
     top = max([highest, *(level for level, *_ in levels)]) * (1.16 + 0.06 * len(far))
     shapes = [*_knee(line), *marks, *(level(y / scale, colour, dash) for y, _, colour, dash in levels)]
@@ -92,10 +102,10 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None) -
     axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
-        caption=" ".join(_caption(curve, line, cut=widest > highest)),
+        caption=" ".join(_caption(curve, line, panels, _of_other_sizes(above, curve))),
         alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
         traces=traces,
-        layout=layout(tasks_axis(x), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
+        layout=layout(tasks_axis(panels.tasks), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
         table=latency_curve.points_table(curve),
     )
 
@@ -130,27 +140,31 @@ def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
             "mode": "lines",
             "line": {"color": colour, "width": 2.5},
             "name": "median",
-            "hovertemplate": "%{x} tasks<br>median %{y:.4g}<extra></extra>",
+            "text": [hover.of_point(point) for point in curve],
+            "hovertemplate": "%{text}<extra></extra>",
         },
         {
             "x": [point.tasks for point, _ in marks],
             "y": [value / scale for _, (value, _) in marks],
-            "text": [words(record) for _, (_, record) in marks],
+            "text": [hover.repetition(point, value, record) for point, (value, record) in marks],
             "mode": "markers",
             "marker": {"color": colour, "size": 7, "opacity": 0.65, "line": {"width": 0}},
             "name": "repetition",
-            "hovertemplate": "%{x} tasks<br>%{y:.4g}<br>record %{text}<extra></extra>",
+            "hovertemplate": "%{text}<extra></extra>",
         },
     ]
 
 
-def _caption(curve: list[Point], line: LoadLine | None, *, cut: bool) -> Iterator[str]:
+def _caption(curve: list[Point], line: LoadLine | None, panels: Panels, of_other_sizes: Sequence[str]) -> Iterator[str]:
     if line:
         yield f"{sentences.sentence(line)}."
-    if cut:
+    if max(point.high for point in curve) > panels.height(curve):
         yield "An interval of few repetitions reaches beyond the axis; the table has it."
     if fewer := left_out(curve):
         yield fewer
+    if not panels.is_shared:
+        yield OWN
+    yield from of_other_sizes
 
 
 def _confidence(curve: list[Point]) -> str:
@@ -158,7 +172,9 @@ def _confidence(curve: list[Point]) -> str:
     return f"{units.share(levels[0])} interval" if levels else "interval (none: one repetition)"
 
 
-def _models(analysis: Analysis, op: str, group: str, scale: float, tried: list[int]) -> list[dict[str, Any]]:
+def _models(analysis: Analysis, curve: list[Point], scale: float) -> list[dict[str, Any]]:
+    op, group, metric = curve[0].op, curve[0].group, curve[0].metric
+    tried = [point.tasks for point in curve]
     dashes = ("dash", "dot", "dashdot")
     models = [model for model in analysis.models if (model.op, model.group) == (op, group)]
     return [
@@ -168,7 +184,8 @@ def _models(analysis: Analysis, op: str, group: str, scale: float, tried: list[i
             "mode": "lines",
             "line": {"color": MUTED, "width": 1.5, "dash": dashes[position % len(dashes)]},
             "name": f"{words(_MODEL_NAMES.get(model.name, model.name))} (model)",
-            "hovertemplate": "%{x:.3g} tasks<br>%{y:.4g}<extra></extra>",
+            "text": [units.speed(y, metric) for x, y in model.curve if tried[0] <= x <= tried[-1]],
+            "hovertemplate": "model, %{x:.3g} tasks<br>%{text}<extra></extra>",
         }
         for position, model in enumerate(models)
     ]
@@ -183,15 +200,7 @@ def _knee(line: LoadLine | None) -> list[dict[str, Any]]:
     if line is None or not line.reached or line.tasks is None:
         return []
     shapes = [
-        {
-            "type": "line",
-            "x0": line.tasks,
-            "x1": line.tasks,
-            "y0": 0,
-            "y1": 1e6,
-            "line": {"color": KNEE, "width": 1.5},
-            "layer": "between",
-        }
+        upright(line.tasks, KNEE),
     ]
     if sentences.interval(line) and line.tasks_low and line.tasks_high:
         # A little to either side, so that an interval of one number is still seen.
@@ -252,16 +261,30 @@ def _plateau(line: LoadLine | None) -> tuple[list[dict[str, Any]], list[Level]]:
     return [band], levels
 
 
-def _ceilings(analysis: Analysis, highest: float) -> tuple[list[Level], list[str]]:
+def _above(analysis: Analysis, curve: Sequence[Point]) -> list[Ceiling]:
+    """What bounds transfers of the curve's size."""
+    return ceilings_at(analysis.ceilings, curve[0].transfer_size) if curve[0].metric == BANDWIDTH else []
+
+
+def _ceilings(found: Sequence[Ceiling], highest: float) -> tuple[list[Level], list[str]]:
     """Ceilings near the curve as lines; the names of those far above it, which would squash it."""
-    named = [entry for entry in analysis.ceilings if entry.get("bytes_per_s")]
-    near = [entry for entry in named if entry["bytes_per_s"] <= _OFF_SCALE * highest]
-    levels = [(float(entry["bytes_per_s"]), sentences.ceiling_name(entry), INK, "dash") for entry in near]
-    return levels, [_named(entry) for entry in named if entry not in near]
+    near = [one for one in found if one.bytes_per_s <= _OFF_SCALE * highest]
+    levels = [(one.bytes_per_s, sentences.ceiling_name(one.name), INK, "dash") for one in near]
+    far = [f"{sentences.ceiling_name(one.name)} {units.rate(one.bytes_per_s)}" for one in found if one not in near]
+    return levels, list(map(words, far))
 
 
-def _named(entry: Mapping[str, Any]) -> str:
-    return words(f"{sentences.ceiling_name(entry)} {units.rate(entry['bytes_per_s'])}")
+def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[str]:
+    """Which of them were measured with other transfers than these."""
+    names: dict[int, list[str]] = {}
+    for one in found:
+        if one.elsewhere is not None:
+            names.setdefault(one.elsewhere, []).append(sentences.ceiling_name(one.name))
+    own = units.size(curve[0].transfer_size)
+    return [
+        f"The ceiling of {' and of '.join(several)} was measured with transfers of {units.size(size)}, not of {own}."
+        for size, several in names.items()
+    ]
 
 
 def _far_note(far: list[str]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Part, Point
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import (
     Exhibit,
     Figure,
@@ -96,5 +96,17 @@ def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, d
         "name": name,
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 8},
-        "hovertemplate": f"%{{x}} tasks<br>{name} %{{y:.4g}}<extra></extra>",
+        "text": [_told(*pair) for pair in pairs],
+        "hovertemplate": f"{name}<br>%{{text}}<extra></extra>",
     }
+
+
+def _told(point: Point, part: Part) -> str:
+    return "<br>".join(
+        [
+            sentences.tasks(point.tasks),
+            units.rate(part.bandwidth_bytes_per_s),
+            *(f"{name} {units.duration(part.latency.get(f'{name}_ns'))}" for name in ("p50", "p99", "max")),
+            hover.records(point.records),
+        ]
+    )

@@ -10,18 +10,19 @@ import os
 import pkgutil
 import re
 import tempfile
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
-from tonnage.records import Run, Trials
+from tonnage.records import Run, Tasks, Trials
 from tonnage.records.writer import ODD_BYTES
 from tonnage.report import (
     balance,
     command,
     compared,
+    conclusions,
     devices,
     divided,
     files,
@@ -66,15 +67,15 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
     run = Run.open(run_path)
     _refuse_foreign(_path_of(run, out))
-    trials = run.each_trial()
-    return write_page(run, analyse(run, trials), trials, out)
+    trials, tasks = run.each_trial(), run.each_task()
+    return write_page(run, analyse(run, trials, tasks), trials, tasks, out)
 
 
-def write_page(run: Run, analysis: Analysis, trials: Trials, out: str | Path | None = None) -> Path:
-    """The same of a run whose trials were read and analysed."""
+def write_page(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks, out: str | Path | None = None) -> Path:
+    """The same of a run whose trials and tasks were read and analysed."""
     path = _path_of(run, out)
     _refuse_foreign(path)
-    _replace(path, render(analysis, Source.of(run, trials)))
+    _replace(path, render(analysis, Source.of(run, trials, tasks)))
     return path
 
 
@@ -99,6 +100,7 @@ def render(analysis: Analysis, source: Source) -> str:
         "page.html",
         [*lines, *closer],
         analysis=analysis,
+        beside=conclusions.beside(analysis),
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),
@@ -217,11 +219,16 @@ def _unbroken(text: str) -> str:
 
 def _embedded(exhibits: list[Exhibit]) -> str:
     """The figures as JSON that is safe inside a script element whatever the strings in it say."""
-    data: dict[str, Any] = {exhibit.identifier: asdict(exhibit) for exhibit in exhibits}
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    data = {exhibit.identifier: exhibit for exhibit in exhibits}
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_as_map)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _as_map(part: Any) -> dict[str, Any]:
+    """Of an exhibit. Nothing is copied: its lists are long."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
 def _policy(scripts: list[str]) -> str:

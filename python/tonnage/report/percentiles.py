@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from math import log10
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour
 from tonnage.report.source import Histogram, Source
 
@@ -25,26 +27,33 @@ _MOST_STEPS = 240
 
 Curve = list[tuple[float, int]]
 """(1/(1-q), latency in ns), ascending."""
+Drawn = tuple[Point, Curve]
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     """One section with a choice for each operation and setting."""
-    variants = []
+    found: dict[tuple[str, str], list[Drawn]] = {}
     for op, group in dict.fromkeys((point.op, point.group) for point in analysis.points):
         curve = [point for point in analysis.points if (point.op, point.group) == (op, group)]
-        lines = {point.tasks: _curve(point, source) for point in sorted(curve, key=lambda point: point.tasks)}
-        lines = {tasks: line for tasks, line in lines.items() if line}
-        if lines:
-            variants.append(Variant(sentences.subject(op, group), (_figure(op, group, lines),)))
-    if not variants:
+        curve.sort(key=lambda point: point.tasks)
+        drawn = [(point, line) for point in curve if (line := _curve(point, source))]
+        if drawn:
+            found[op, group] = drawn
+    if not found:
         return []
+    # The same axes in all panels.
+    steps = [step for drawn in found.values() for _, line in drawn for step in line]
+    variants = [
+        Variant(sentences.subject(op, group), (_figure(op, group, drawn, steps),))
+        for (op, group), drawn in found.items()
+    ]
     introduction = "Every operation of every repetition; one line for each number of tasks."
     return [Exhibit("percentiles", "Latency by percentile", introduction, "Operation", tuple(variants))]
 
 
 def _curve(point: Point, source: Source) -> Curve:
     histogram: Counter[int] = Counter()
-    for record in point.records:
+    for record in source.timed_of(point.records):
         for value, count in source.histogram(record):
             histogram[value] += count
     if histogram:
@@ -77,25 +86,27 @@ def _thinned(curve: Curve) -> Curve:
     return [*kept, curve[-1]]
 
 
-def _figure(op: str, group: str, lines: dict[int, Curve]) -> Figure:
+def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure:
+    lines = {point.tasks: line for point, line in drawn}
     traces: list[dict[str, Any]] = [
         {
             "x": [x for x, _ in line],
             "y": [y for _, y in line],
             "mode": "lines",
-            "line": {"color": step_colour(position, len(lines)), "width": 2, "shape": "vh"},
-            "name": sentences.tasks(tasks),
+            "line": {"color": step_colour(position, len(drawn)), "width": 2, "shape": "vh"},
+            "name": sentences.tasks(point.tasks),
             "customdata": [[f"{100 * (1 - 1 / x):.6g} %", units.duration(y)] for x, y in line],
-            "hovertemplate": f"{sentences.tasks(tasks)}<br>%{{customdata[0]}} within %{{customdata[1]}}<extra></extra>",
+            "hovertemplate": "%{customdata[0]} within %{customdata[1]}<br>" + hover.of_point(point) + "<extra></extra>",
         }
-        for position, (tasks, line) in enumerate(lines.items())
+        for position, (point, line) in enumerate(drawn)
     ]
-    longest = max(line[-1][0] for line in lines.values())
+    longest = max(x for x, _ in steps)
     named = [(x, text) for x, text in _NAMED if x <= 1.3 * longest]
-    latencies = [y for line in lines.values() for _, y in line]
+    latencies = [y for _, y in steps]
     x_axis = {
         "title": "Percentile of operations",
         "type": "log",
+        "range": [0, 1.02 * log10(max(longest, 10.0))],
         "tickvals": [x for x, _ in named],
         "ticktext": [text for _, text in named],
     }

@@ -10,7 +10,7 @@ from tonnage.analysis import models
 from tonnage.analysis.normalise import Basis, Normalised, normalise
 from tonnage.analysis.projection import Projection, Refused
 from tonnage.analysis.results import BANDWIDTH
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (
     EDGE,
@@ -196,10 +196,15 @@ def _measured(found: Projection, colour: str, scale: float) -> dict[str, Any]:
     return {
         "x": [point.tasks for point in found.points for _ in point.values],
         "y": [each / scale for point in found.points for each in point.values],
+        "text": [
+            hover.repetition(point, each, record)
+            for point in found.points
+            for each, record in zip(point.values, point.records, strict=True)
+        ],
         "mode": "markers",
         "marker": {"color": colour, "size": 7, "opacity": 0.65},
         "name": "repetition",
-        "hovertemplate": "%{x} tasks<br>%{y:.4g}<extra></extra>",
+        "hovertemplate": "%{text}<extra></extra>",
     }
 
 

@@ -255,7 +255,7 @@ def _summit_tiers(analysis: Analysis) -> Comparison:
     ]
     for name, op, nodes, median in _by_nodes(analysis, {nodes for _, _, nodes in theirs}):
         said = theirs.get((name, op, nodes))
-        against = f"{100 * (median / said - 1):+.1f} %" if said else NOTHING
+        against = f"{round(100 * (median / said - 1), 1) + 0.0:+.1f} %" if said else NOTHING  # no "-0.0"
         rows.append(
             (f"this run, {name}", sentences.number(nodes), op, units.rate(median), units.rate(median / nodes), against)
         )

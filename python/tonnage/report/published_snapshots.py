@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tonnage import published
+from tonnage.analysis.divided import OSD, contradiction
 from tonnage.analysis.fixed_cost import Pair, estimate
 from tonnage.analysis.normalise import normalise, parse_link, parse_per
-from tonnage.analysis.results import Analysis, Point, Rounds, SnapshotCost
+from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.report import snapshots, units
 from tonnage.report.figure import Table
 from tonnage.units import size_text
@@ -122,7 +124,6 @@ def _costs(analysis: Analysis) -> Told:
     notes = (
         " ".join(snapshots.said(theirs)),
         "Its authors said “not much impact”: true of the rounds that write much, whose noise is larger than the cost.",
-        *(" ".join(snapshots.said(found)) for found in analysis.snapshots),
     )
     columns = ("transfer", "tasks", "a round", *sides)
     return "Checkpoints on Ceph: seconds that a snapshot adds", Table(columns, tuple(rows)), notes
@@ -162,9 +163,11 @@ def _normalised(analysis: Analysis) -> Told:
         "InfiniBand carries was not published, and its rate is divided by no other link."
     )
     ours = (
-        "Ours are divided by what this campaign says carried it, under [normalise]; what it does not say is left out."
+        "Ours are divided by what this campaign says carried it, under [normalise], or by the OSDs of the pool: the "
+        "experiment had a disk for each. What nobody says is left out."
     )
-    return "Checkpoints on Ceph: divided by disks and by the link", Table(columns, tuple(rows)), (unlike, limit, ours)
+    notes = (unlike, limit, ours, *filter(None, [contradiction(analysis.bases)]))
+    return "Checkpoints on Ceph: divided by disks and by the link", Table(columns, tuple(rows)), notes
 
 
 def _best(cells: dict[Cell, float]) -> dict[str, float]:
@@ -178,14 +181,15 @@ def _best(cells: dict[Cell, float]) -> dict[str, float]:
 
 def _ours_divided(analysis: Analysis) -> list[tuple[str, ...]]:
     """Rows of this run: never by the experiment's disks and link, which did not carry it."""
-    disks = next((basis for basis in analysis.bases if basis.thing == "disk"), None)
+    counted = {basis.thing: basis for basis in analysis.bases}
+    disks = counted.get("disk") or counted.get(OSD)
     link = next((basis for basis in analysis.bases if basis.bytes_per_s is not None), None)
     rows: list[tuple[str, ...]] = []
     for op, rate in _best(_ours(analysis)).items():
         network = units.link(link.bytes_per_s) if link and link.bytes_per_s else units.NOT_MEASURED
         each = units.rate(normalise(rate, "B/s", disks).value) if disks else units.NOT_MEASURED
         of_link = units.share(normalise(rate, "B/s", link).value) if link else units.NOT_MEASURED
-        count = f"{disks.count:g}" if disks else units.NOT_MEASURED
+        count = units.NOT_MEASURED if disks is None else str(disks) if disks.thing == OSD else f"{disks.count:g}"
         rows.append((f"this run, best {op}", network, units.rate(rate), count, each, of_link))
     return rows
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tonnage import published
 from tonnage.analysis.crossing import NODE, SHARED, At, Tier, crossings
-from tonnage.analysis.results import Crossover
-from tonnage.analysis.tiers import exact
+from tonnage.analysis.tiers import Crossover, exact
 from tonnage.errors import RequestError
 from tonnage.report import units
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tonnage.analysis.results import Point
 from tonnage.analysis.sizes import Roof, Sweep, ridge_bytes, roofs_of, size_of
-from tonnage.report import sentences, units
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import INK, KNEE, Figure, Table, layout, line_colour, rate_axis, sizes_axis, words
 
 _ABOVE = 20.0
@@ -16,8 +16,6 @@ _ROOM = 1.6
 """Between the outermost marks and the ends of the axis."""
 _DASHES = ("dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("triangle-down-open", "square-open", "diamond-open", "star-open")
-_MOST_NAMED = 5
-"""Records that a point names."""
 
 
 def figure(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> Figure:
@@ -106,21 +104,32 @@ def _within(roof: Roof, sizes: Sequence[int]) -> bool:
 
 
 def _others(roofs: Sequence[Roof], sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """Ceilings of hosts and links: a mark where they were measured at one size, else a line."""
+    """Ceilings of hosts and links: a mark at each size where they were measured, or a line."""
     found = []
-    for position, roof in enumerate(roofs):
-        across = [roof.size_bytes] if roof.size_bytes is not None else [sizes[0], sizes[-1]]
+    for position, (name, same) in enumerate(_named(roofs).items()):
+        marks = [(roof.size_bytes, roof) for roof in same if roof.size_bytes is not None]
+        ends = [(size, roof) for roof in same if roof.size_bytes is None for size in (sizes[0], sizes[-1])]
+        across = marks or ends
         found.append(
             {
-                "x": across,
-                "y": [roof.bytes_per_s] * len(across),
-                "mode": "markers" if len(across) == 1 else "lines",
-                "name": words(_valued(roof)),
+                "x": [size for size, _ in across],
+                "y": [roof.bytes_per_s for _, roof in across],
+                "mode": "markers" if len(marks) == 1 else "lines+markers" if marks else "lines",
+                "name": words(_valued(same[0]) if len(same) == 1 else name),
                 "line": {"color": INK, "width": 1.2, "dash": _DASHES[position % len(_DASHES)]},
                 "marker": {"color": INK, "size": 11, "symbol": _SYMBOLS[position % len(_SYMBOLS)]},
-                "hovertemplate": f"{words(_valued(roof))}<br>{words(roof.source)}<extra></extra>",
+                "text": [f"{words(_valued(roof))}<br>{words(roof.source)}" for _, roof in across],
+                "hovertemplate": "%{text}<extra></extra>",
             }
         )
+    return found
+
+
+def _named(roofs: Sequence[Roof]) -> dict[str, list[Roof]]:
+    """By name, each in the order of sizes."""
+    found: dict[str, list[Roof]] = {}
+    for roof in sorted(roofs, key=lambda roof: roof.size_bytes or 0):
+        found.setdefault(roof.name, []).append(roof)
     return found
 
 
@@ -131,17 +140,7 @@ def _valued(roof: Roof) -> str:
 
 def told(point: Point) -> str:
     """A point in the words of a mark: where, how much, how sure, and which records say so."""
-    records = [words(record) for record in point.records[:_MOST_NAMED]]
-    more = len(point.records) - len(records)
-    return "<br>".join(
-        [
-            f"{units.size(size_of(point))}, {sentences.tasks(point.tasks)}",
-            f"median {units.speed(point.median, point.metric)}",
-            f"interval {sentences.bounds(point)}",
-            f"{point.repetitions} {'repetition' if point.repetitions == 1 else 'repetitions'}",
-            f"record {', '.join(records)}{f' and {more} more' if more else ''}",
-        ]
-    )
+    return hover.of_point(point, f"{units.size(size_of(point))}, {sentences.tasks(point.tasks)}")
 
 
 def _story(own: Sequence[Roof], sizes: Sequence[int]) -> str:
@@ -165,10 +164,12 @@ def _where(roof: Roof) -> str:
 
 
 def _about(near: Sequence[Roof], far: Sequence[Roof], *, cut: bool) -> list[str]:
-    """Ceilings that stand for one size alone, and what is off the scale."""
-    off = ", ".join(_valued(roof) for roof in far)
+    """Ceilings that stand for sizes, and what is off the scale."""
+    off = ", ".join(
+        _valued(same[0]) if len(same) == 1 else f"{name} at {len(same)} sizes" for name, same in _named(far).items()
+    )
     return [
-        *(["A ceiling measured at one size is a mark there."] if any(roof.size_bytes for roof in near) else []),
+        *(["A ceiling is a mark at each size it was measured with."] if any(roof.size_bytes for roof in near) else []),
         *([f"Off the scale: {off}."] if off else []),
         *(["An interval of few repetitions reaches beyond the axis; the table has it."] if cut else []),
     ]

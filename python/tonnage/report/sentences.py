@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.results import Finding, LoadLine, Point
 from tonnage.report import units
 
@@ -72,20 +73,45 @@ def cache(point: Point) -> str:
     return f"{point.cache_state}, {units.share(point.cache_device_share)} from the device"
 
 
-def ceiling_name(entry: Mapping[str, Any]) -> str:
+def ceiling_name(name: object) -> str:
     """``memory copy``."""
-    return str(entry.get("name", "ceiling")).replace("-", " ")
+    return str(name).replace("-", " ")
 
 
-def ceiling(entry: Mapping[str, Any]) -> str:
-    """One measured or stated upper bound."""
+def ceilings(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each measured or stated upper bound, and how it was measured (empty: not said). One that was measured with
+    several transfer sizes is one sentence."""
+    names: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        names.setdefault(ceiling_name(entry.get("name", "ceiling")), []).append(entry)
+    return [
+        (_by_size(name, several), "")
+        if len(several) > 1
+        else (_ceiling(name, *several), str(several[0].get("source") or ""))
+        for name, several in names.items()
+    ]
+
+
+def _by_size(name: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    ordered = sorted(entries, key=lambda entry: size_of(entry) or 0)
+    figures = [
+        units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := size_of(entry)) else "")
+        for entry in ordered
+    ]
+    return f"{name}, by transfer size: {', '.join(figures)}{_with_tasks(ordered[0])}"
+
+
+def _with_tasks(entry: Mapping[str, Any]) -> str:
+    return f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
+
+
+def _ceiling(name: str, entry: Mapping[str, Any]) -> str:
     figures = []
     if entry.get("bytes_per_s") is not None:
         figures.append(units.rate(entry["bytes_per_s"]))
     if entry.get("operations_per_s") is not None:
         figures.append(f"{units.count(entry['operations_per_s'])} operations/s")
-    with_tasks = f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
-    return f"{ceiling_name(entry)}: {', '.join(figures) or units.NOT_MEASURED}{with_tasks}"
+    return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{_with_tasks(entry)}"
 
 
 def cost(entry: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.records import headline
 from tonnage.records.intervals import sums
-from tonnage.report import retries, units
+from tonnage.report import hover, retries, units
 from tonnage.report.figure import Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.source import Columns, Row
 from tonnage.report.stalls import marks, said, span, standstills
@@ -43,6 +43,7 @@ def figure(
     counted = 2 if metric == BANDWIDTH else 3
     rates = [one[counted] * 1e9 / (one[1] - one[0]) for one in found]
     scale, title = speed_scale_title(max(rates), metric)
+    drawn_in = units.scale(max(rates), "B/s" if metric == BANDWIDTH else " operations/s")[1].strip()
     edges = [start / 1e9 for start, *_ in found] + [found[-1][1] / 1e9]
     colour = line_colour(op)
     traces: list[dict[str, Any]] = [
@@ -52,7 +53,7 @@ def figure(
             "mode": "lines",
             "name": "all tasks",
             "line": {"color": colour, "width": 1.8, "shape": "hv"},
-            "hovertemplate": "%{x:.3f} s<br>%{y:.4g}<extra></extra>",
+            "hovertemplate": f"%{{x:.3f}} s<br>%{{y:.4g}} {drawn_in}" + hover.ending(record),
             "showlegend": False,
         },
     ]

@@ -6,8 +6,9 @@ from math import ceil, floor, log2, log10
 from typing import Any
 
 from tonnage.analysis.fixed_cost import COSTS, SAVES, UNCHANGED, Change, Cost
-from tonnage.analysis.results import Analysis, Point, Rounds, SnapshotCost
-from tonnage.report import sentences, units
+from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.snapshots import Rounds, SnapshotCost
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import (
     KNEE_BAND,
     LINES,
@@ -172,7 +173,9 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG0
     ]
     if not variants:
         return []
-    introduction = " ".join(story(analysis.snapshots))
+    # Of one all that is known; of several what each costs: the rest is below the pictures of each.
+    several = len(analysis.snapshots) > 1
+    introduction = " ".join(f"{_verdict(found)}." if several else " ".join(said(found)) for found in analysis.snapshots)
     return [Exhibit("snapshots", "What a snapshot costs", introduction, "Snapshot", tuple(variants))]
 
 
@@ -237,7 +240,8 @@ def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> dict[st
         "legendgroup": label,
         "showlegend": first,
         "text": [
-            f"{words(label)}, {sentences.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}"
+            f"{words(label)}, {sentences.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}<br>"
+            f"{hover.records(rounds.records[side])}"
             for rounds, spent in zip(shown, times, strict=True)
         ],
         "hovertemplate": "%{text}<extra></extra>",
@@ -280,7 +284,10 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 "mode": "markers",
                 "marker": {"color": colour, "size": 9},
                 "name": f"transfers of {units.size(size)}",
-                "text": [f"{sentences.tasks(tasks)}: {', '.join(_cost(cost))}" for tasks, cost in curve],
+                "text": [
+                    f"{sentences.tasks(tasks)}: {', '.join(_cost(cost))}<br>{_records(found, tasks, size)}"
+                    for tasks, cost in curve
+                ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
@@ -301,3 +308,9 @@ def by_tasks(found: SnapshotCost) -> Figure:
         ),
         table=table(found),
     )
+
+
+def _records(found: SnapshotCost, tasks: int, transfer: int) -> str:
+    """Of all rounds of so many tasks, whatever their size."""
+    mine = [rounds for rounds in found.rounds if (rounds.tasks, rounds.transfer_size) == (tasks, transfer)]
+    return hover.records([name for rounds in mine for name in sum(rounds.records, ())])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records import Run, Trials
+from tonnage.records import Run, Tasks, Trials
 from tonnage.records.rows import by_record
 
 Row = Mapping[str, Any]
@@ -26,30 +26,33 @@ class Source:
     path: Path
     manifest: Row
     trials: Sequence[Row]
-    tasks: Sequence[Row]
+    tasks: Tasks
     events: Sequence[Row]
     read_series: Callable[[str], Columns | None]
     read_heat: Callable[[str], Columns | None]
     read_histogram: Callable[[str], Histogram | None]
     copies: Sequence[Row] = ()
     workflow: Sequence[Row] = ()
+    timed: frozenset[str] | None = None
+    """Records that have a histogram, where that is known."""
     unreadable: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(run: Run, trials: Trials | None = None) -> Source:
-        """Reads the lines now (``trials``: but these) and the pictures when asked. RecordError if a line is damaged:
-        figures would be wrong."""
+    def of(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Source:
+        """Reads the lines now (``trials``, ``tasks``: but these) and the pictures when asked. RecordError if a line is
+        damaged: figures would be wrong."""
         return Source(
             run.path,
             run.manifest,
             run.each_trial() if trials is None else trials,
-            run.tasks(),
+            run.each_task() if tasks is None else tasks,
             run.events(),
             run.series,
             run.heat,
-            _histograms(run),
+            run.histogram,
             run.copies(),
             run.workflow(),
+            run.kept("latency"),
         )
 
     def series(self, record: str) -> Columns:
@@ -63,6 +66,12 @@ class Source:
     def histogram(self, record: str) -> Histogram:
         """(highest equivalent value in ns, count) of all tasks, ascending; empty where there is none."""
         return self._read(self.read_histogram, record) or []
+
+    def timed_of(self, records: Sequence[str]) -> Sequence[str]:
+        """Those of ``records`` that may have a histogram: of a large run there may be none at all."""
+        if self.timed is None:
+            return records
+        return [record for record in records if record in self.timed] if self.timed else ()
 
     def _read(self, reader: Callable[[str], Any], record: str) -> Any:
         try:
@@ -80,13 +89,13 @@ class Source:
         return by_record(self.trials).get(record, {})
 
     @property
-    def unfinished(self) -> list[Row]:
+    def unfinished(self) -> Trials:
         """The trials that failed or were interrupted, in the order they ran."""
-        return [row for row in self.trials if row["status"] != "ok"]
+        return Trials.of(self.trials).unlike("status", "ok")
 
     def tasks_of(self, record: str) -> list[Row]:
         """The tasks of a record, by number."""
-        return sorted((row for row in self.tasks if row["record"] == record), key=lambda row: row["task"])
+        return sorted(self.tasks.get(record, ()), key=lambda row: row["task"])
 
     def copies_of(self, record: str) -> list[Row]:
         """The copies of a record, by number."""
@@ -107,9 +116,3 @@ class Source:
     def _events_of(self, record: str, kind: str) -> list[Row]:
         found = [row for row in self.events if row.get("record") == record and row["kind"] == kind]
         return sorted(found, key=lambda row: row["time_ns"])
-
-
-def _histograms(run: Run) -> Callable[[str], Histogram | None]:
-    """Asks for none that is not there: of a large run there may be none at all."""
-    kept = run.kept("latency")
-    return lambda record: run.histogram(record) if record in kept else None

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from tonnage.records import headline
-from tonnage.report import units
+from tonnage.report import hover, units
 from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Row
 
@@ -46,7 +46,7 @@ def figure(op: str, record: str, tasks: list[Row], trial: Row) -> Figure | None:
         title="Each task's part",
         caption=f"{record}. {story}",
         alt=f"{title} by task for {record}. {story}",
-        traces=_traces(op, tasks, [value / scale for value in values], middle / scale, tasks.index(last)),
+        traces=_traces(op, record, tasks, [value / scale for value in values], middle / scale, tasks.index(last)),
         layout=layout(
             {"title": "Task", "tickformat": "d", **_few_ticks(len(tasks))},
             {"title": title, "range": [0, 1.15 * max(values) / scale or 1]},
@@ -67,7 +67,9 @@ def _few_ticks(tasks: int) -> dict[str, Any]:
     return {"dtick": 1} if tasks <= 24 else {"nticks": 12}
 
 
-def _traces(op: str, tasks: list[Row], values: list[float], middle: float, last: int) -> list[dict[str, Any]]:
+def _traces(
+    op: str, record: str, tasks: list[Row], values: list[float], middle: float, last: int
+) -> list[dict[str, Any]]:
     numbers = [row["task"] for row in tasks]
     hosts = [words(row.get("host") or "") for row in tasks]
     stands_out = abs(values[last] - middle) > _STANDS_OUT * middle
@@ -89,7 +91,7 @@ def _traces(op: str, tasks: list[Row], values: list[float], middle: float, last:
             "mode": "markers",
             "marker": {"color": colours, "size": 9},
             "text": hosts,
-            "hovertemplate": "task %{x} %{text}<br>%{y:.4g}<extra></extra>",
+            "hovertemplate": "task %{x} %{text}<br>%{y:.4g}" + hover.ending(record),
             "showlegend": False,
         },
         {

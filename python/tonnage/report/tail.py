@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import follow, sentences, units
+from tonnage.report import follow, hover, sentences, units
 from tonnage.report.figure import (
     Exhibit,
     Figure,
@@ -33,6 +34,34 @@ def readers(point: Point) -> int:
 def tables(points: list[Point]) -> list[tuple[str, Table]]:
     """A table for each setting."""
     return [(sentences.subject("tail", group), _table(found)) for group, found in groups_of(points, "tail")]
+
+
+def story(points: Sequence[Point]) -> list[str]:
+    """What the most readers of each setting cost the writer, where it was also measured alone."""
+    mine = [point for point in points if point.kind == "tail"]
+    alone = {(point.workload, point.transfer_size): point for point in mine if not readers(point)}
+    found = []
+    for group, followed in groups_of(mine, "tail"):
+        busiest = max(followed, key=readers)
+        base = alone.get((busiest.workload, busiest.transfer_size))
+        if base and readers(busiest):
+            found.append(f"{sentences.subject('tail', group)}: {_against(busiest, base)}.")
+    return found
+
+
+def _against(busiest: Point, alone: Point) -> str:
+    rates = f"{units.rate(busiest.median)} with {_many(readers(busiest))}, {units.rate(alone.median)} alone"
+    waits = [units.duration(point.latency.get("p99_ns")) for point in (busiest, alone)]
+    return f"{_changed(busiest, alone)} ({rates}); one write of a hundred takes {waits[0]} or more, alone {waits[1]}"
+
+
+def _changed(busiest: Point, alone: Point) -> str:
+    """A change is shown where the intervals leave each other out."""
+    if not (busiest.confidence and alone.confidence):
+        return "repeat it to know whether the writer is slower"
+    if busiest.high < alone.low:
+        return f"readers leave the writer {units.share(busiest.median / alone.median)} of its rate"
+    return "the writer is faster with readers" if busiest.low > alone.high else "no change shown of the writer's rate"
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
@@ -102,7 +131,8 @@ def _rates(points: list[Point]) -> Figure:
             "mode": "lines",
             "line": {"color": colour, "width": 2.5},
             "name": "median",
-            "hovertemplate": "%{x} readers<br>median %{y:.4g}<extra></extra>",
+            "text": [hover.of_point(point, _many(readers(point))) for point in points],
+            "hovertemplate": "%{text}<extra></extra>",
         },
         {
             "x": [readers(point) for point in points for _ in point.values],
@@ -136,7 +166,8 @@ def _latencies(points: list[Point]) -> Figure:
             "line": {"color": colour, "width": 2, "dash": dash},
             "marker": {"color": colour, "size": 8, "symbol": symbol},
             "text": [units.duration(point.latency[f"{name}_ns"]) for point in points],
-            "hovertemplate": f"%{{x}} readers<br>{name} %{{text}}<extra></extra>",
+            "customdata": [hover.of_point(point, _many(readers(point))) for point in points],
+            "hovertemplate": f"{name} %{{text}}<br>%{{customdata}}<extra></extra>",
         }
         for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond"), ("max", "dash", "square"))
     ]

@@ -1,8 +1,12 @@
-"""What the terminal says at the end of a run. Plain text on a pipe or with NO_COLOR: the console of rich decides."""
+"""What the terminal says at the end of a run. Plain text on a pipe or with NO_COLOR: the console of rich decides.
+
+The last lines are what the run says, for that is where the eye ends up. Above them stands what it rests on, no more of
+it than one looks at: the page and ``--json`` have all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +16,13 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from tonnage.analysis.results import Analysis, Finding, LoadLine, Point
+from tonnage.analysis.results import Analysis, Finding, Point
 from tonnage.report import (
     balance,
     between,
     command,
     compared,
+    conclusions,
     devices,
     divided,
     figure,
@@ -28,6 +33,7 @@ from tonnage.report import (
     mixed,
     published,
     sentences,
+    short,
     snapshots,
     tail,
     tiers,
@@ -39,91 +45,124 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tonnage.analysis.between import Between
-    from tonnage.report.answer import Answer
+    from tonnage.report.answer import Answer, Told
 
 
 _WIDEST = 1000
 _LISTED_MOST = 5
-"""Findings of one code that a terminal lists."""
+"""Findings of one code, and sentences on one kind of table, that a terminal lists."""
+_TOLD_MOST = 12
+"""Sentences of the answer."""
 _WORDS = (
     "against", "device", "server", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where",
-    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "",
+    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "from device", "",
 )  # fmt: skip
 
 
+class _Blocks:
+    """Printed one below the other, an empty line between two."""
+
+    def __init__(self, console: Console, elsewhere: str) -> None:
+        self.console = console
+        self._elsewhere = elsewhere
+        self._begun = False
+
+    def begin(self) -> None:
+        """The next block."""
+        if self._begun:
+            self.console.print()
+        self._begun = True
+
+    def tables(self, tables: Sequence[short.Titled], most: int = short.ASIDE_MOST) -> None:
+        """As many as fit into so many lines, a block each, and how many do not."""
+        shown = short.fitting(tables, most) if tables else []
+        for titled in shown:
+            self.begin()
+            _print_table(self.console, _plain(*titled))
+        if more := len(tables) - len(shown):
+            self.more(more)
+
+    def more(self, number: int) -> None:
+        """What was left out."""
+        self.line(f"{short.GAP} and {sentences.number(number)} more: {self._elsewhere} all")
+
+    def line(self, text: str, style: str = "") -> None:
+        # Never wrapped: a path in two pieces cannot be copied, and grep wants whole lines.
+        self.console.print(Text(text, style=style), soft_wrap=True)
+
+
 def print_summary(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
-    """Table, load lines, ceilings, findings, and where the report is (None: none was written)."""
-    for table in _tables(list(analysis.points)):
-        _print_table(console, table)
-        console.print()
-    if not analysis.points:
-        console.print("Nothing was measured.")
-    for line in analysis.load_lines:
-        _print_load_line(console, line)
-    for titled in links.tables(analysis):
-        _print_table(console, _plain(*titled))
-    for sentence in links.story_of(analysis.links):
-        console.print(Text(sentence, style="bold"), soft_wrap=True)
-    for titled in tiers.tables(analysis.tiers):
-        _print_table(console, _plain(*titled))
-    for sentence in tiers.story(analysis.tiers) if analysis.tiers else ():
-        console.print(Text(sentence, style="bold"), soft_wrap=True)
-    for titled in snapshots.cost_tables(analysis.snapshots):
-        _print_table(console, _plain(*titled))
-    for sentence in snapshots.story(analysis.snapshots):
-        console.print(Text(sentence, style="bold"), soft_wrap=True)
-    for titled in compared.tables(analysis.comparisons):
-        _print_table(console, _plain(*titled))
-    for sentence in compared.story(analysis.comparisons):
-        console.print(Text(sentence, style="bold"), soft_wrap=True)
-    for titled in devices.tables(analysis):
-        _print_table(console, _plain(*titled))
-    for held in devices.largest(analysis.devices):
-        console.print(Text(devices.story(held)), soft_wrap=True)
-    for titled in hosts.tables(analysis):
-        console.print()
-        _print_table(console, _plain(*titled))
-    for found in hosts.largest(analysis.hosts):
-        for sentence in hosts.stories(found):
-            console.print(Text(sentence), soft_wrap=True)
-    for titled in divided.tables(analysis):
-        console.print()
-        _print_table(console, _plain(*titled))
-        for note in divided.notes(analysis):
+    """Tables, ceilings, findings, and last what the run says and where its report is (None: none was written)."""
+    elsewhere = "the page has" if report_path is not None else "--json has"
+    blocks = _Blocks(console, elsewhere)
+    _print_points(blocks, analysis.points, elsewhere)
+    for tables, notes in _sections(analysis):
+        blocks.tables(tables)
+        for note in notes[:_LISTED_MOST]:
             _print_indented(console, note)
-    for titled in balance.tables(analysis.balances):
-        console.print()
-        _print_table(console, _plain(*titled))
-    for spread in balance.largest(analysis.balances):
-        console.print(Text(balance.story(spread)), soft_wrap=True)
+        if len(notes) > _LISTED_MOST:
+            blocks.more(len(notes) - _LISTED_MOST)
     for comparison in published.comparisons(analysis):
-        console.print()
-        _print_table(console, _plain(comparison.title, comparison.table))
+        blocks.begin()
+        _print_table(console, _plain(comparison.title, short.clipped(comparison.table, short.PUBLISHED_MOST)))
         for number, note in enumerate(comparison.notes, 1):
             _print_indented(console, f"{number}. {note}")
-    _print_facts(console, analysis)
-    others = "are in the report" if report_path is not None else "are in --json"
-    _print_findings(console, analysis.findings, others)
+    _print_facts(blocks, analysis)
+    _print_findings(blocks, analysis.findings, f"{elsewhere} all")
+    told = conclusions.conclusions(analysis)
+    if told:
+        blocks.begin()
+    for one in told[:_TOLD_MOST]:
+        _print_told(console, one)
+    if len(told) > _TOLD_MOST:
+        blocks.more(len(told) - _TOLD_MOST)
     if report_path is not None:
-        console.print()
-        # Never wrapped: a path in two pieces cannot be copied.
-        console.print(Text(f"Report: {report_path}"), soft_wrap=True)
+        blocks.begin()
+        blocks.line(f"Report: {report_path}")
 
 
-def _print_findings(console: Console, findings: Sequence[Finding], others: str) -> None:
+def _print_points(blocks: _Blocks, points: Sequence[Point], elsewhere: str) -> None:
+    """A table a setting; where these are more than one looks at, one table with a row a setting."""
+    tables = _tables(list(points))
+    if short.lines_of(tables) <= short.LINES_MOST:
+        blocks.tables(tables, short.LINES_MOST)
+    else:
+        blocks.tables([short.best(points)])
+        blocks.line(f"{sentences.number(len(points))} points in all: {elsewhere} each of them")
+    if not points:
+        blocks.begin()
+        blocks.line("Nothing was measured.")
+
+
+def _sections(analysis: Analysis) -> Iterator[tuple[Sequence[short.Titled], Sequence[str]]]:
+    """Tables that a run has besides its points, and what is said to them."""
+    yield workflow.tables(list(analysis.points)), ()
+    yield links.tables(analysis), ()
+    yield tiers.tables(analysis.tiers), ()
+    yield snapshots.cost_tables(analysis.snapshots), ()
+    yield compared.tables(analysis.comparisons), ()
+    yield devices.tables(analysis), [devices.story(held) for held in devices.largest(analysis.devices)]
+    yield hosts.tables(analysis), [told for found in hosts.largest(analysis.hosts) for told in hosts.stories(found)]
+    yield divided.tables(analysis), divided.notes(analysis)
+    yield balance.tables(analysis.balances), [balance.story(one) for one in balance.largest(analysis.balances)]
+
+
+def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -> None:
     """``others``: where those are that a list leaves out."""
     for item in grouped.items(findings):
-        console.print()
-        console.print(Text.assemble((item.code, "yellow"), f"  {item.where}"))
+        blocks.begin()
+        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {item.where}"))
         for finding in item.listed(_LISTED_MOST):
-            _print_indented(console, finding.evidence if item.alone else f"{finding.subject}: {finding.evidence}")
+            _print_indented(
+                blocks.console, finding.evidence if item.alone else f"{finding.subject}: {finding.evidence}"
+            )
         if more := item.more(_LISTED_MOST):
-            _print_indented(console, f"{more}; all {others}")
+            _print_indented(blocks.console, f"{more}: {others}")
         for advice in item.advice:
-            _print_indented(console, f"→ {advice}")
+            _print_indented(blocks.console, f"→ {advice}")
     if findings:
-        console.print()
-        console.print(Text(sentences.explained(findings)), soft_wrap=True)
+        blocks.begin()
+        blocks.line(sentences.explained(findings))
 
 
 def print_between(found: Between, console: Console) -> None:
@@ -133,7 +172,7 @@ def print_between(found: Between, console: Console) -> None:
         if content.rows:
             console.print()
             _print_table(console, _plain(title, content))
-    for told in filter(None, (between.divided(found), *between.unpaired(found))):
+    for told in filter(None, (between.divided(found), *between.beyond(found), *between.why(found))):
         console.print()
         console.print(Text(told), soft_wrap=True)
     console.print()
@@ -147,10 +186,14 @@ def print_answer(answer: Answer, console: Console) -> None:
             _print_table(console, _plain(title, content))
             console.print()
     for told in answer.told:
-        name = f"{told.name}: " if told.name else ""
-        console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
-        for why in told.why:
-            _print_indented(console, why)
+        _print_told(console, told)
+
+
+def _print_told(console: Console, told: Told) -> None:
+    name = f"{told.name}: " if told.name else ""
+    console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
+    for why in told.why:
+        _print_indented(console, why)
 
 
 def _print_table(console: Console, table: Table) -> None:
@@ -160,18 +203,14 @@ def _print_table(console: Console, table: Table) -> None:
     console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
 
 
-def _tables(points: list[Point]) -> list[Table]:
+def _tables(points: list[Point]) -> list[short.Titled]:
     """A table for each curve of a stream, then those of the other kinds."""
     streams = [point for point in points if point.kind == "stream"]
     found = [
-        _table([point for point in streams if (point.op, point.group) == curve])
+        _curve([point for point in streams if (point.op, point.group) == curve])
         for curve in dict.fromkeys((point.op, point.group) for point in streams)
     ]
-    return found + [
-        _plain(*titled)
-        for section in (mixed, files, tail, snapshots, command, workflow)
-        for titled in section.tables(points)
-    ]
+    return found + [titled for section in (mixed, files, tail, snapshots, command) for titled in section.tables(points)]
 
 
 def _plain(title: str, content: figure.Table) -> Table:
@@ -184,21 +223,13 @@ def _plain(title: str, content: figure.Table) -> Table:
     return table
 
 
-def _print_load_line(console: Console, line: LoadLine) -> None:
-    style = "bold green" if line.reached else "bold yellow"
-    console.print(Text(sentences.sentence(line), style=style), soft_wrap=True)
-    objective = sentences.objective(line)
-    if objective:
-        _print_indented(console, objective)
-
-
-def _print_facts(console: Console, analysis: Analysis) -> None:
+def _print_facts(blocks: _Blocks, analysis: Analysis) -> None:
     if analysis.ceilings or analysis.cost:
-        console.print()
-    for entry in analysis.ceilings:
-        console.print(Text(f"Ceiling, {sentences.ceiling(entry)}", style="dim"), soft_wrap=True)
+        blocks.begin()
+    for ceiling, _ in sentences.ceilings(analysis.ceilings):
+        blocks.line(f"Ceiling, {ceiling}", "dim")
     if analysis.cost:
-        console.print(Text(f"Generator's own cost: {sentences.cost(analysis.cost)}", style="dim"), soft_wrap=True)
+        blocks.line(f"Generator's own cost: {sentences.cost(analysis.cost)}", "dim")
 
 
 def _print_indented(console: Console, text: str) -> None:
@@ -209,32 +240,24 @@ def _print_indented(console: Console, text: str) -> None:
         console.print(Text(f"  {text}"), soft_wrap=True)
 
 
-def _table(points: list[Point]) -> Table:
+def _curve(points: list[Point]) -> short.Titled:
     """One curve. Cache is a column only for reads."""
     reads = any(point.cache_state is not None for point in points)
     title, size = sentences.subject(points[0].op, points[0].group), points[0].transfer_size
-    table = Table(
-        title=Text(f"{title}, {units.size(size)} transfers" if size else title),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
-    for name in ("tasks", "median", "interval", "n", "p50", "p99", "max", "CPU/GiB"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if reads:
-        table.add_column("from device", no_wrap=True)
-    for point in points:
-        cells = [
+    columns = ("tasks", "median", "interval", "n", "p50", "p99", "max", "CPU/GiB", *(["from device"] if reads else []))
+    rows = tuple(
+        (
             str(point.tasks),
             units.speed(point.median, point.metric),
             _interval(point),
             str(point.repetitions),
             *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
             units.duration(point.cpu_ns_per_gib or None),
-        ]
-        table.add_row(*cells, *([Text(_cache(point))] if reads else []))
-    return table
+            *([_cache(point)] if reads else []),
+        )
+        for point in points
+    )
+    return f"{title}, {units.size(size)} transfers" if size else title, figure.Table(columns, rows)
 
 
 def _interval(point: Point) -> str:

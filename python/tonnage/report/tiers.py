@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis, Crossover, Measured, Tiers, Way
-from tonnage.report import sentences, units
+from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis
+from tonnage.analysis.tiers import Crossover, Measured, Tiers, Way
+from tonnage.report import hover, sentences, units
 from tonnage.report.figure import LINES, Exhibit, Figure, Table, Variant, layout
 from tonnage.report.source import Source
 
@@ -162,7 +163,8 @@ def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> dict[st
         "textposition": "none",
         "name": name,
         "marker": {"color": colour, "line": {"color": "@#ffffff|#14171b", "width": 1}},
-        "hovertemplate": "%{y}<br>" + name + " %{text}<extra></extra>",
+        "customdata": [hover.records(way.point.records) for way in ways],
+        "hovertemplate": "%{y}<br>" + name + " %{text}<br>%{customdata}<extra></extra>",
     }
 
 

@@ -1,9 +1,9 @@
-"""One trial, closely: throughput and latency over time, and each task's share. A selector chooses the trial."""
+"""One trial, closely: throughput, latency and tasks over time, and each task's share. A selector chooses the trial."""
 
 from __future__ import annotations
 
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import heat, sentences, series, stragglers, units
+from tonnage.report import heat, sentences, series, stragglers, task_times, units
 from tonnage.report.figure import Exhibit, Figure, Variant
 from tonnage.report.groups import worth_a_look
 from tonnage.report.source import Source
@@ -23,28 +23,36 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     for point, record in kept:
         figures = _figures(point, record, source)
         if figures:
-            variants.append((point, Variant(_label(point, record, source), figures)))
+            variants.append((point, record, Variant(_label(point, record, source), figures)))
     if not variants:
         return []
-    introduction = "The repetition nearest the median of each setting, and every one with a stall."
+    introduction = "The repetition nearest the median of each setting, and every one with a stall or with trouble."
     if len(chosen) > len(kept):
         introduction += f" {len(kept)} of {len(chosen)} are shown; all are in the run directory."
-    default = _most_telling([point for point, _ in variants], analysis)
-    return [Exhibit("trial", "One trial, closely", introduction, "Trial", tuple(v for _, v in variants), default)]
+    default = _most_telling([(point, record) for point, record, _ in variants], analysis, source)
+    return [Exhibit("trial", "One trial, closely", introduction, "Trial", tuple(v for *_, v in variants), default)]
 
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
-    """Trials worth a look. Those of a tail and of commands have sections of their own."""
-    return worth_a_look([point for point in analysis.points if point.kind in ("stream", "files")], source)
+    """Trials worth a look. Those of a tail and of commands have sections of their own, and removing snapshots moves
+    nothing."""
+    kinds = ("stream", "files", "checkpoint")
+    return worth_a_look([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
 
 
-def _most_telling(points: list[Point], analysis: Analysis) -> int:
-    """The one at the knee of the first load line, else the one with the highest median."""
+def _most_telling(shown: list[tuple[Point, str]], analysis: Analysis, source: Source) -> int:
+    """The one at the knee of the first load line; without one the longest time in which operations failed and were
+    tried again, else the one with the highest median."""
     for line in analysis.load_lines:
-        for position, point in enumerate(points):
+        for position, (point, _) in enumerate(shown):
             if line.reached and (point.op, point.group, point.tasks) == (line.op, line.group, line.tasks):
                 return position
-    return max(range(len(points)), key=lambda position: points[position].median)
+
+    def telling(position: int) -> tuple[int, float]:
+        point, record = shown[position]
+        return max((retry.get("duration_ns") or 0 for retry in source.retries_of(record)), default=0), point.median
+
+    return max(range(len(shown)), key=telling)
 
 
 def _label(point: Point, record: str, source: Source) -> str:
@@ -56,11 +64,12 @@ def _label(point: Point, record: str, source: Source) -> str:
 
 
 def _figures(point: Point, record: str, source: Source) -> tuple[Figure, ...]:
-    trial = source.trial(record)
+    trial, columns, tasks = source.trial(record), source.series(record), source.tasks_of(record)
     stalls = source.stalls_of(record)
     drawn = (
-        series.figure(point.op, record, source.series(record), trial, stalls, source.retries_of(record)),
+        series.figure(point.op, record, columns, trial, stalls, source.retries_of(record)),
         heat.figure(record, source.heat(record)),
-        stragglers.figure(point.op, record, source.tasks_of(record), trial),
+        task_times.figure(record, columns, tasks, trial),
+        stragglers.figure(point.op, record, tasks, trial),
     )
     return tuple(figure for figure in drawn if figure is not None)

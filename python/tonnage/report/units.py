@@ -20,8 +20,8 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def ratio(value: float) -> str:
-    """``0.98``, ``1.14``, ``12``."""
-    return f"{value:.2f}" if value < 10 else significant(value, 2)
+    """``0.0021``, ``0.98``, ``1.14``, ``12``."""
+    return f"{value:.2f}" if 0.1 <= value < 10 else significant(value, 2)
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -49,10 +49,12 @@ def rate(bytes_per_s: float | None) -> str:
     if bytes_per_s is None:
         return NOT_MEASURED
     divisor, unit = scale(abs(bytes_per_s))
+    told = significant(bytes_per_s / divisor)
     # 999.6 MB/s would print as 1000 MB/s.
-    if float(significant(abs(bytes_per_s) / divisor)) >= 1000 and divisor < 1e15:
+    if abs(float(told)) >= 1000 and divisor < 1e15:
         divisor, unit = scale(divisor * 1000)
-    return f"{significant(bytes_per_s / divisor)} {unit}"
+        told = significant(bytes_per_s / divisor)
+    return f"{told} {unit}"
 
 
 def bit_scale(bytes_per_s: float) -> tuple[float, str]:
@@ -78,6 +80,14 @@ def operations(per_s: float | None) -> str:
 def speed(value: float | None, metric: str) -> str:
     """A rate in the metric of a point or a load line: ``1.92 GB/s`` or ``12.3 k/s``."""
     return rate(value) if metric == BANDWIDTH else operations(value)
+
+
+def rated(value: float, metric: str, unit: str) -> str:
+    """A rate in ``unit``, as :func:`tonnage.analysis.normalise.unit_of` has it: ``1.2 GB/s``, ``20 MB/s per disk``,
+    ``94 % of the link``."""
+    if unit.startswith("of "):
+        return f"{share(value)} {unit}"
+    return speed(value, metric) + unit.removeprefix("B/s").removeprefix("1/s")
 
 
 def headline(line: Mapping[str, Any]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point, Share, Workflow
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.report import sentences, units
 from tonnage.report.figure import ALERT, LINES, MUTED, Exhibit, Figure, Table, Variant, layout, words
-from tonnage.report.groups import typical
 from tonnage.report.source import Row, Source
 
 MOST_RUNS = 12
@@ -30,7 +30,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     points = [point for point in analysis.points if point.workflow]
     variants = []
     for point in points[:MOST_RUNS]:
-        record = typical(point)
+        record = nearest(point)
         copies = {copy["copy"]: copy for copy in source.copies_of(record)}
         tasks = source.workflow_of(record)
         first = min((task["copy"] for task in tasks if task["copy"] in copies), default=None)
