@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import math
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.analysis.between import compare_runs
 from tonnage.cli import main
+from tonnage.records import Run
+from tonnage.report.between import figure, table
+
+from .answers import answered, drawn
 
 PLAIN = "transfer_size = '1MiB'\nblock_size = '32MiB'\n"
 
@@ -28,9 +34,7 @@ def measured(
 
 
 def compared(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["compare", *map(str, words), "--json"]) == code
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["comparisons"]
+    found: list[dict[str, Any]] = answered(capsys, "compare", *words, code=code)["comparisons"]
     assert len(found) == 1
     return found[0]
 
@@ -119,10 +123,11 @@ def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys:
     runs = [measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")]
     page, notes = tmp_path / "compared.html", tmp_path / "notes.html"
     found = compared(capsys, *runs, "--out", page)
-    text = page.read_text()
-    assert "4 equal settings: 0 faster, 4 slower" in text.replace("\u00a0", " ")
-    drawn = json.loads(text.partition('id="report-data">')[2].partition("</script>")[0])
-    trace = drawn["between"]["variants"][0]["figures"][0]["traces"][0]
+    assert "4 equal settings: 0 faster, 4 slower" in page.read_text().replace("\u00a0", " ")
+    figure = drawn(page)["between"]["variants"][0]["figures"][0]
+    trace = figure["traces"][0]
+    low, high = figure["layout"]["xaxis"]["range"]
+    assert low < math.log10(min(cell["low"] for cell in found["cells"])) < 0 < high, "1 is on it, and all intervals"
     assert trace["x"] == [cell["ratio"] for cell in found["cells"]]
     assert trace["error_x"]["array"] == [cell["high"] - cell["ratio"] for cell in found["cells"]]
     compared(capsys, *runs, "--out", page)
@@ -130,3 +135,29 @@ def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys:
     capsys.readouterr()
     assert main(["compare", *map(str, runs), "--out", str(notes)]) == 2
     assert "is not a report of Tonnage" in capsys.readouterr().err and notes.read_text() == "mine"
+
+
+def test_a_mark_of_the_forest_says_what_both_sides_measured_and_in_which_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = measured(tmp_path, "a"), measured(tmp_path, "bb")
+    cell = compared(capsys, *runs)["cells"][0]
+    assert len(cell["records"]) == len(cell["base_records"]) == 8
+    assert {line["phase"] for line in Run.open(runs[1]).trials() if line["record"] in cell["records"]} == {cell["op"]}
+    (trace,) = figure(compare_runs(*map(Run.open, runs))).traces
+    assert trace["text"][0].startswith(f"{cell['ratio']:.2f} times the base's throughput, interval ")
+    first = ", ".join(cell["base_records"][:5])
+    assert re.search(rf"<br>base [\d.]+ [GM]B/s, record {first} and 3 more<br>other ", trace["text"][0])
+
+
+def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) -> None:
+    one, other = (Run.open(measured(tmp_path, name, noise="20%")) for name in ("one", "other"))
+    found = compare_runs(one, other)
+    rows = table(found).rows
+    for cell, row in zip(found.cells, rows, strict=True):
+        many = cell.repetitions_to_decide
+        assert row[-1] == ("" if many is None else f"{many} each, {many - 8} more")
+    assert any(row[-1] for row in rows)
+    (trace,) = (drawn := figure(found)).traces
+    assert trace["marker"]["symbol"] == ["circle"] * 4
+    assert [note["text"].split(" ", 1)[1] for note in drawn.layout["annotations"]] == ["no change shown"] * 4

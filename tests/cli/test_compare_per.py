@@ -19,7 +19,7 @@ def run_of(directory: Path, name: str, plateau: str, normalise: str = "") -> Pat
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     capsys.readouterr()
-    assert main(["compare", *map(str, words)]) == 2
+    assert main([*map(str, words)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
     return err
@@ -56,11 +56,11 @@ def test_unlike_things_and_missing_ones_are_refused_in_one_line(
 ) -> None:
     disks, servers = run_of(tmp_path, "d", "2GB/s", "disks = 60"), run_of(tmp_path, "s", "2GB/s", "servers = 4")
     plain = run_of(tmp_path, "p", "2GB/s")
-    told = refused(capsys, disks, servers, "--per", "disk")
+    told = refused(capsys, "compare", disks, servers, "--per", "disk")
     assert "has no disks: it says 4 servers, and these are unlike things; hint" in told
     assert "it says nothing of the kind; hint: give one to each run, like --per disk=60,84" in refused(
-        capsys, disks, plain, "--per", "disk"
+        capsys, "compare", disks, plain, "--per", "disk"
     )
-    assert "has 1 for 2 runs; hint" in refused(capsys, disks, plain, "--per", "disk=60")
-    assert "may be bits or bytes" in refused(capsys, disks, plain, "--per", "link=1G,10G")
-    assert "how many of what; hint" in refused(capsys, disks, plain, "--per", "disk=60,none")
+    assert "has 1 for 2 runs; hint" in refused(capsys, "compare", disks, plain, "--per", "disk=60")
+    assert "may be bits or bytes" in refused(capsys, "compare", disks, plain, "--per", "link=1G,10G")
+    assert "how many of what; hint" in refused(capsys, "compare", disks, plain, "--per", "disk=60,none")

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.analysis.crossing import crossings, tier_of_run
 from tonnage.cli import main
+from tonnage.records import Run
+from tonnage.report import crossing, published_tiers
+
+from .answers import answered, drawn
 
 GPFS, NVME = "published:summit-gpfs", "published:summit-nvme"
 CROSS = 20.0
@@ -41,9 +46,7 @@ def tiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
-    capsys.readouterr()
-    assert main(["crossover", *map(str, words), "--json"]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["crossings"]
+    found: list[dict[str, Any]] = answered(capsys, "crossover", *words)["crossings"]
     return found
 
 
@@ -143,10 +146,82 @@ def test_the_page_draws_both_lines_and_the_interval(
     tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "crossover.html"
-    (found,) = told(capsys, tiers["own"], tiers["shared"], "--op", "write", "--out", page)
-    drawn = json.loads(page.read_text().partition('id="report-data">')[2].partition("</script>")[0])
-    figure = drawn["crossing"]["variants"][0]["figures"][0]
+    found, _ = told(capsys, tiers["own"], tiers["shared"], "--out", page)
+    figure, other = (variant["figures"][0] for variant in drawn(page)["crossing"]["variants"])
+    for axis in ("xaxis", "yaxis"):
+        assert figure["layout"][axis] == other["layout"][axis]
     line, band = figure["layout"]["shapes"]
     crossover = found["crossover"]
     assert (line["x0"], band["x0"], band["x1"]) == (crossover["nodes"], crossover["low"], crossover["high"])
     assert {"own", "shared"} <= {Path(trace.get("name", "")).name for trace in figure["traces"]}
+
+
+def test_rates_are_told_for_each_of_what_carried_them_and_stay_a_crossover_in_nodes(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = (tiers["shared"], tiers["own"], "--op", "write")
+    (plain,) = told(capsys, *pair)
+    (found,) = told(capsys, *pair, "--per", "disk=100,4")
+    assert found["crossover"] == plain["crossover"] and plain["per"] is None
+    per = found["per"]
+    assert (per["fast_of"], per["slow_of"], per["unit"]) == ("4 disks", "100 disks", "B/s per disk")
+    assert per["fast"]["median"] == pytest.approx(2e9 / 4, rel=0.05)
+    assert per["slow"]["median"] == pytest.approx(40e9 / 100, rel=0.05)
+    assert per["ratio"]["low"] <= 1.25 <= per["ratio"]["high"] and per["ratio"]["confidence"] == 0.95
+    assert main(["crossover", *map(str, pair), "--per", "disk=100,4", "--out", str(tmp_path / "page.html")]) == 0
+    said = capsys.readouterr().out
+    assert "Divided by 4 disks of each node and by 100 disks of all: " in said and "MB/s per disk against" in said
+    assert "100 disks" in (tmp_path / "page.html").read_text()
+    (link,) = told(capsys, GPFS, NVME, "--op", "write", "--per", "link=20Tbit/s,25Gbit/s")
+    assert link["per"]["unit"] == "of the link" and link["per"]["ratio"]["confidence"] == 0
+    assert link["per"]["fast"]["median"] == pytest.approx(link["crossover"]["fast"]["median"] / 3.125e9)
+
+
+def test_what_cannot_be_divided_is_one_line(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {name: shutil.copytree(tiers[name], tmp_path / name) for name in ("own", "shared")}
+    for name, disks in (("own", 4), ("shared", 100)):
+        manifest = json.loads((named[name] / "manifest.json").read_text())
+        manifest["campaign"]["normalise"] = {"disks": disks}
+        (named[name] / "manifest.json").write_text(json.dumps(manifest))
+    for words, why in (
+        ([GPFS, NVME, "--per", "node=2,3"], "counts nodes already"),
+        ([GPFS, NVME, "--per", "disk"], "has no disks: it says nothing of the kind; hint: give one to each tier"),
+        ([GPFS, NVME, "--per", "disk=600"], "has 1 for 2 tiers"),
+        ([GPFS, NVME, "--per", "link=1G,10G"], "may be bits or bytes"),
+        ([named["own"], named["shared"], "--per", "disk"], "does not tell whether 4 disks are of one or of all"),
+        ([named["own"], named["shared"], "--per", "server"], "these are unlike things"),
+    ):
+        capsys.readouterr()
+        assert main(["crossover", *map(str, words)]) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and why in error and error.count("\n") == 1
+
+
+def test_an_imported_output_that_says_how_many_tasks_a_node_had_has_nodes(
+    tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (Path(__file__).parents[1] / "importers" / "recorded" / "ior" / "3.0.1.txt").read_text()
+    for tasks in (16, 64, 128):
+        more = text.replace("32 (16 per node)", f"{tasks} (16 per node)").replace("64 GiB", f"{2 * tasks} GiB")
+        (tmp_path / f"{tasks}.txt").write_text(more)
+    files = [str(tmp_path / f"{tasks}.txt") for tasks in (16, 64, 128)]
+    assert main(["import", "ior", *files, "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
+    (found,) = told(capsys, tmp_path / "theirs", tiers["own"], "--op", "write", "--shared", tmp_path / "theirs")
+    assert [at["nodes"] for at in found["slow_curve"]] == [1, 4, 8]
+    over = (GPFS, NVME, "--op", "write", "--per", "link=1Gbit/s,1Gbit/s")
+    assert main(["crossover", *over]) == 0
+    assert "More than its link carries: a node's own, the shared tier." in capsys.readouterr().out
+
+
+def test_the_picture_of_the_published_tiers_has_what_their_authors_name_and_no_other_has(
+    tiers: dict[str, Path],
+) -> None:
+    found = crossing.answer(crossings(published_tiers.tier(GPFS), published_tiers.tier(NVME)))
+    for variant in found.exhibits[0].variants:
+        layout = variant.figures[0].layout
+        assert [(shape["x0"], shape["x1"]) for shape in layout["shapes"] if shape["type"] == "rect"] == [(1000, 1100)]
+        assert any("its authors, by nominal figures: 1000 to 1100" in note["text"] for note in layout["annotations"])
+    own = crossing.answer(crossings(*(tier_of_run(Run.open(tiers[name]), name) for name in ("own", "shared"))))
+    assert "authors" not in str(own.exhibits)

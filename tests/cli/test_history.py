@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.analysis.history import Dated, History
 from tonnage.cli import main
+from tonnage.report.history import answer
+
+from .answers import answered, drawn
 
 SLOWER_FROM = 6
 
@@ -41,9 +45,7 @@ def alter(run: Path, **changes: Any) -> None:
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["history", *map(str, words), "--json"]) == code
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)["history"]
+    found: dict[str, Any] = answered(capsys, "history", *words, code=code)["history"]
     return found
 
 
@@ -99,6 +101,16 @@ def test_an_imported_run_takes_part(nightly: Path, tmp_path: Path, capsys: pytes
     assert all(series["too_few"] for series in found["series"])
 
 
+def test_a_run_that_is_named_beside_its_directory_counts_once(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "again").symlink_to(nightly / "run-3")
+    found = told(capsys, nightly, nightly / "run-3", tmp_path / "again")
+    assert len(found["runs"]) == 10
+    assert main(["history", str(nightly / "run-3"), str(tmp_path / "again")]) == 2
+    assert "there is one run" in capsys.readouterr().err
+
+
 def test_a_damaged_run_of_a_directory_is_left_out_and_wrong_requests_are_one_line(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,7 +122,7 @@ def test_a_damaged_run_of_a_directory_is_left_out_and_wrong_requests_are_one_lin
     said = capsys.readouterr()
     assert "over 2 runs" in said.out and "left out" in said.err and "line 1 is not JSON" in said.err
     (tmp_path / "empty").mkdir()
-    for words, why in (([nightly / "run-0"], "there is one run"), ([tmp_path / "empty"], "is not a run directory")):
+    for words, why in (([nightly / "run-0"], "there is one run"), ([tmp_path / "empty"], "none is in it")):
         assert main(["history", *map(str, words)]) == 2
         error = capsys.readouterr().err
         assert why in error and error.count("\n") == 1
@@ -121,11 +133,21 @@ def test_the_page_draws_levels_and_the_interval_of_the_date(
 ) -> None:
     page = tmp_path / "history.html"
     found = told(capsys, nightly, "--out", page)
-    drawn = json.loads(page.read_text().partition('id="report-data">')[2].partition("</script>")[0])["history"]
-    assert len(drawn["variants"]) == len(found["series"])
-    figure = drawn["variants"][0]["figures"][0]
+    variants = drawn(page)["history"]["variants"]
+    assert len(variants) == len(found["series"])
+    figure = variants[0]["figures"][0]
     change = found["series"][0]["changes"][0]
     (band,) = figure["layout"]["shapes"]
     days = [found["runs"][change[key]]["time"][:10] for key in ("after", "high")]
     assert [band["x0"][:10], band["x1"][:10]] == days
     assert figure["traces"][0]["x"].count(None) == 2, "two levels"
+    axes = [[one["figures"][0]["layout"][axis] for axis in ("xaxis", "yaxis")] for one in variants]
+    assert all(axis == axes[0] for axis in axes), "who changes the setting compares pictures, not numbers beside axes"
+    first, last = (found["runs"][end]["time"].replace("T", " ") for end in (0, -1))
+    assert axes[0][0]["range"][0] < first < last < axes[0][0]["range"][1]
+
+
+def test_runs_within_a_minute_are_told_apart_by_their_seconds() -> None:
+    times = ("2026-10-06T03:00:00+00:00", "2026-10-06T03:00:07.250000+00:00")
+    facts = dict(answer(History(tuple(Dated("run", time) for time in times), (), 0.95)).facts)
+    assert (facts["first"], facts["last"]) == ("2026-10-06 03:00 UTC", "2026-10-06 03:00:07 UTC")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tonnage.cli import main
+
+from .answers import answered, drawn
 
 IOR = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
 
@@ -54,9 +55,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["project", *map(str, words), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = answered(capsys, "project", *words)
     assert len(found["projections"]) == 1 and not found["refused"]
     one: dict[str, Any] = found["projections"][0]
     return one
@@ -87,6 +86,8 @@ def test_what_still_rises_may_go_on_or_stop_and_a_large_step_is_refused(
     assert main(["project", str(runs["rising"]), "--tasks", "4096"]) == 2
     error = capsys.readouterr().err
     assert re.search(r"may be anything within a factor of \d+: points beyond 8 tasks would tell", error)
+    assert main(["project", str(runs["rising"]), "--tasks", "1000000"]) == 2
+    assert "it may be anything: points beyond 8 tasks would tell" in capsys.readouterr().err
 
 
 def test_more_nodes_follow_the_sweep_over_nodes(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,8 +157,7 @@ def test_the_page_draws_band_models_and_where_measuring_ended(
 ) -> None:
     page = tmp_path / "expected.html"
     found = told(capsys, runs["tasks"], "--tasks", 64, "--out", page)
-    drawn = json.loads(page.read_text().partition('id="report-data">')[2].partition("</script>")[0])
-    figure = drawn["projection"]["variants"][0]["figures"][0]
+    figure = drawn(page)["projection"]["variants"][0]["figures"][0]
     traces = {trace.get("name"): trace for trace in figure["traces"]}
     assert {"95 % interval", "expected", "USL", "hinge", "repetition", "asked for"} <= set(traces)
     assert traces["asked for"]["x"] == [64] and figure["layout"]["shapes"][0]["x0"] == 32

@@ -20,6 +20,7 @@ COMMAND = [sys.executable, "-m", "tonnage.cli"]
 LIMIT_S = 90.0
 """For what takes a second on an idle machine."""
 
+# At a rate: as fast as it goes, a campaign leaves a small machine no processor for the server and its viewers.
 CAMPAIGN = """\
 name = "live"
 target = "{target}"
@@ -29,6 +30,7 @@ tasks = [1, 2]
 op = ["write"]
 block_size = "16MiB"
 time_limit = "{limit}"
+operations_rate = 1000
 wrap = true
 [repeat]
 count = {count}

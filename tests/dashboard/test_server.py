@@ -28,7 +28,8 @@ def test_it_lists_runs_that_have_ended_with_state_load_line_and_findings(runs: P
 
 
 def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tmp_path: Path, serving: Serving) -> None:
-    process = live.campaign(tmp_path)
+    # A phase tells of itself each second: one of a second would be seen by chance.
+    process = live.campaign(tmp_path, limit="3s")
     try:
         served = serving(tmp_path)
         name = live.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
@@ -38,6 +39,7 @@ def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tm
                     seen.keys() >= {"run", "course", "heat", "judged"}
                     and seen["heat"] is not None
                     and seen["run"]["speed"]
+                    and seen["run"]["latest"]
                     and any(trace["name"].startswith("now: ") for trace in seen["course"][0]["traces"])
                 )
             )

@@ -254,9 +254,20 @@ EXPLAIN = Command(
 SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
-    "Prints the JSON schema (draft 2020-12) of what --json prints, of a campaign file, or of tonnage.toml.",
-    (Option(("what",), "which schema", "WHAT", choices=("json", "campaign", "site")),),
-    (("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads"),),
+    "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
+    "(compare, history, crossover, project), of a campaign file, or of tonnage.toml (site).",
+    (
+        Option(
+            ("what",),
+            "which schema",
+            "WHAT",
+            choices=("json", "compare", "history", "crossover", "project", "campaign", "site"),
+        ),
+    ),
+    (
+        ("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads of a run"),
+        ("tonnage schema compare > compare.schema.json", "and of a comparison"),
+    ),
 )
 
 COMPLETIONS = Command(

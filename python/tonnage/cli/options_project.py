@@ -48,6 +48,12 @@ HISTORY = Command(
         Option(("runs",), "run directories, or directories of them", "DIR", repeats=True, completes="directory"),
         Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=share),
         Option(
+            ("--per",),
+            "divide rates by disks, servers, nodes or links: as [normalise] of each run's campaign says (disk), or one "
+            "for each DIR, for all runs in it (disk=60,84; link=10Gbit/s)",
+            "THING",
+        ),
+        Option(
             ("--fail-if",),
             "exit with 1 where the newest change of a setting has this verdict",
             choices=("slower", "faster", "changed"),
@@ -58,6 +64,7 @@ HISTORY = Command(
     (
         ("tonnage history tonnage-runs --out history.html", "all runs of a directory, as a picture"),
         ("tonnage history --fail-if slower nightly/*", "for a pipeline: exit code 1 where it got slower"),
+        ("tonnage history --per disk=60,84 old new", "all runs of two directories, for each of their disks"),
     ),
 )
 
@@ -75,6 +82,12 @@ CROSSOVER = Command(
         Option(("--shared",), "which of A and B all nodes share, where the records do not tell", "RUN"),
         Option(("--per-node",), "state the rate of one node on the tier of its own", "RATE", "measured", parse=_rate),
         Option(("--ceiling",), "state what the shared tier does not exceed", "RATE", "measured", parse=_rate),
+        Option(
+            ("--per",),
+            "also divide the rates: by what each node has of its own and what all share, one for A and one for B "
+            "(disk=2,600; link=25Gbit/s,400Gbit/s), or as [normalise] of their campaigns says (disk)",
+            "THING",
+        ),
         PAGE,
         JSON,
     ),

@@ -13,7 +13,7 @@ from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
 from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, TonnageError
-from tonnage.records import Run, RunWriter, Trials
+from tonnage.records import Run, RunWriter, Tasks, Trials
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,11 +60,12 @@ def _keep_line(run: Run, analysis: Analysis) -> None:
 def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> Analysis:
     """Prints what the run says; ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
     run = Run.open(path)
-    trials = run.each_trial()
-    analysis = analyse(run, trials)
-    report = _report(run, analysis, trials) if with_report else None
+    trials, tasks = run.each_trial(), run.each_task()
+    analysis = analyse(run, trials, tasks)
+    report = _report(run, analysis, trials, tasks) if with_report else None
     if keep:
-        RunWriter.reopen(path).update_manifest(summary=summary(analysis, report))
+        # Not taken up again: it has just ended well, and reading all of it once more may take longer than the rest.
+        RunWriter(run.path, run.manifest).update_manifest(summary=summary(analysis, report))
     if as_json:
         print_json(summary(analysis, report))
         return analysis
@@ -82,12 +83,12 @@ def console() -> Console:
     return Console(highlight=False, color_system=colours)
 
 
-def _report(run: Run, analysis: Analysis, trials: Trials) -> Path | None:
+def _report(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks) -> Path | None:
     """The report's path; None, with the reason on stderr, where it cannot be drawn: the records are what matters."""
     from tonnage.report.page import write_page
 
     try:
-        return write_page(run, analysis, trials)
+        return write_page(run, analysis, trials, tasks)
     except TonnageError as error:
         print(f"tonnage: no report: {error}", file=sys.stderr)
         return None

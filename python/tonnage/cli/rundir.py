@@ -24,10 +24,12 @@ def runs_in(paths: Sequence[str]) -> list[Run]:
     left out; RequestError where a directory has none."""
     found: list[Run] = []
     for path in map(Path, paths):
-        children = [] if (path / MANIFEST).exists() or not path.is_dir() else sorted(path.iterdir())
-        inside = [child for child in children if (child / MANIFEST).exists()]
-        if not inside:
+        if (path / MANIFEST).exists() or not path.is_dir():
             found.append(open_run(str(path)))
+            continue
+        inside = [child for child in sorted(path.iterdir()) if (child / MANIFEST).exists()]
+        if not inside:
+            raise RequestError(f"{path} is no run directory, and none is in it; hint: tonnage run and probe make them")
         for child in inside:
             try:
                 run = Run.open(child)

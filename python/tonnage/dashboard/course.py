@@ -48,6 +48,8 @@ class Course:
     def __init__(self) -> None:
         self._intervals: OrderedDict[str, list[now.Interval]] = OrderedDict()
         self._heats: OrderedDict[str, dict[str, list[int]]] = OrderedDict()
+        self._joined = 0
+        """Intervals of each of these heat maps."""
         self.pace = Pace(_HEAT_S)
         """Of the heat map."""
 
@@ -95,20 +97,17 @@ class Course:
         placed = _placed(lines)
         step = now.step(told, lines)
         columns: dict[str, list[int]] = {name: [] for name in now.HEAT}
-        found = [(one.begin_ns, self._heat_of(run, one.line["record"])) for one in placed]
-        drawn = sum(bool(of_record["count"]) for _, of_record in found)
-        most = [_HEAT_COLUMNS // max(len(placed), 1)] * len(placed)
+        found = [(one.begin_ns, cells) for one, cells in zip(placed, self._heats_of(run, placed), strict=True)]
+        drawn = sum(bool(cells["count"]) for _, cells in found)
         going = now.heat(told) if step else {}
         if going:
-            found.append((_last_ns(placed), going))
-            most.append(_INTERVALS)
-        for (begin_ns, cells), intervals in zip(found, most, strict=True):
-            coarse = _coarser(cells, intervals)
+            found.append((_last_ns(placed), _coarser(going, _INTERVALS)))
+        for begin_ns, cells in found:
             for name in ("start_ns", "end_ns"):
-                columns[name] += [begin_ns + value for value in coarse[name]]
+                columns[name] += [begin_ns + value for value in cells[name]]
             for name in ("low_ns", "high_ns", "count"):
-                columns[name] += coarse[name]
-        figure = heat.figure("", columns)
+                columns[name] += cells[name]
+        figure = heat.figure("", columns, tabled=False)
         if figure is None:
             return None
         y_axis = {**figure.layout["yaxis"], "title": figure.layout["yaxis"]["title"]["text"]}
@@ -120,7 +119,6 @@ class Course:
             alt=f"Heat map of latency over the time of the run: {story}.",
             traces=[_rounded(trace) for trace in figure.traces],
             layout=shape,
-            table=_NOTHING,
         )
 
     def _of(self, run: Run, line: Line) -> list[now.Interval]:
@@ -135,11 +133,21 @@ class Course:
             _forget(self._intervals, _RECORDS)
         return self._intervals[record]
 
-    def _heat_of(self, run: Run, record: str) -> dict[str, list[int]]:
-        if record not in self._heats:
-            self._heats[record] = _coarser(self._read(run.heat, record) or {}, _INTERVALS)
-            _forget(self._heats, _RECORDS)
-        return self._heats[record]
+    def _heats_of(self, run: Run, placed: Sequence[Placed]) -> list[dict[str, list[int]]]:
+        """Of each record. The more there are, the fewer intervals each has; that is halved, so that what was joined for
+        one picture serves many."""
+        joined = _INTERVALS
+        while joined > 1 and joined * len(placed) > _HEAT_COLUMNS:
+            joined //= 2
+        if joined != self._joined:
+            self._heats.clear()
+            self._joined = joined
+        for record in [one.line["record"] for one in placed]:
+            if record not in self._heats:
+                self._heats[record] = _coarser(self._read(run.heat, record) or {}, joined)
+        found = [self._heats[one.line["record"]] for one in placed]
+        _forget(self._heats, _RECORDS)
+        return found
 
     def _read(self, read: Any, record: str) -> dict[str, list[int]] | None:
         try:

@@ -1,4 +1,4 @@
-"""What can be said of a run so far: its findings, its load lines and their figure, as its report would say them now."""
+"""What can be said of a run so far, as its report would say it now: its findings, its answer, its line's figure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tonnage.dashboard.course import plain
 from tonnage.dashboard.plain import check_plain
 from tonnage.errors import RecordError
 from tonnage.records import Run
-from tonnage.report import load_line, sentences
+from tonnage.report import conclusions, load_line
 
 _MOST = 8
-"""Load lines, and their figures, that a live page shows."""
+"""Sentences, and figures of load lines, that a live page shows."""
 
 
 def load_analysis() -> None:
@@ -39,8 +39,7 @@ def judge(path: Path) -> dict[str, Any]:
             for one in found.findings
         ],
         "lines": [
-            {"subject": sentences.subject(line.op, line.group), "why": line.why, "reached": line.reached}
-            for line in found.load_lines[:_MOST]
+            {"said": conclusions.text(told), "sure": told.sure} for told in conclusions.conclusions(found)[:_MOST]
         ],
         "figures": [
             {**plain(figure), "title": exhibit.title}

@@ -97,7 +97,7 @@ class Keeper:
                 self._judged[due.identifier] = (key, encode(found))
                 while len(self._judged) > _KEPT:
                     self._judged.popitem(last=False)
-            await asyncio.sleep(EVERY_S / 4)
+            await asyncio.sleep(EVERY_S / 2)
 
     def _due(self, *, only_new: bool) -> Watched | None:
         """The run whose judgement is the oldest news; ``only_new``: one that somebody looks at and that has none."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SHARE = 300
+SHARE = 500
 """What took a second of a processor may be done again after so many."""
 
 

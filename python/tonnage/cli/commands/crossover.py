@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import console, print_json
@@ -11,7 +11,7 @@ from tonnage.cli.rundir import open_run
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
-    from tonnage.analysis.crossing import Tier
+    from tonnage.analysis.crossing import Crossing, Tier
 
 
 def run(arguments: Namespace) -> int:
@@ -30,6 +30,8 @@ def run(arguments: Namespace) -> int:
         ceiling=arguments.ceiling,
         nodes=arguments.nodes,
     )
+    if arguments.per is not None:
+        found = _divided(found, arguments.per, (arguments.first, arguments.second))
     if arguments.out is not None:
         from tonnage.report.page import write_answer
 
@@ -50,3 +52,16 @@ def _tier(name: str) -> Tier:
     if name.startswith(published_tiers.PREFIX):
         return published_tiers.tier(name)
     return tier_of_run(open_run(name), name)
+
+
+def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
+    from tonnage.analysis.crossing import parts_of
+    from tonnage.analysis.per import Owner, given_to, owner_of
+    from tonnage.report import published_tiers
+
+    # A published tier does not say what carried it.
+    owners = [
+        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(open_run(name)) for name in names
+    ]
+    bases = dict(zip(names, given_to(asked, [[owner] for owner in owners], "tier"), strict=True))
+    return [replace(one, per=parts_of(one, asked, bases)) for one in found]

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from tonnage.cli.outcome import console, print_json
 from tonnage.cli.rundir import failing, runs_in
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.records import Run
+
+
+def _once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
+    """Each run once, where it was first given: a directory and a run in it are not two measurements of that run."""
+    seen: set[Path] = set()
+    found: list[list[Run]] = []
+    for group in groups:
+        new = {path: run for run in group if (path := run.path.resolve()) not in seen}
+        seen |= new.keys()
+        found.append(list(new.values()))
+    return found
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.between import THRESHOLD
     from tonnage.analysis.history import history_of
+    from tonnage.analysis.per import given_to, owner_of
     from tonnage.report.history import answer
 
-    runs = runs_in(arguments.runs)
+    groups = _once([runs_in([path]) for path in arguments.runs])
+    runs = [run for group in groups for run in group]
     if len(runs) < 2:
         raise RequestError("there is one run, and a history has several; hint: give more runs, or a directory of them")
-    history = history_of(runs, THRESHOLD if arguments.threshold is None else arguments.threshold)
+    owners = [[owner_of(run) for run in group] for group in groups]
+    per = None if arguments.per is None else given_to(arguments.per, owners, "DIR")
+    history = history_of(runs, THRESHOLD if arguments.threshold is None else arguments.threshold, per)
     if arguments.out is not None:
         from tonnage.report.page import write_answer
 

@@ -11,16 +11,16 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    if arguments.what == "json":
-        from tonnage.analysis.summary import schema
-
-        print_json(schema())
-    elif arguments.what == "campaign":
+    if arguments.what == "campaign":
         from tonnage.campaign.model import Campaign
 
         print_json({"$schema": _DRAFT, **Campaign.model_json_schema(by_alias=True)})
-    else:
+    elif arguments.what == "site":
         from tonnage.placement.site import Site
 
         print_json({"$schema": _DRAFT, **Site.model_json_schema()})
+    else:
+        from tonnage.analysis.schemas import schema
+
+        print_json(schema("summary" if arguments.what == "json" else arguments.what))
     return 0

@@ -206,19 +206,21 @@
     $("#course .empty").hidden = figures.length > 0;
     return showFigures($("#course .figures"), figures).then(() => { document.documentElement.dataset.drawn = String(figures.length); });
   };
+  // What stands between backticks is the name of a key.
+  const keys = (text) => text.split("`").map((part, number) => number % 2 ? element("code", { textContent: part }) : part);
   const showJudged = ({ problem, findings, lines, figures }) => {
     $("#findings .list").replaceChildren(...findings.map((one) =>
       element("article", { className: "finding" },
         element("h3", {}, element("code", { textContent: one.code }), ` ${one.subject}`),
         element("p", { className: "evidence", textContent: one.evidence }),
-        element("p", { className: "advice", textContent: one.advice }))));
+        element("p", { className: "advice" }, ...keys(one.advice)))));
     const empty = $("#findings .empty");
     empty.hidden = findings.length > 0;
     empty.textContent = problem ?? "None so far: no rule of the Method page found anything to object to.";
     $("#lines").hidden = lines.length === 0 && figures.length === 0;
     $("#lines .list").replaceChildren(...lines.map((line) =>
-      element("div", { className: `answer ${line.reached ? "reached" : "open"}` },
-        element("p", { className: "sentence", textContent: `${line.subject}: ${line.why}` }))));
+      element("div", { className: `answer ${line.sure ? "reached" : "open"}` },
+        element("p", { className: "sentence", textContent: line.said }))));
     showFigures($("#lines .figures"), figures);
   };
 

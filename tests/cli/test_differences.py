@@ -1,0 +1,94 @@
+"""What ``tonnage compare`` and ``history`` call different: what somebody set, not what a search chose itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+from tonnage.records import Run
+from tonnage.report.between import value_text
+
+from .answers import answered
+
+
+def probed(directory: Path, name: str, plateau: int, *words: str) -> Path:
+    target = f"sim:knee=4,plateau={plateau}GB/s,noise=3%"
+    more = ("--budget", "10s", "--max-tasks", "8", "--seed", "1", "--no-report", "--no-keep", *words)
+    assert main(["probe", target, "--out", str(directory / name), *more]) == 0
+    return directory / name
+
+
+def swept(directory: Path, name: str, keys: str) -> Path:
+    file = directory / f"{name}.toml"
+    workload = f'op = "write"\ntasks = [1, 2]\ntransfer_size = "1MiB"\n{keys}\n'
+    file.write_text(f'target = "sim:knee=4,plateau=2GB/s"\nseed = 1\n[repeat]\ncount = 2\n[[workload]]\n{workload}')
+    assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
+    return directory / name
+
+
+@pytest.fixture(scope="module")
+def probes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("probes")
+    return {
+        "base": probed(directory, "base", 1),
+        "again": probed(directory, "again", 1),
+        "faster": probed(directory, "faster", 2),
+        "far": probed(directory, "far", 8),
+        "roomy": probed(directory, "roomy", 1, "--space", "1GiB"),
+        "short": probed(directory, "short", 1, "--budget", "6s"),
+    }
+
+
+def told(capsys: pytest.CaptureFixture[str], *runs: Path) -> dict[str, tuple[Any, Any]]:
+    (found,) = answered(capsys, "compare", *runs)["comparisons"]
+    return {one["key"]: (one["base"], one["other"]) for one in found["differences"]}
+
+
+def blocks(run: Path) -> set[int]:
+    return {line["setting"]["block_size"] for line in Run.open(run).trials() if line["phase"] == "read"}
+
+
+def test_a_block_that_both_searches_chose_is_no_difference(
+    probes: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert blocks(probes["base"]) != blocks(probes["faster"])
+    assert list(told(capsys, probes["base"], probes["faster"])) == ["target.name"]
+    runs = answered(capsys, "history", probes["base"], probes["faster"])["history"]["runs"]
+    assert [one["key"] for one in runs[1]["differences"]] == ["target.name"]
+    capsys.readouterr()
+    assert main(["compare", str(probes["base"]), str(probes["again"])]) == 0
+    assert "Nothing else is different but what differs between any two runs." in capsys.readouterr().out
+
+
+def test_blocks_far_apart_and_the_room_and_time_that_somebody_set_are_told(
+    probes: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, far = told(capsys, probes["base"], probes["far"])["workload.block_size"]
+    assert {base} == blocks(probes["base"]) and far > 4 * base
+    found = told(capsys, probes["base"], probes["roomy"])
+    assert found == {"campaign.budget.space_bytes": (None, 1 << 30)}
+    found = told(capsys, probes["base"], probes["short"])
+    assert found == {"campaign.search.budget_ns": (10 * 10**9, 6 * 10**9)}
+
+
+def test_a_block_or_a_time_that_either_campaign_set_is_told(
+    probes: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = swept(tmp_path, "base", 'block_size = "32MiB"')
+    assert told(capsys, base, swept(tmp_path, "other", 'block_size = "33MiB"')) == {
+        "workload.block_size": (32 << 20, 33 << 20)
+    }
+    limited = [
+        swept(tmp_path, f"for-{limit}", f'block_size = "32MiB"\ntime_limit = "{limit}"') for limit in ("1s", "9s")
+    ]
+    assert told(capsys, *limited) == {"workload.time_limit_ns": (10**9, 9 * 10**9)}
+    assert "workload.block_size" in told(capsys, probes["base"], base)
+
+
+def test_values_are_told_in_their_units() -> None:
+    assert value_text([64 << 20, 3 << 20], "workload.block_size") == "64 MiB, 3 MiB"
+    assert value_text(1_000_001, "workload.transfer_size") == "1,000,001 B"
+    assert value_text(9 * 10**9, "workload.time_limit_ns") == "9.00 s"
+    assert value_text(True, "workload.wrap") == "yes" and value_text(None) == "–"
