@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # rustup puts cargo here, and a CI shell often has not read the profile that says so.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+# Many containers set it. Tests start the command more than a thousand times, and each would compile its 190 files anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest -rs
@@ -28,11 +30,18 @@ POLICY := /usr/sbin/policy-rc.d
 DEV_REQUIREMENTS := import importlib.metadata as m; \
 	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
-# The order in which a failure says most: small parts first, whole runs after.
-LAYERS := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/calibration tests/campaign tests/cluster tests/mpi \
-	tests/report tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/e2e tests/lab lab tests/tidy)
-# A directory of tests that the list above does not name yet still runs, before the rest.
-OTHERS := $(filter-out $(LAYERS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
+# The order in which a failure says most: small parts first, whole runs after. Small parts wait more than they compute, so
+# their files run beside each other, as many as there are processors, the long ones first. What measures this machine,
+# or takes it apart, has it for itself.
+SMALL := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/campaign tests/cluster tests/report \
+	tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/tidy)
+LONG := $(wildcard tests/calibration tests/e2e)
+ALONE := $(wildcard tests/mpi tests/lab lab)
+# A directory of tests that the lists above do not name yet still runs, before the rest.
+OTHERS := $(filter-out $(SMALL) $(LONG) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
+BESIDE := --numprocesses=$(shell nproc) --dist=loadfile --no-loadscope-reorder
+# Both to their ends, so that one failure does not hide those after it.
+tested = failed=0; $(PYTEST) $(BESIDE) $(1) || failed=$$?; $(PYTEST) $(2) || failed=$$?; exit $$failed
 
 .PHONY: help build setup packages test test-fast lint rust pytest nightly bench experiments fmt docs clean
 .NOTPARALLEL:
@@ -63,7 +72,7 @@ test: export CARGO_PROFILE_DEV_DEBUG := line-tables-only
 test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
 
 test-fast: lint rust  ## Without end-to-end, lab and the long calibration
-	$(PYTEST) $(filter-out tests/calibration tests/e2e tests/lab lab,$(OTHERS) $(LAYERS))
+	$(call tested,$(OTHERS) $(SMALL),$(wildcard tests/mpi))
 
 lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
 	$(call heading,cargo fmt)
@@ -79,9 +88,9 @@ rust:  # Unit tests beside the code, and the storages' conformance suite.
 	$(call heading,cargo test)
 	cargo test --workspace --quiet
 
-pytest:  # One pytest run, so that its last line counts every layer.
-	$(call heading,pytest: parts · calibration · command line · end to end · lab · tidy)
-	$(PYTEST) $(OTHERS) $(LAYERS)
+pytest:
+	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab)
+	$(call tested,$(LONG) $(OTHERS) $(SMALL),$(ALONE))
 
 nightly:  ## A thousand seeded kills of the mover, of the application and of both (about 20 minutes)
 	$(call heading,pytest: seeded kills)

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast examples are made, and run, says how busy this machine is; it is no fault of theirs.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)

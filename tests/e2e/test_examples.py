@@ -41,5 +41,5 @@ def test_every_example_is_run_by_a_test() -> None:
     found = {path.stem for path in Path(ROOT, "examples").glob("*.toml")}
     # tests/e2e/test_run.py has the first; the second needs six hosts and a scheduler: tests/lab/test_knox.py;
     # the third is a model of thousands of nodes: tests/calibration/test_summit.py; the last needs snapshots:
-    # tests/calibration/test_snapshots.py on a model, tests/lab/test_ceph_snapshots.py on real storages.
+    # tests/calibration/test_ceph_example.py on a model, tests/lab/test_ceph_snapshots.py on real storages.
     assert found == {*EXAMPLES, "first-light", "knox-epouta", "summit-nvme-scale", "ceph-snapshots"}

@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "lab"))
 
 import indexed  # noqa: E402
+import nfs as lab_nfs  # noqa: E402
 import slurm as lab_slurm  # noqa: E402
+from hosts import Hosts, hosts  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
 
 
@@ -126,3 +128,23 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             pytest.skip(str(error))
         monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
         yield directory
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Hosts]:
+    """A server and a client; modules with other hosts have a fixture of this name of their own."""
+    try:
+        with hosts(["server", "client"]) as found:
+            yield found
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def server(site: Hosts) -> Iterator[lab_nfs.Server]:
+    """Of NFS, on the server."""
+    try:
+        with lab_nfs.server(site["server"]) as found:
+            yield found
+    except Impossible as error:
+        pytest.skip(str(error))

@@ -60,4 +60,19 @@ def test_a_file_system_without_them_is_refused_in_one_line(
     said = tonnage("run", tonnage.campaign(here, kind="checkpoint", snapshot=means, tasks=1, transfers=1))
     assert said.code == 2 and "hint:" in said.err and "Traceback" not in said.err
     assert len([line for line in said.err.splitlines() if line.strip()]) == 1
+    assert "other means of snapshots" in said.err.split("hint: ")[1]
     assert {path.name for path in here.iterdir()} <= {"lost+found"}
+
+
+@pytest.mark.timeout(300)
+def test_each_of_the_four_ways_has_a_cost_of_its_own(tonnage: Command, device: Callable[..., Throttled]) -> None:
+    here = device(file_system="btrfs", size=1 << 30).path
+    ways = {"coordination": ["together", "each"], "queue_depth": [1, 4], "storage": "uring"}
+    small = {"tasks": 2, "transfer_size": "64KiB", "transfers": 8, "verify": True}
+    said = tonnage("run", tonnage.campaign(here, kind="checkpoint", snapshot=["none", "btrfs"], **ways, **small))
+    whole(said, settings=2 * 2 * 2)
+    assert {cost["group"] for cost in said.summary["snapshots"]} == {
+        f"coordination {way}, queue_depth {depth}" for way in ways["coordination"] for depth in ways["queue_depth"]
+    }
+    lagging = [found["subject"] for found in said.summary["findings"] if found["code"] == "straggler-task"]
+    assert not [subject for subject in lagging if subject.startswith("drop")], "one task removes for all"

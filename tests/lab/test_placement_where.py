@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import nfs
 import pytest
 from cephfs import Cephfs, cephfs
-from ganesha import Export, export
 from glusterfs import Volume, device_of, volume
 from hosts import Daemon, Host, Hosts, hosts, wait_for
 from sshfs import Home, home
@@ -245,19 +245,20 @@ def test_cephfs_says_the_osd_that_has_a_small_file_and_all_of_a_directory(site: 
 
 
 @pytest.fixture(scope="module")
-def exported(site: Hosts, start: Callable[[Any], Any]) -> Export:
-    found: Export = start(export(site, "rcss2", "node1"))
+def exported(site: Hosts, start: Callable[[Any], Any]) -> nfs.Server:
+    found: nfs.Server = start(nfs.server(site["rcss2"]))
+    assert found.answers_version_4(site["node1"])
     return found
 
 
 def test_an_nfs_export_is_at_the_address_of_its_mount(
-    exported: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: nfs.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The export is real and answers; mounting it would take a kernel with a client: the line of its table is recorded.
     line = exported.mountinfo(str(tmp_path), "10.77.0.4")
     monkeypatch.setattr(Path, "read_text", _reading("/proc/self/mountinfo", line, Path.read_text))
     assert [mount.file_system for mount in mounts.read_mounts()] == ["nfs4"]
-    site = Site(server=(Server(name="homes", aliases=(exported.address,), hosts=("rcss2",)),))
+    site = Site(server=(Server(name="homes", aliases=(exported.host.address,), hosts=("rcss2",)),))
     found = locate(tmp_path, site, timeout_s=1.0)
     assert [server.name for server in servers_of(found, site)] == ["homes"]
     assert found.target.startswith("nfs:")

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import ceph as lab
 import pytest
+import suites
 from cephfs import cephfs
 from hosts import hosts
 from throttled import Impossible, throttled
 
-ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 580
 
-
-def suite(names: str, passed: int, **given: str) -> None:
-    """Runs the tests of those names, of which there are so many."""
-    if shutil.which("cargo") is None:
-        pytest.skip("no cargo here to run the suite with")
-    argv = ["cargo", "test", "--quiet", "--package=tonnage-engine", "--test=snapshots", "--", "--ignored", names]
-    environment = {**os.environ, **given}
-    done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{passed} passed" in done.stdout, done.stdout
+def suite(names: str, tests: int, **given: str) -> None:
+    """The tests of those names, of which there are so many, pass."""
+    suites.passes("snapshots", names, tests, {**os.environ, **given})
 
 
 @pytest.mark.timeout(600)
