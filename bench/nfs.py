@@ -1,147 +1,185 @@
 """Tonnage against libnfs's copy tools on a real NFS server of version 3, as root: writes and reads of one file.
 
-``python bench/nfs.py [--quick]``. The server is nfs-ganesha over memory, on a host of the lab; both contenders run on
-another host, one after the other in an order drawn anew for each round. A figure is bytes over the time of the copy:
-of ``nfs-cp`` and ``nfs-cat`` the process's, less what the same process takes for an empty file; of Tonnage the phase's,
-with opening, COMMIT and closing in it. Prints a table. See ``bench/README.md``.
+``python bench/nfs.py [--quick]``. The server is nfs-ganesha on a tmpfs, so that no disk takes part; both contenders run
+on another host. A round is one write and one read of a file of the same size by each of them, in an order drawn anew,
+and ratios are of the same round. All write ``UNSTABLE`` and end with a COMMIT, in transfers of 1 MiB. Of ``nfs-cp`` and
+``nfs-cat`` a figure is the process's time less what it takes for an empty file (the median of all rounds); its source
+is all holes, which costs it the least. Of Tonnage it is the phase's, with opening, payload, COMMIT and closing in it.
+
+A first round, which is not counted, touches the memory of the server's file system. Prints a table. See
+``bench/README.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
-# The checkout's own package, wherever the interpreter comes from, and its lab.
+# The checkout's lab.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import nfs as lab
 from hosts import Host, hosts
-from spread import spread
-from tonnage.records import Run
+from spread import Spread, spread
 
+HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
-GIB = 1 << 30
-SOURCE = "/run/source"
-COPY = "copy"
+SOURCE, EMPTY = "/run/source", "/run/empty"
 DEPTHS = (1, 8)
-LIMIT_S = 600.0
+FILES = 6
+"""Room for so many: two of each that writes, as a server gives space back when it likes."""
+LIMIT_S = 60.0
+PEER = {"write": "nfs-cp", "read": "nfs-cat"}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Tonnage against nfs-cp and nfs-cat, over NFS version 3; as root.")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--mib", type=int, default=512, help="size of the file")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=210.0, help="no round begins later than this")
+    parser.add_argument("--mib", type=int, default=256, help="size of the file")
     parser.add_argument("--quick", action="store_true", help="shows that it works")
     asked = parser.parse_args()
     if asked.quick:
-        asked.rounds, asked.mib = 1, 32
+        asked.rounds, asked.mib = 2, 32
     return asked
 
 
-class Contenders:
-    """Both of them, on the client's host."""
+class Libnfs:
+    """``nfs-cp`` and ``nfs-cat`` on the client's host."""
 
-    def __init__(self, client: Host, server: lab.Server, size: int, scratch: Path) -> None:
-        self.client, self.server, self.size, self.scratch = client, server, size, scratch
-        self.runs = 0
-        client.run("dd", "if=/dev/urandom", f"of={SOURCE}", "bs=1M", f"count={size // MIB}")
-        client.run("touch", "/run/empty")
-        self._cp(SOURCE, self._url(COPY))
-        self._cp("/run/empty", self._url("empty"))
+    def __init__(self, client: Host, server: lab.Server, size: int) -> None:
+        self.client, self.server, self.runs = client, server, 0
+        client.run("truncate", "-s", str(size), SOURCE)
+        client.run("touch", EMPTY)
+        self._cp(SOURCE, "copy")
+        self._cp(EMPTY, "empty")
 
-    def _url(self, name: str) -> str:
-        return f"{self.server.uri}/{name}"
+    def _cp(self, source: str, name: str) -> float:
+        return self._timed("nfs-cp", source, f"{self.server.uri}/{name}")
 
     def _timed(self, *argv: str) -> float:
-        """Seconds of a program."""
         began = time.monotonic()
         self.client.run(*argv, timeout_s=LIMIT_S)
         return time.monotonic() - began
 
-    def _cp(self, source: str, target: str) -> float:
-        return self._timed("nfs-cp", source, target)
-
-    def _cp_anew(self, source: str) -> float:
-        """To a name that is not there, which it wants."""
+    def write(self, source: str) -> float:
+        """Seconds of a copy to a name that is not there, which it wants."""
         self.runs += 1
         name = f"anew-{self.runs}"
-        took = self._cp(source, self._url(name))
+        took = self._cp(source, name)
+        # The server keeps files open: without this it would keep their bytes as well.
+        os.truncate(self.server.directory / name, 0)
         (self.server.directory / name).unlink()
         return took
 
-    def _cat(self, name: str) -> float:
-        return self._timed("sh", "-c", 'exec nfs-cat "$1" >/dev/null', "sh", self._url(name))
-
-    def cp_write(self) -> float:
-        """Bytes per second."""
-        return self.size / (self._cp_anew(SOURCE) - self._cp_anew("/run/empty"))
-
-    def cat_read(self) -> float:
-        """Bytes per second."""
-        return self.size / (self._cat(COPY) - self._cat("empty"))
-
-    def tonnage(self, depth: int) -> dict[str, float]:
-        """Bytes per second of its write and its read."""
-        self.runs += 1
-        run, file = self.scratch / f"run-{self.runs}", self.scratch / "campaign.toml"
-        file.write_text(
-            f'target = "{self.server.uri}"\n[repeat]\ncount = 1\n[workload]\nop = ["write", "read"]\n'
-            f'tasks = 1\ntransfer_size = "1MiB"\nblock_size = "{self.size // MIB}MiB"\nqueue_depth = {depth}\n'
-        )
-        words = [sys.executable, "-m", "tonnage.cli", "run", str(file), "--out", str(run), "--no-report"]
-        self.client.run(*words, environment={"PYTHONPATH": os.pathsep.join(sys.path)}, timeout_s=LIMIT_S)
-        trials = [line for line in Run.open(run).trials() if line["purpose"] == "measure"]
-        return {line["phase"]: line["bandwidth_bytes_per_s"] for line in trials}
+    def read(self, source: str) -> float:
+        """Seconds of a copy to nowhere."""
+        name = "copy" if source == SOURCE else "empty"
+        return self._timed("sh", "-c", 'exec nfs-cat "$1" >/dev/null', "sh", f"{self.server.uri}/{name}")
 
 
-def measured(contenders: Contenders, rounds: int) -> dict[str, list[float]]:
-    """Rates by what was measured, one a round."""
-    found: dict[str, list[float]] = {}
+@contextlib.contextmanager
+def tonnage(client: Host, size: int, scratch: Path) -> Iterator[Callable[[str, int], float]]:
+    """Seconds of a write or read at a depth."""
+    for room in ("series", "heat", "latency", "operations"):
+        (scratch / room).mkdir()
+    export = json.dumps({"server": "server", "path": lab.EXPORT})
+    words = client.words([sys.executable, HERE / "nfs_driver.py", export, scratch, str(size)], HERE)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        asked, answers = process.stdin, process.stdout
+        assert asked and answers
 
-    def add(name: str, rate: float) -> None:
-        found.setdefault(name, []).append(rate)
+        def ask(op: str, depth: int) -> float:
+            print(op, depth, file=asked, flush=True)
+            answer = answers.readline()
+            if not answer:
+                raise RuntimeError(f"the driver ended with status {process.wait()}")
+            return int(answer) / 1e9
 
-    def own(depth: int) -> None:
-        for phase, rate in contenders.tonnage(depth).items():
-            add(f"tonnage {phase}, depth {depth}", rate)
+        try:
+            yield ask
+        finally:
+            asked.close()
 
-    turns: list[Callable[[], None]] = [
-        lambda: add("nfs-cp write", contenders.cp_write()),
-        lambda: add("nfs-cat read", contenders.cat_read()),
-        *(lambda depth=depth: own(depth) for depth in DEPTHS),
-    ]
-    for _ in range(rounds):
+
+class Bench:
+    """What was measured, one figure a round."""
+
+    def __init__(self, libnfs: Libnfs, ask: Callable[[str, int], float]) -> None:
+        self.libnfs, self.ask = libnfs, ask
+        self.seconds: dict[str, list[float]] = {}
+
+    def _add(self, name: str, seconds: float) -> None:
+        self.seconds.setdefault(name, []).append(seconds)
+
+    def round(self) -> None:
+        """Each contender once, and what starting libnfs's tools takes."""
+        peers = {"write": self.libnfs.write, "read": self.libnfs.read}
+        turns: list[Callable[[], None]] = [
+            *(lambda op=op: self._add(PEER[op], peers[op](SOURCE)) for op in peers),
+            *(lambda op=op: self._add(f"{PEER[op]}, empty", peers[op](EMPTY)) for op in peers),
+            *(lambda depth=depth: self._both(depth) for depth in DEPTHS),
+        ]
         for turn in random.sample(turns, len(turns)):
             turn()
-    return found
+
+    def _both(self, depth: int) -> None:
+        for op in PEER:
+            self._add(f"Tonnage {op}, depth {depth}", self.ask(op, depth))
+
+    def rates(self, size: int) -> dict[str, list[float]]:
+        """MiB per second."""
+        found = {}
+        for name, seconds in self.seconds.items():
+            if not name.endswith("empty"):
+                start = median(self.seconds.get(f"{name}, empty", [0.0]))
+                found[name] = [size / MIB / (each - start) for each in seconds]
+        return found
+
+
+def table(rates: dict[str, list[float]]) -> list[str]:
+    def said(of: Spread, digits: int) -> str:
+        return f"{of.median:7.{digits}f} [{of.low:.{digits}f}, {of.high:.{digits}f}]"
+
+    lines = []
+    for name, ours in sorted(rates.items()):
+        line = f"{name:26} {said(spread(ours), 0)}"
+        if name.startswith("Tonnage"):
+            peer = rates[PEER["write" if " write" in name else "read"]]
+            ratio = spread([mine / theirs for mine, theirs in zip(ours, peer, strict=True)])
+            line += f"   {said(ratio, 2)}"
+        lines.append(line)
+    return lines
 
 
 def main() -> int:
     """Prints medians, and the ratios of the same rounds."""
     asked = arguments()
-    with (
-        tempfile.TemporaryDirectory(prefix="tonnage-bench-") as scratch,
-        hosts(["server", "client"]) as site,
-        lab.server(site["server"], size=4 * GIB) as server,
-    ):
-        contenders = Contenders(site["client"], server, asked.mib * MIB, Path(scratch))
-        found = measured(contenders, asked.rounds)
-    print(f"{asked.rounds} rounds of {asked.mib} MiB; medians [low, high] in MiB/s, ratios to libnfs of the same round")
-    for name, rates in sorted(found.items()):
-        rate = spread([rate / MIB for rate in rates])
-        line = f"{name:28} {rate.median:8.0f} [{rate.low:.0f}, {rate.high:.0f}]"
-        if name.startswith("tonnage"):
-            peer = found["nfs-cp write" if " write" in name else "nfs-cat read"]
-            ratio = spread([ours / theirs for ours, theirs in zip(rates, peer, strict=True)])
-            line += f"   {ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-        print(line)
+    size = asked.mib * MIB
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tonnage-bench-")))
+        site = stack.enter_context(hosts(["server", "client"]))
+        server = stack.enter_context(lab.server(site["server"], size=FILES * size, memory=True))
+        libnfs = Libnfs(site["client"], server, size)
+        bench = Bench(libnfs, stack.enter_context(tonnage(site["client"], size, scratch)))
+        bench.round()
+        bench.seconds.clear()
+        began, done = time.monotonic(), 0
+        while done < asked.rounds and time.monotonic() - began < asked.seconds:
+            bench.round()
+            done += 1
+    print(f"{done} rounds of {asked.mib} MiB; medians [low, high] in MiB/s, ratios to libnfs of the same round")
+    print("\n".join(table(bench.rates(size))))
     return 0
 
 

@@ -1,8 +1,9 @@
 """How long the report of a run of a million trials takes, how much memory, and how large its page is.
 
-``python bench/report.py [--rows N] [--keep DIR]``. The engine runs 96 settings (tasks, transfer size, access, write and
-read) on the null storage. Its lines, each with new figures, are then repeated: a plateau at eight tasks, noise of
-3 %. Series and histograms are not: a million files would measure the file system that they are on.
+``python bench/report.py [--rows N] [--tasks] [--keep DIR]``. The engine runs 96 settings (tasks, transfer size, access,
+write and read) on the null storage. Its lines, with new figures, are then repeated: a plateau at eight tasks, noise
+of 3 %. Series and histograms are not: a million files would measure the file system that they are on. With ``--tasks``
+each trial has its lines in ``tasks.jsonl`` too, ten on average.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ _LATENCIES = ("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The report of a run of very many trials.")
     parser.add_argument("--rows", type=int, default=1_000_000, help="lines of trials.jsonl")
+    parser.add_argument("--tasks", action="store_true", help="a line for each task of each trial besides")
     parser.add_argument("--keep", type=Path, help="where to leave the run (default: nowhere)")
     return parser.parse_args()
 
 
-def make(run: Path, rows: int, seed: int = 1) -> None:
+def make(run: Path, rows: int, *, with_tasks: bool = False, seed: int = 1) -> None:
     """A run directory of so many trials."""
     with tempfile.TemporaryDirectory(dir=run.parent) as place:
         campaign, real = Path(place, "campaign.toml"), Path(place, "run")
@@ -66,14 +68,27 @@ def make(run: Path, rows: int, seed: int = 1) -> None:
         shutil.copy(real / "manifest.json", run)
         lines = (json.loads(line) for line in (real / "trials.jsonl").read_text().splitlines())
         measured = [line for line in lines if line["purpose"] == "measure" and line["repetition"] == 0]
-    for name in ("tasks", "events"):
-        (run / f"{name}.jsonl").touch()
-    with (run / "trials.jsonl").open("w") as file:
-        file.writelines(repeated(measured, rows, seed))
+        working = task_templates(real) if with_tasks else {}
+    (run / "events.jsonl").touch()
+    with (run / "trials.jsonl").open("w") as file, (run / "tasks.jsonl").open("w") as tasks:
+        for line, text, known in repeated(measured, rows, seed):
+            file.write(text)
+            tasks.writelines(task % known for task in working.get(line["record"], ()))
 
 
-def repeated(lines: list[dict[str, Any]], rows: int, seed: int) -> Iterator[str]:
-    """Lines in randomised blocks: each block has every setting once."""
+def task_templates(run: Path) -> dict[str, list[str]]:
+    """The lines of each record's tasks as text, with places for the record."""
+    found: dict[str, list[str]] = {}
+    for line in (json.loads(line) for line in (run / "tasks.jsonl").read_text().splitlines()):
+        marked = {**line, "trial": "@trial@", "record": "@record@"}
+        text = json.dumps(marked, separators=(",", ":")).replace("%", "%%").replace('"@trial@"', "%(trial)d")
+        named = text.replace('"@record@"', f'"%(trial)04d-{line["phase"]}"')
+        found.setdefault(line["record"], []).append(f"{named}\n")
+    return found
+
+
+def repeated(lines: list[dict[str, Any]], rows: int, seed: int) -> Iterator[tuple[dict[str, Any], str, dict[str, int]]]:
+    """Lines in randomised blocks, with what they are made of: each block has every setting once."""
     templates = [(line, template(line)) for line in lines]
     chance = random.Random(seed)
     for trial in range(rows):
@@ -81,7 +96,8 @@ def repeated(lines: list[dict[str, Any]], rows: int, seed: int) -> Iterator[str]
         if place == 0:
             chance.shuffle(templates)
         line, text = templates[place]
-        yield text % figures(line["setting"], trial, block, chance)
+        known = figures(line["setting"], trial, block, chance)
+        yield line, text % known, known
 
 
 def template(line: dict[str, Any]) -> str:
@@ -123,7 +139,7 @@ def measure(run: Path) -> dict[str, float]:
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
         "memory_mib": round(usage.ru_maxrss / 1024),
         "page_bytes": (run / "report.html").stat().st_size,
-        "trials_bytes": (run / "trials.jsonl").stat().st_size,
+        **{f"{name}_bytes": (run / f"{name}.jsonl").stat().st_size for name in ("trials", "tasks")},
     }
 
 
@@ -131,7 +147,7 @@ def main() -> None:
     asked = arguments()
     with tempfile.TemporaryDirectory(dir=asked.keep.parent if asked.keep else None) as place:
         run = asked.keep or Path(place, "run")
-        make(run, asked.rows)
+        make(run, asked.rows, with_tasks=asked.tasks)
         print(json.dumps({"rows": asked.rows, **measure(run)}))
 
 

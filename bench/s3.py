@@ -8,6 +8,7 @@ it is the time of the whole command, less that of one that does nothing.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import random
@@ -20,7 +21,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from run import host_facts, machine_name
 from spread import spread
 from stage_table import text, verdict
 
@@ -112,6 +115,12 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=self.ram) as source, tempfile.TemporaryDirectory(dir=self.ram) as back:
             return self._copy(cell, Path(source), Path(back))
 
+    def _nothing_s(self, *argv: str) -> float:
+        """What a command that does nothing takes, at its best."""
+        if argv[0] not in self.nothing_s:
+            self.nothing_s[argv[0]] = min(self.run(list(argv))[1] for _ in range(5))
+        return self.nothing_s[argv[0]]
+
     def _copy(self, cell: Cell, source: Path, back: Path) -> dict[str, float]:
         for number in range(cell.objects):
             with (source / f"object-{number}").open("wb") as file:
@@ -123,11 +132,10 @@ class Bench:
         )
         options = ["--config=/dev/null", f"--transfers={cell.objects}", "--ignore-checksum", "--no-check-dest"]
         options += [f"--multi-thread-streams={cell.depth}", "--multi-thread-cutoff=64M"]
-        if "rclone" not in self.nothing_s:
-            self.nothing_s["rclone"] = self.run(["rclone", "version"])[1]
+        nothing_s = self._nothing_s("rclone", "version")
         found = {}
         for phase, one, other in (("write", str(source), place), ("read", place, str(back))):
-            elapsed_s = self.run(["rclone", "copy", one, other, *options])[1] - self.nothing_s["rclone"]
+            elapsed_s = self.run(["rclone", "copy", one, other, *options])[1] - nothing_s
             found[phase] = cell.objects * cell.object_bytes / elapsed_s
         self.empty("rclone/*")
         return found
@@ -143,48 +151,70 @@ def _seconds(said: str) -> float:
     return sum(float(number) * _UNITS_S[unit] for number, unit in re.findall(r"([0-9.]+)(h|ms|m|µs|ns|s)", said))
 
 
-def measure(bench: Bench, rounds: int, only: str) -> list[str]:
-    """All cells; lines of Markdown."""
+def measure(bench: Bench, rounds: int, only: str) -> list[dict[str, Any]]:
+    """Of each cell and phase the bytes a second of each contender, one a round."""
     contenders: dict[str, Callable[[Cell], dict[str, float]]] = {OURS: bench.tonnage, SDK: bench.sdk}
     if shutil.which("rclone"):
         contenders[RCLONE] = bench.rclone
+    kept = []
+    for cell in [cell for cell in CELLS if only in cell.title]:
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in contenders}
+        for number in range(rounds + 1):
+            for name in random.sample(sorted(contenders), len(contenders)):
+                rates = contenders[name](cell)
+                if number:  # one of each before: connections, memory, directories
+                    found[name].append(rates)
+        for phase in ("write", "read"):
+            of_phase = {name: [rates[phase] for rates in of_name] for name, of_name in found.items()}
+            kept.append({"cell": cell.title, "phase": phase, "bytes_per_s": of_phase})
+    return kept
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """A row for each cell, phase and peer."""
+    facts = results["host"]
     lines = [
+        f"# Objects of an S3 service beside its clients: {facts['cpu_model']}, {facts['cpu_count']} processors",
+        "",
+        f"versitygw on a tmpfs of this machine. {results['rounds']} rounds. Medians with an order-statistic interval;",
+        "ratios are of two runs of the same round. MB = 10^6 bytes.",
+        "",
         f"| cell | phase | {OURS}, MB/s | against | its MB/s | ratio | goal ≥ 1 |",
         "|---|---|---|---|---|---|---|",
     ]
-    for cell in CELLS:
-        if only not in cell.title:
-            continue
-        rates: dict[str, list[dict[str, float]]] = {name: [] for name in contenders}
-        for number in range(rounds + 1):
-            for name in random.sample(sorted(contenders), len(contenders)):
-                found = contenders[name](cell)
-                if number:  # one of each before: connections, memory, directories
-                    rates[name].append(found)
-        for phase in ("write", "read"):
-            ours = [found[phase] for found in rates[OURS]]
-            for name in contenders:
-                if name != OURS:
-                    theirs = [found[phase] for found in rates[name]]
-                    ratio = spread([a / b for a, b in zip(ours, theirs, strict=True)])
-                    sides = f"{text(spread(ours), 0, 1e6)} | {name} | {text(spread(theirs), 0, 1e6)}"
-                    lines.append(f"| {cell.title} | {phase} | {sides} | {text(ratio)} | {verdict(ratio, 1.0)} |")
-    return lines
+    for found in results["cells"]:
+        place, ours = f"| {found['cell']} | {found['phase']}", found["bytes_per_s"][OURS]
+        for name, theirs in found["bytes_per_s"].items():
+            if name != OURS:
+                ratio = spread([a / b for a, b in zip(ours, theirs, strict=True)])
+                sides = f"{text(spread(ours), 0, 1e6)} | {name} | {text(spread(theirs), 0, 1e6)}"
+                lines.append(f"{place} | {sides} | {text(ratio)} | {verdict(ratio, 1.0)} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
-    """Prints the table."""
+    """Prints the table, and keeps it where ``--out`` says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="cells whose title contains this")
     parser.add_argument("--ram", type=Path, default=Path("/dev/shm"), help="where the service keeps objects: a tmpfs")
+    parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
+    parser.add_argument("--out", type=Path, help="where the results' directory is made; nothing is written without it")
     given = parser.parse_args()
+    host = host_facts()
     with tempfile.TemporaryDirectory(dir=given.ram) as ram, tempfile.TemporaryDirectory() as work:
         buckets = Path(ram) / "buckets"
         buckets.mkdir()
         with s3(buckets) as service:
             service.bucket("bench")
-            print("\n".join(measure(Bench(service, Path(work), Path(ram)), given.rounds, given.only)))
+            cells = measure(Bench(service, Path(work), Path(ram)), given.rounds, given.only)
+    results = {"date": datetime.date.today().isoformat(), "host": host, "rounds": given.rounds, "cells": cells}
+    print(told := markdown(results))
+    if given.out is not None:
+        place = given.out / f"{results['date']}-{given.machine or machine_name(host)}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "s3.json").write_text(json.dumps(results, indent=1) + "\n")
+        (place / "s3.md").write_text(told)
     return 0
 
 

@@ -59,19 +59,19 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What the live page costs a measurement on the same host.")
-    parser.add_argument("--pairs", type=int, default=30, help="trials with the page and without (6 give 95 %%)")
-    parser.add_argument("--seconds", type=int, default=5, help="length of a trial")
+    parser.add_argument("--pairs", type=int, default=60, help="trials with the page and without (6 give 95 %%)")
+    parser.add_argument("--seconds", type=int, default=2, help="length of a trial; short ones drift less apart")
     parser.add_argument("--viewers", type=int, default=8, help="half look at the list, half at the run")
     parser.add_argument("--tasks", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--target", default="null:", help="what is measured")
     parser.add_argument("--transfer", default="64KiB", help="bytes of one operation")
     parser.add_argument("--seed", type=int, default=1, help="seed of the order within the pairs")
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
-    parser.add_argument("--quick", action="store_true", help="2 pairs of 2 s: to see that it works, not to quote")
+    parser.add_argument("--quick", action="store_true", help="2 pairs of 1 s: to see that it works, not to quote")
     parser.add_argument("--out", type=Path, help="where the results' directory is made; nothing is written without it")
     given = parser.parse_args()
     if given.quick:
-        given.pairs, given.seconds = 2, 2
+        given.pairs, given.seconds = 2, 1
     return given
 
 
