@@ -16,7 +16,7 @@ from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.results import Analysis
 from tonnage.records import Run
-from tonnage.report import compared, links, sentences, snapshots, tiers
+from tonnage.report import balance, conclusions
 from tonnage.report.page import exhibits_of
 from tonnage.report.published import comparisons
 from tonnage.report.source import Source
@@ -86,7 +86,7 @@ def of_run(directory: Path, told: Told) -> str:
         # What is doubtful about the published figures stands once on the page, beside them.
         notes = [f"- {note}" for note in comparison.notes if not note.startswith("Published: ")]
         parts += ["\n".join(notes)] if notes else []
-    return "\n\n".join([*parts, *_findings(analysis)])
+    return "\n\n".join([*parts, *_balances(analysis), *_findings(analysis)])
 
 
 def scale_of(directory: Path) -> float:
@@ -128,11 +128,17 @@ def _gib(memory_bytes: int) -> str:
 
 
 def _sentences(analysis: Analysis) -> list[str]:
-    """What the report says at its top, in the order of the report."""
-    found = [f"{sentences.subject(line.op, line.group)}: {line.why}." for line in analysis.load_lines]
-    found += links.story_of(analysis.links)
-    found += tiers.story(analysis.tiers) if analysis.tiers else []
-    return [*found, *snapshots.story(analysis.snapshots), *compared.story(analysis.comparisons)]
+    """What the report says at its top, each ending as a sentence does."""
+    return [f"{conclusions.text(told).removesuffix('.')}." for told in conclusions.conclusions(analysis)]
+
+
+def _balances(analysis: Analysis) -> list[str]:
+    """What each OSD of a pool had, of each operation's point with the most objects."""
+    told = zip(balance.tables(analysis.balances), balance.largest(analysis.balances), strict=True)
+    return [
+        f"**Figures per OSD: {title}**\n\n{table(content.columns, content.rows)}\n\n- {_capital(balance.story(found))}"
+        for (title, content), found in told
+    ]
 
 
 def _findings(analysis: Analysis) -> list[str]:

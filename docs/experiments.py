@@ -147,9 +147,16 @@ def _measured(part: Part, times: float, keep: Path | None, scratch: Path) -> Pat
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Runs the field's experiments and writes them into their pages.")
     names = {part.name: part for part in PARTS}
-    parser.add_argument("--only", nargs="+", choices=names, default=list(names), help="these runs (default: all)")
+    width = max(map(len, names))
+    parser = argparse.ArgumentParser(
+        description="Runs the field's experiments and writes them into their pages.",
+        epilog="\n".join(["names:", *(f"  {part.name:{width}}  docs/experiments/{part.page}.md" for part in PARTS)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=names, metavar="NAME", default=list(names), help="these runs (default: all)"
+    )
     parser.add_argument(
         "--from", dest="taken", action="append", default=[], metavar="NAME=DIR", help="take this run, measure none"
     )
