@@ -54,23 +54,37 @@ impl<'a> Handles<'a> {
     /// making and the next word about it would leave a directory that nobody knows to be this mover's.
     pub(super) fn intend(&mut self, directories: impl Iterator<Item = TreePath>) -> Result<()> {
         let (to, journal) = (&self.shared.parts.to, &self.shared.parts.journal);
-        let (mut missing, mut seen) = (Vec::new(), HashSet::new());
+        let absent = |directory: &TreePath| matches!(to.directory(directory), Err(Errno::NOENT));
+        let (mut lacking, mut seen) = (Vec::new(), HashSet::new());
         for mut directory in directories {
             while !directory.is_root() && !self.intended.contains(&directory) && seen.insert(directory.clone()) {
-                if !matches!(to.directory(&directory), Err(Errno::NOENT)) {
+                if !absent(&directory) {
                     break;
                 }
-                if let Some(entry) = journal.by_path(&directory)?
-                    && entry.version.kind == Kind::Directory
-                {
-                    missing.push((entry.id, entry.version, place::placed_directory(place::TO_BE_MADE)));
-                }
                 let parent = directory.parent();
-                self.intended.insert(directory);
+                lacking.push(directory);
                 directory = parent;
             }
         }
-        if missing.is_empty() { Ok(()) } else { journal.placing(&missing).map(|_| ()) }
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        // Looked at again with the lock of who makes one: another worker that has made it since has said, or will say, which it is.
+        let known = self.shared.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = Vec::new();
+        for directory in lacking.iter().filter(|directory| absent(directory)) {
+            if let Some(entry) = journal.by_path(directory)?
+                && entry.version.kind == Kind::Directory
+            {
+                missing.push((entry.id, entry.version, place::placed_directory(place::TO_BE_MADE)));
+            }
+        }
+        if !missing.is_empty() {
+            journal.placing(&missing)?;
+        }
+        drop(known);
+        self.intended.extend(lacking);
+        Ok(())
     }
 
     /// The directory `path` lies in, at the source.

@@ -206,3 +206,8 @@ fn describe_one(root: &Path, path: &TreePath) -> Found {
         if kind == "directory" { 0 } else { i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec()) };
     Found { name: path.to_string(), kind, bytes, mode: found.mode() & 0o7777, mtime_ns }
 }
+
+pub(super) fn all_done(outcomes: &[(String, Outcome)]) {
+    let others: Vec<_> = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Done).collect();
+    assert!(others.is_empty() && !outcomes.is_empty(), "{others:?}");
+}

@@ -1,10 +1,12 @@
 //! Names that are taken, files that change or vanish, and movers that were killed.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::sync::Barrier;
+use std::thread;
 use std::time::SystemTime;
 
-use super::{Stage, make};
+use super::{Stage, all_done, make};
 use crate::entry::{Outcome, State};
 use crate::names;
 use crate::options::Overwrite;
@@ -235,4 +237,31 @@ fn killed_while_copying_the_half_temporary_is_made_anew() {
     make(&stage.to.join(temporary), b"by");
     resume(&mut stage);
     stage.assert_same();
+}
+
+#[test]
+fn a_directory_that_several_workers_want_at_once_is_known_to_be_this_movers() {
+    const WORKERS: usize = 3;
+    let stage = Stage::new();
+    for round in 0..50 {
+        let directory = format!("d{round}");
+        for file in 1..WORKERS {
+            stage.put(&format!("{directory}/{file}"), b"bytes");
+        }
+        let entries = stage.scan();
+        assert_eq!(entries.len(), WORKERS);
+        let together = Barrier::new(WORKERS);
+        let carry = |entry| {
+            together.wait();
+            all_done(&stage.carry_these(vec![entry]));
+        };
+        thread::scope(|scope| {
+            for entry in entries {
+                scope.spawn(|| carry(entry));
+            }
+        });
+        let inode = fs::metadata(stage.to.join(&directory)).unwrap().ino();
+        let known = stage.entry(&directory).placed.map(|placed| placed.ino);
+        assert_eq!((known, stage.state(&directory)), (Some(inode), State::Done), "round {round}");
+    }
 }

@@ -8,16 +8,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use super::super::handles::Handles;
-use super::{Stage, make};
+use super::{Stage, all_done, make};
 use crate::entry::{Entry, Outcome, State};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::version::Version;
-
-fn all_done(outcomes: &[(String, Outcome)]) {
-    let others: Vec<_> = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Done).collect();
-    assert!(others.is_empty() && !outcomes.is_empty(), "{others:?}");
-}
 
 #[test]
 fn a_tree_of_every_kind_arrives_as_it_is() {
