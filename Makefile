@@ -19,6 +19,9 @@ PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux 
 	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin \
 	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
 
+# Slurm's plugin for PMIx loads libpmix.so by that name, which only the package for developers has.
+PACKAGES += libpmix-dev
+
 # For workflows: a Java, and Maven, which brings Nextflow's jars. A machine may have others than Debian's.
 PACKAGES += $(if $(and $(shell command -v java),$(shell command -v mvn)),,default-jre-headless maven)
 
