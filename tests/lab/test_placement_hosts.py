@@ -55,9 +55,9 @@ def read_s(scratch: Volume, host: str) -> float:
 def test_far_reads_at_the_rate_of_the_link_and_near_at_that_of_the_device(scratch: Volume) -> None:
     scratch.hosts["node1"].run("dd", "if=/dev/urandom", f"of={scratch.path}/data", "bs=1M", "count=20", "status=none")
     far, near = read_s(scratch, "node2"), read_s(scratch, "rcss1")
-    # Each limit lets a burst of some 100 ms through, and a busy machine only makes it slower.
+    # The link lets a burst of some 100 ms through and the device one of up to 200; a busy machine only makes it slower.
     assert far > 0.8 * SIZE / LINK_BYTES_PER_S
-    assert near > 0.6 * SIZE / DEVICE_BYTES_PER_S
+    assert near > 0.4 * SIZE / DEVICE_BYTES_PER_S
     assert near < far
 
 
