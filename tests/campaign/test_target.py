@@ -186,6 +186,7 @@ def test_what_names_no_export_is_refused(uri: str, said: str) -> None:
     [
         ("rados://bench?object=0", "an object has at least one byte"),
         ("rados://bench?timeout=0s", "a server needs some time to answer"),
+        ("rados://bench?write_once=often", "'often' is not yes or no"),
         ("rados://bench/object", "names a pool and nothing in it"),
         ("s3://b", "two or more letters"),
         ("rados://bench?conf=", "conf has no value"),

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ceph as lab
 import pytest
@@ -163,3 +164,74 @@ def test_objects_of_others_stay(cluster: lab.Ceph, tmp_path: Path) -> None:
     done = tonnage("run", file, "--json", "--no-report", "--out", tmp_path / "run")
     assert json.loads(done.stdout)
     assert any("data.00000000.00000000" in name for name in objects(cluster))
+
+
+def written(cluster: lab.Ceph, namespace: str, *, depth: int, transfer_size: int, write_once: bool) -> Any:
+    """A file of one object in a namespace of its own; the target, which keeps it."""
+    native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
+    pool = {"pool": "bench", "namespace": namespace, "object_bytes": 1 << 20, "conf": str(cluster.conf)}
+    target = native.Target(json.dumps({"kind": "rados", "rados": {**pool, "write_once": write_once}}))
+    block = {"block_size": 1 << 20, "layout": "file-per-task", "access": "sequential"}
+    work = {"kind": "stream", "op": "write", "queue_depth": depth, "durability": "none", "cache": "keep"}
+    phase = target.start(
+        json.dumps(
+            {
+                "record": "0000-write",
+                "tasks": {"here": 1, "total": 1},
+                "seed": 1,
+                "work": {**work, "geometry": {**block, "transfer_size": transfer_size}},
+            }
+        )
+    )
+    phase.go()
+    assert phase.wait(30.0)
+    assert phase.result()["first_error"] is None
+    return target
+
+
+@pytest.mark.timeout(120)
+def test_an_osd_knows_of_objects_that_are_written_once(tmp_path: Path) -> None:
+    """Its own tool says what it was told, once it is stopped."""
+    ways = {
+        "plain": {"depth": 4, "transfer_size": 65536, "write_once": False},
+        "lent": {"depth": 4, "transfer_size": 65536, "write_once": True},
+        "copied": {"depth": 4, "transfer_size": 4096, "write_once": True},
+        "one-by-one": {"depth": 1, "transfer_size": 4096, "write_once": True},
+    }
+    try:
+        with lab.ceph(tmp_path, osds=1, store="bluestore", groups=1) as cluster:
+            cluster.pool("bench")
+            kept = [written(cluster, namespace, **way) for namespace, way in ways.items()]
+            cluster.stop("osd.0")
+            known = told(cluster)
+            assert len(kept) == len(ways)
+    except Impossible as error:
+        pytest.skip(str(error))
+    # LIBRADOS_ALLOC_HINT_FLAG_SEQUENTIAL_WRITE, _SEQUENTIAL_READ, _APPEND_ONLY and _IMMUTABLE.
+    flags = 1 + 4 + 16 + 32
+    assert known == {
+        "plain": (0, 0, 0),
+        "lent": (1 << 20, 65536, flags),
+        "copied": (1 << 20, 4096, flags),
+        "one-by-one": (1 << 20, 4096, flags),
+    }
+
+
+def told(cluster: lab.Ceph) -> dict[str, tuple[int, int, int]]:
+    """By namespace, what a stopped OSD keeps of its object: its bytes, a write's, and how it is used."""
+
+    def asked(*words: str) -> str:
+        argv = ["ceph-objectstore-tool", f"--conf={cluster.conf}", "--no-mon-config"]
+        place = f"--data-path={cluster.directory / 'osd.0'}"
+        return subprocess.run(
+            [*argv, place, *words], check=True, capture_output=True, text=True, timeout=LIMIT_S
+        ).stdout
+
+    found = {}
+    for line in asked("--op", "list").splitlines():
+        _, name = json.loads(line)
+        if name["oid"].startswith("data."):
+            info = json.loads(asked(line, "dump"))["info"]
+            size, write = info["expected_object_size"], info["expected_write_size"]
+            found[name["namespace"]] = (size, write, info["alloc_hint_flags"])
+    return found

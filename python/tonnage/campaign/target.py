@@ -412,6 +412,7 @@ POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "object": ("object_bytes", _object_size),
     "conf": ("conf", str),
     "user": ("user", _ceph_user),
+    "write_once": ("write_once", _yes_or_no),
     "timeout": ("timeout_ns", _timeout),
 }
 """Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is

@@ -7,11 +7,12 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use libloading::Library;
 
 use super::library::{Completion, Context};
+use super::pool::Pool;
 use crate::Buffer;
 
 /// Writes shorter than this are copied: that takes no more time than to lend them.
@@ -49,7 +50,13 @@ struct Text {
     rest: usize,
 }
 
-type AioWrite = unsafe extern "C" fn(*mut Context, *const Text, *mut Completion, *const List, usize, u64) -> c_int;
+/// `librados::ObjectWriteOperation`: what is done to one object at once.
+#[repr(C)]
+struct Operation {
+    methods: *const c_void,
+    parts: *mut c_void,
+    unused: *mut c_void,
+}
 
 /// What is called of the C++ interface.
 pub(super) struct Lending {
@@ -60,7 +67,11 @@ pub(super) struct Lending {
     append: unsafe extern "C" fn(*mut List, *const Part, c_uint, c_uint),
     become_part_of: unsafe extern "C" fn(*mut List, *const List, c_uint, c_uint),
     forget_sums: unsafe extern "C" fn(*mut List),
-    aio_write: AioWrite,
+    begin: unsafe extern "C" fn(*mut Operation),
+    hint: unsafe extern "C" fn(*mut Operation, u64, u64, c_uint),
+    write: unsafe extern "C" fn(*mut Operation, u64, *const List),
+    operate: unsafe extern "C" fn(*mut Context, *const Text, *mut Completion, *mut Operation) -> c_int,
+    end: unsafe extern "C" fn(*mut Operation),
     nothing: *mut c_void,
 }
 
@@ -85,12 +96,16 @@ impl Lending {
                 append: *library.get(b"_ZN4ceph6buffer7v15_2_04list6appendERKNS1_3ptrEjj\0").ok()?,
                 become_part_of: *library.get(b"_ZN4ceph6buffer7v15_2_04list9substr_ofERKS2_jj\0").ok()?,
                 forget_sums: *library.get(b"_ZN4ceph6buffer7v15_2_04list14invalidate_crcEv\0").ok()?,
-                aio_write: *library
+                begin: *library.get(b"_ZN8librados7v14_2_015ObjectOperationC2Ev\0").ok()?,
+                hint: *library.get(b"_ZN8librados7v14_2_020ObjectWriteOperation15set_alloc_hint2Emmj\0").ok()?,
+                write: *library.get(b"_ZN8librados7v14_2_020ObjectWriteOperation5writeEmRKN4ceph6buffer7v15_2_04listE\0").ok()?,
+                operate: *library
                     .get(
-                        b"_ZN8librados7v14_2_05IoCtx9aio_writeERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS0_13\
-AioCompletionERKN4ceph6buffer7v15_2_04listEmm\0",
+                        b"_ZN8librados7v14_2_05IoCtx11aio_operateERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS0_13\
+AioCompletionEPNS0_20ObjectWriteOperationE\0",
                     )
                     .ok()?,
+                end: *library.get(b"_ZN8librados7v14_2_015ObjectOperationD2Ev\0").ok()?,
                 nothing: *library.get(b"_ZN4ceph6buffer7v15_2_04list17always_empty_bptrE\0").ok()?,
             }
         };
@@ -134,6 +149,17 @@ AioCompletionERKN4ceph6buffer7v15_2_04listEmm\0",
     }
 }
 
+/// Sums and sends of megabytes find their pages sooner. Memory that the kernel has no such pages for stays as it is.
+fn in_huge_pages(start: *mut u8, length: usize) {
+    const HUGE: usize = 2 << 20;
+    let first = (start as usize).next_multiple_of(HUGE);
+    let end = (start as usize + length) / HUGE * HUGE;
+    if first < end {
+        // SAFETY: it lies in the memory, and what is in it stays.
+        unsafe { libc::madvise(first as *mut c_void, end - first, libc::MADV_HUGEPAGE) };
+    }
+}
+
 /// Memory of the library, which keeps it for as long as one of its messages needs it.
 pub(super) struct Lent<'a> {
     lending: &'a Lending,
@@ -151,8 +177,9 @@ impl<'a> Lent<'a> {
         // SAFETY: a place for one part.
         let start = unsafe {
             (lending.allocate)(&raw mut part, length);
-            (lending.bytes)(&raw mut part).cast()
+            (lending.bytes)(&raw mut part).cast::<u8>()
         };
+        in_huge_pages(start, length as usize);
         Self { lending, part, start }
     }
 
@@ -161,26 +188,36 @@ impl<'a> Lent<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.part.length as usize) }
     }
 
-    /// Begins a write of `length` bytes of the memory from `start`; as `rados_aio_write`.
+    /// Begins a write of `length` bytes of the memory from `start`.
     ///
     /// # Safety
-    /// The handles are open, and the bytes lie in the memory and are not written to before the completion.
-    pub(super) unsafe fn aio_write(
+    /// The completion is of the library, and the bytes lie in the memory and are not written to before it.
+    pub(super) unsafe fn begin_write(
         &self,
-        mut context: Context,
+        pool: &Pool,
         name: &CStr,
         mut completion: Completion,
         start: usize,
         length: usize,
         offset: u64,
     ) -> c_int {
+        let mut context = pool.context;
         let name = Text { start: name.as_ptr(), length: name.count_bytes(), room: name.count_bytes(), rest: 0 };
         let begin = |list| {
+            let mut operation = Operation { methods: null(), parts: null_mut(), unused: null_mut() };
+            let (with, operation) = (self.lending, &raw mut operation);
             // SAFETY: as above; an `IoCtx` and an `AioCompletion` are each one pointer to what the C interface calls
             // so. The sums that the library knows are of what was there before.
             unsafe {
-                (self.lending.forget_sums)(list);
-                (self.lending.aio_write)(&raw mut context, &raw const name, &raw mut completion, list, length, offset)
+                (with.forget_sums)(list);
+                (with.begin)(operation);
+                if let Some(hint) = pool.hint() {
+                    (with.hint)(operation, hint.object_bytes, length as u64, hint.flags);
+                }
+                (with.write)(operation, offset, list);
+                let begun = (with.operate)(&raw mut context, &raw const name, &raw mut completion, operation);
+                (with.end)(operation);
+                begun
             }
         };
         // SAFETY: as above.

@@ -34,6 +34,26 @@ pub(super) struct Space {
     objects: u64,
 }
 
+/// What OSDs are told of an object with each write to it, so that they lay it out for that.
+#[derive(Clone, Copy)]
+pub(super) struct Hint {
+    /// It will have so many bytes.
+    pub(super) object_bytes: u64,
+    /// `LIBRADOS_ALLOC_HINT_FLAG_…`.
+    pub(super) flags: u32,
+}
+
+impl Hint {
+    /// Written once from its beginning to its end, and read that way: what `rados bench` says.
+    pub(super) const fn write_once(object_bytes: u64) -> Self {
+        const SEQUENTIAL_WRITE: u32 = 1;
+        const SEQUENTIAL_READ: u32 = 4;
+        const APPEND_ONLY: u32 = 16;
+        const IMMUTABLE: u32 = 32;
+        Self { object_bytes, flags: SEQUENTIAL_WRITE | SEQUENTIAL_READ | APPEND_ONLY | IMMUTABLE }
+    }
+}
+
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         /// Each as `rados/librados.h` declares it.
@@ -78,7 +98,6 @@ functions! {
     ioctx_selfmanaged_snap_remove: fn(Context, u64) -> c_int;
     ioctx_selfmanaged_snap_set_write_ctx: fn(Context, u64, *mut u64, c_int) -> c_int;
     read: fn(Context, Text, *mut c_char, usize, u64) -> c_int;
-    write: fn(Context, Text, Text, usize, u64) -> c_int;
     append: fn(Context, Text, Text, usize) -> c_int;
     stat: fn(Context, Text, *mut u64, *mut libc::time_t) -> c_int;
     remove: fn(Context, Text) -> c_int;
@@ -88,7 +107,9 @@ functions! {
     write_op_assert_exists: fn(WriteOp);
     write_op_write: fn(WriteOp, Text, usize, u64);
     write_op_write_full: fn(WriteOp, Text, usize);
+    write_op_set_alloc_hint2: fn(WriteOp, u64, u64, u32);
     write_op_operate: fn(WriteOp, Context, Text, *mut libc::time_t, c_int) -> c_int;
+    aio_write_op_operate: fn(WriteOp, Context, Completion, Text, *mut libc::time_t, c_int) -> c_int;
     nobjects_list_open: fn(Context, *mut List) -> c_int;
     nobjects_list_next: fn(List, *mut Text, *mut Text, *mut Text) -> c_int;
     nobjects_list_close: fn(List);
@@ -96,7 +117,6 @@ functions! {
     aio_release: fn(Completion);
     aio_get_return_value: fn(Completion) -> c_int;
     aio_read: fn(Context, Text, Completion, *mut c_char, usize, u64) -> c_int;
-    aio_write: fn(Context, Text, Completion, Text, usize, u64) -> c_int;
     aio_remove: fn(Context, Text, Completion) -> c_int;
     aio_wait_for_complete: fn(Completion) -> c_int;
 }

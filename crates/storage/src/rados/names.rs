@@ -57,7 +57,7 @@ impl RadosNames {
                     Opening::WriteOrCreate | Opening::Read => {}
                 }
                 if !bytes.is_empty() {
-                    (library.write_op_write)(operation, bytes.as_ptr().cast(), bytes.len(), offset);
+                    self.pool.put(operation, bytes.as_ptr(), bytes.len(), offset);
                 }
             }
         })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::library::{Cluster, Completion, Context, List, Rados, Space, WriteOp, rados};
+use super::library::{Cluster, Completion, Context, Hint, List, Rados, Space, WriteOp, rados};
 use super::placement::Ledger;
 use crate::error::{Result, StorageError};
 
@@ -41,6 +41,9 @@ pub struct PoolSpec {
     /// Ceph's name for who asks, such as `client.admin`.
     #[serde(default = "admin")]
     pub user: String,
+    /// OSDs are told with each write that the object is written once, in order, and read that way.
+    #[serde(default)]
+    pub write_once: bool,
     /// An operation that no OSD, and no monitor, has answered for so long has failed.
     #[serde(default = "patience")]
     pub timeout_ns: u64,
@@ -307,7 +310,49 @@ impl Pool {
     /// Writes all of it; it is on all replicas then.
     pub(super) fn write(&self, name: &CStr, offset: u64, buffer: &[u8]) -> io::Result<()> {
         // SAFETY: the buffer is as long as is said.
-        done(unsafe { (self.library.write)(self.context, name.as_ptr(), buffer.as_ptr().cast(), buffer.len(), offset) }).map(drop)
+        self.compound(name, |_, operation| unsafe { self.put(operation, buffer.as_ptr(), buffer.len(), offset) })
+    }
+
+    /// What OSDs are told of each object that is written to.
+    pub(super) fn hint(&self) -> Option<Hint> {
+        self.spec.write_once.then(|| Hint::write_once(self.spec.object_bytes))
+    }
+
+    /// Has an operation write a copy of the bytes at `start`.
+    ///
+    /// # Safety
+    /// `length` bytes lie there.
+    pub(super) unsafe fn put(&self, operation: WriteOp, start: *const u8, length: usize, offset: u64) {
+        // SAFETY: as above.
+        unsafe {
+            if let Some(hint) = self.hint() {
+                (self.library.write_op_set_alloc_hint2)(operation, hint.object_bytes, length as u64, hint.flags);
+            }
+            (self.library.write_op_write)(operation, start.cast(), length, offset);
+        }
+    }
+
+    /// Begins a write of a copy of the bytes at `start`.
+    ///
+    /// # Safety
+    /// As for `put`, and the completion is of the library.
+    pub(super) unsafe fn begin_write(
+        &self,
+        name: &CStr,
+        completion: Completion,
+        start: *const u8,
+        length: usize,
+        offset: u64,
+    ) -> libc::c_int {
+        // SAFETY: as above; the library keeps what it needs of the operation.
+        unsafe {
+            let operation = (self.library.create_write_op)();
+            self.put(operation, start, length, offset);
+            let context = self.context;
+            let begun = (self.library.aio_write_op_operate)(operation, context, completion, name.as_ptr(), null_mut(), 0);
+            (self.library.release_write_op)(operation);
+            begun
+        }
     }
 
     /// Writes all of it behind the end of an object, which is made where there is none.

@@ -125,18 +125,18 @@ impl RadosQueue {
             // SAFETY: the part lies in the memory, which outlives the operation; the name is copied.
             let begun = unsafe {
                 (self.pool.library.aio_create_completion2)(flight, Some(landed), &raw mut completion);
-                let start = bytes.add(part.start).cast();
-                let (context, name) = (self.pool.context, name.as_c_str());
+                let (start, name) = (bytes.add(part.start), name.as_c_str());
                 match request.op {
-                    Op::Read => (self.pool.library.aio_read)(context, name.as_ptr(), completion, start, part.length, part.offset),
+                    Op::Read => {
+                        let context = self.pool.context;
+                        (self.pool.library.aio_read)(context, name.as_ptr(), completion, start.cast(), part.length, part.offset)
+                    }
                     Op::Write => match self.memory.as_ref().and_then(|memory| memory.lent(part.length)) {
                         Some(lent) => {
                             let from = request.start + part.start;
-                            lent.aio_write(context, name, completion, from, part.length, part.offset)
+                            lent.begin_write(&self.pool, name, completion, from, part.length, part.offset)
                         }
-                        None => {
-                            (self.pool.library.aio_write)(context, name.as_ptr(), completion, start, part.length, part.offset)
-                        }
+                        None => self.pool.begin_write(name, completion, start, part.length, part.offset),
                     },
                 }
             };

@@ -157,6 +157,7 @@ pub fn pool() -> PoolSpec {
         object_bytes: 100_000,
         conf: None,
         user: "client.admin".to_owned(),
+        write_once: false,
         timeout_ns: 60_000_000_000,
     }
 }
