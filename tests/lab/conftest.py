@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "lab"))
 
 import indexed  # noqa: E402
 import nfs as lab_nfs  # noqa: E402
+import s3_service as lab_s3  # noqa: E402
 import slurm as lab_slurm  # noqa: E402
 from hosts import Hosts, hosts  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
@@ -148,3 +149,22 @@ def server(site: Hosts) -> Iterator[lab_nfs.Server]:
             yield found
     except Impossible as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab_s3.S3]:
+    """Of S3, without a bucket."""
+    try:
+        with lab_s3.s3(tmp_path_factory.mktemp("s3")) as found:
+            yield found
+    except Impossible as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def let_in(service: lab_s3.S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the service's keys, and nothing else that this user's environment says of S3."""
+    for name in ("PROFILE", "SHARED_CREDENTIALS_FILE", "ENDPOINT_URL", "ENDPOINT_URL_S3", "CA_BUNDLE"):
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    for name, value in service.environment.items():
+        monkeypatch.setenv(name, value)

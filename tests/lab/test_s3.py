@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,14 @@ from tonnage.records import Run
 
 LIMIT_S = 120.0
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.S3]:
-    try:
-        with lab.s3(tmp_path_factory.mktemp("s3")) as found:
-            found.bucket("test")
-            # The suite leaves what it wrote.
-            found.bucket("suite")
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("let_in")
 
 
-@pytest.fixture(autouse=True)
-def let_in(service: lab.S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PROFILE", "SHARED_CREDENTIALS_FILE", "ENDPOINT_URL", "ENDPOINT_URL_S3", "CA_BUNDLE"):
-        monkeypatch.delenv(f"AWS_{name}", raising=False)
-    for name, value in service.environment.items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(scope="module", autouse=True)
+def buckets(service: lab.S3) -> None:
+    service.bucket("test")
+    # The suite leaves what it wrote.
+    service.bucket("suite")
 
 
 def tonnage(*words: str | Path, expect: int = 0) -> subprocess.CompletedProcess[str]:

@@ -13,27 +13,10 @@ import pytest
 import s3_service as lab
 from commands import LIMIT_S, argv_of, tonnage
 from hosts import wait_for
-from throttled import Impossible
 from tonnage.records import Run
 
+pytestmark = pytest.mark.usefixtures("let_in")
 DEPTHS = pytest.mark.parametrize("depth", [1, 4])
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.S3]:
-    try:
-        with lab.s3(tmp_path_factory.mktemp("s3")) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(autouse=True)
-def let_in(service: lab.S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PROFILE", "SHARED_CREDENTIALS_FILE", "ENDPOINT_URL", "ENDPOINT_URL_S3", "CA_BUNDLE"):
-        monkeypatch.delenv(f"AWS_{name}", raising=False)
-    for name, value in service.environment.items():
-        monkeypatch.setenv(name, value)
 
 
 def bucket_of(directory: Path) -> str:
