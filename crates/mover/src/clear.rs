@@ -1,28 +1,34 @@
 //! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay.
 //!
-//! A file goes only where all of this holds: it is done with a checksum (or none was asked for), what was placed still lies at the
-//! destination, the source is the very version that is done, and nobody has it open for writing. It is first renamed into the
-//! mover's own directory on the same file system, where nobody finds it by name, and looked at once more; whatever has changed in
-//! between is put back. A crash leaves it there, for [`Clearer::recover`].
+//! A file goes only where all of this holds: it is done with a checksum (or none was asked for), read back from the device where
+//! deleting asks for that, what was placed still lies at the destination, the source is the very version that is done, and nobody can
+//! write it. A read lease is taken on it and kept to its end. Where no time tells of a store through a mapping, or there is no lease,
+//! its bytes are compared as well. It is then renamed into the mover's own directory on the same file system, where nobody finds it by
+//! name; who was about to open it has done so a moment later, which breaks the lease. Whatever changed in between is put back. A kill
+//! leaves it there, for [`Clearer::recover`] of this mover or the next.
 
 mod aside;
+mod group;
+mod times;
 
-use std::collections::HashSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{self, Mode, OFlags, fstatvfs};
-use rustix::io::{Errno, Result as SysResult};
+use rustix::fs::fstatvfs;
+use rustix::io::Errno;
 
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::journal::Journal;
-use crate::names;
 use crate::options::{Check, Clear, Marks, Options};
+use crate::path::TreePath;
 use crate::settle::Settler;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::version::Version;
 use aside::{Aside, Back};
+use group::Waiting;
+use times::Times;
 
 /// Entries that come from the journal at once.
 const PAGE: u32 = 64;
@@ -30,6 +36,14 @@ const PAGE: u32 = 64;
 const STEP: Duration = Duration::from_millis(20);
 /// Between two passes over what is done, while nothing more gets done.
 const REST: Duration = Duration::from_secs(1);
+/// Files that are set aside at once, each of which is open.
+const ASIDE: usize = 256;
+/// Who had found a file by its name before it was set aside has opened it after this.
+const GRACE: Duration = Duration::from_millis(5);
+/// Between two tries at what did not succeed, when nothing else is left to do.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A call that fails is tried so often.
+const TRIES: u32 = 3;
 /// Notes that are kept until somebody takes them.
 const NOTES: usize = 100;
 
@@ -41,6 +55,7 @@ pub struct Clearer<'a> {
     journal: &'a Journal,
     settler: &'a Settler,
     options: &'a Options,
+    halt: &'a AtomicBool,
     aside: Aside<'a>,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
@@ -49,17 +64,84 @@ pub struct Clearer<'a> {
     rested: Option<Instant>,
     /// Above the high mark, and not below the low one since.
     filled: bool,
+    times: Times,
+    /// Bytes that are set aside, and will be free.
+    aside_bytes: u64,
+    /// Of what is done, another state was found.
+    moved: Vec<(TreePath, Version)>,
+    /// What is done is to be compared, or read back, before it can go.
+    unsure: Vec<TreePath>,
+    /// Entries that could not be cleared, and how often that was tried.
+    tries: HashMap<i64, u32>,
+    /// What stayed in this pass because somebody touched it.
+    touched: BTreeMap<i64, TreePath>,
+    /// A pass met a failure that another one may not meet.
+    again: bool,
+    /// Entries whose copy had other bytes, and the hash of those of the source.
+    differing: HashMap<i64, [u8; 32]>,
+    /// What is not safe after all, and why.
+    refused: Vec<(i64, String)>,
+    /// What may be set aside.
+    away: BTreeSet<TreePath>,
+    /// What is still set aside after a mover was killed, and why.
+    left: BTreeMap<TreePath, String>,
+    /// Something of that could not be looked at, or put back: to be tried again.
+    unsettled: bool,
+    settled: Option<Instant>,
     said: HashSet<i64>,
     notes: Vec<String>,
+    /// Directories that the last scan could not read.
+    unread: usize,
 }
 
 impl<'a> Clearer<'a> {
-    /// Begins with nothing cleared.
+    /// Begins with nothing cleared. What takes long ends soon after `halt` is set.
     #[must_use]
-    pub fn new(from: &'a Tree, to: &'a Tree, journal: &'a Journal, settler: &'a Settler, options: &'a Options) -> Self {
-        let aside = Aside::new(from, journal.id());
-        let (after, said, notes) = (None, HashSet::new(), Vec::new());
-        Self { from, to, journal, settler, options, aside, after, expected: 0, rested: None, filled: false, said, notes }
+    pub fn new(
+        from: &'a Tree,
+        to: &'a Tree,
+        journal: &'a Journal,
+        settler: &'a Settler,
+        options: &'a Options,
+        halt: &'a AtomicBool,
+    ) -> Self {
+        if options.clear != Clear::Never && options.check == Check::ReadBack {
+            journal.remember_done();
+        }
+        Self {
+            from,
+            to,
+            journal,
+            settler,
+            options,
+            halt,
+            aside: Aside::new(from, journal.id()),
+            after: None,
+            expected: 0,
+            rested: None,
+            filled: false,
+            times: Times::default(),
+            aside_bytes: 0,
+            moved: Vec::new(),
+            unsure: Vec::new(),
+            tries: HashMap::new(),
+            touched: BTreeMap::new(),
+            again: false,
+            differing: HashMap::new(),
+            refused: Vec::new(),
+            away: BTreeSet::new(),
+            left: BTreeMap::new(),
+            unsettled: false,
+            settled: None,
+            said: HashSet::new(),
+            notes: Vec::new(),
+            unread: 0,
+        }
+    }
+
+    /// How many directories the last scan could not read: with any, a file with names that it did not find stays.
+    pub fn set_unread(&mut self, directories: usize) {
+        self.unread = directories;
     }
 
     /// What the user must know, since the last time that somebody asked.
@@ -67,68 +149,170 @@ impl<'a> Clearer<'a> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Ends what a crash left half done: each file that was set aside goes, or goes back. To be called before the first scan.
+    /// Gives every file that a killed mover had set aside its name again: what became of it meanwhile is for the first scan, which
+    /// this comes before.
     pub fn recover(&mut self) -> Result<()> {
-        let left = match self.aside.left() {
-            Ok(left) => left,
-            Err(error) => {
-                self.note(0, format!("cannot read {}: {error}", self.aside.path().display()));
-                return Ok(());
-            }
-        };
-        for (key, id) in left {
-            let entry = match id {
-                Some(id) => self.journal.entries(&[id])?.pop(),
-                None => None,
-            };
-            let Some(entry) = entry else {
-                let at = self.aside.path().join(String::from_utf8_lossy(&key).as_ref());
-                self.note(0, format!("{} was set aside by another mover, which puts it back when it runs again", at.display()));
-                continue;
-            };
-            match self.finish(&entry) {
-                Ok(true) => self.journal.cleared(&[entry.id])?,
-                Ok(false) => {}
-                Err(error) => self.note(entry.id, format!("{} is still set aside: {error}", entry.path)),
-            }
+        let aside = &self.aside;
+        let all = self.times.recall(self.from, self.journal, |path| aside.counterpart(path))?;
+        self.give_all_back();
+        self.unsettled |= !all;
+        if self.times.restore().is_empty() && !self.unsettled {
+            self.times.end(self.journal)?;
         }
         Ok(())
+    }
+
+    /// Puts back all that is set aside by movers that do not run, and by this one; whether there was any.
+    fn give_all_back(&mut self) -> bool {
+        (self.unsettled, self.settled) = (false, Some(Instant::now()));
+        self.left.clear();
+        let left = match self.aside.left() {
+            Ok(left) => left,
+            // Then nothing of a mover can be there.
+            Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
+                self.note(0, format!("cannot read {}: {error}", aside::top()));
+                return false;
+            }
+            Err(error) => {
+                self.unsettled = true;
+                self.left.insert(aside::top(), format!("cannot be read: {error}"));
+                return false;
+            }
+        };
+        for path in left.foreign {
+            self.note(0, format!("{path} was not set aside by a mover, and is left alone"));
+        }
+        let (mut home, mut any) = (0, false);
+        for (of, lock, files) in left.movers {
+            for path in files {
+                match self.aside.put_back(&of, &path, &mut self.times) {
+                    Ok(Back::Home) => {
+                        home += u32::from(!self.away.contains(&path));
+                        any = true;
+                    }
+                    Ok(Back::Beside(name)) => {
+                        any = true;
+                        self.note(0, format!("{path} was set aside, and its name was taken: it is now {name}"));
+                    }
+                    Err(error) => {
+                        self.unsettled = true;
+                        let why = format!("it is still set aside in {of}: {error}; hint: resume once that can be written");
+                        self.left.insert(path, why);
+                    }
+                }
+            }
+            self.aside.tidy(&of);
+            drop(lock);
+        }
+        let left = &self.left;
+        self.away.retain(|path| left.contains_key(path));
+        if home > 0 {
+            self.note(0, format!("{home} files that were set aside when a mover was killed have their names again"));
+        }
+        any
+    }
+
+    /// What is still set aside, and why.
+    #[must_use]
+    pub fn stranded(&self) -> Vec<(TreePath, String)> {
+        self.left.iter().map(|(path, why)| (path.clone(), why.clone())).collect()
+    }
+
+    /// What was found changed, or must be looked at again, and is queued now.
+    pub fn fresh(&mut self) -> Result<Vec<Entry>> {
+        for (id, why) in std::mem::take(&mut self.refused) {
+            self.journal.strand(id, &why)?;
+        }
+        let (moved, unsure) = (std::mem::take(&mut self.moved), std::mem::take(&mut self.unsure));
+        let mut fresh = if moved.is_empty() { Vec::new() } else { self.journal.found(&moved)? };
+        if !unsure.is_empty() {
+            fresh.extend(self.journal.written(&unsure, |_| false)?);
+        }
+        Ok(fresh)
+    }
+
+    /// Ends a pass for good: what is left of the directory for what is set aside goes.
+    pub fn close(&mut self) {
+        self.aside.close();
     }
 
     /// The next step begins a new pass, also over what got done behind the present one.
     pub fn begin_anew(&mut self) {
         (self.after, self.rested) = (None, None);
+        self.touched.clear();
+    }
+
+    /// Clears all that can go, until it is `over`: what somebody touches is tried again, and said if that does not help.
+    pub fn finish(&mut self, over: impl Fn() -> bool) -> Result<()> {
+        for number in 0..TRIES {
+            self.begin_anew();
+            while self.step()? && !over() {}
+            if self.touched.is_empty() || over() {
+                break;
+            }
+            if number + 1 < TRIES {
+                std::thread::sleep(PAUSE);
+            }
+        }
+        for (id, path) in std::mem::take(&mut self.touched) {
+            self.note(id, format!("{path} is done and stays at the source: somebody has opened it for writing, or changed it"));
+        }
+        Ok(())
     }
 
     /// Clears for a short while. `true` as long as there may be more.
     pub fn step(&mut self) -> Result<bool> {
-        let begin = Instant::now();
-        let (mut taken, mut passed) = (Vec::new(), false);
-        let more = loop {
-            if !self.wanted() {
-                break false;
+        if self.unsettled && self.settled.is_none_or(|since| since.elapsed() > REST) {
+            self.give_all_back();
+        }
+        let (waiting, more, passed) = self.set_some_aside()?;
+        if !waiting.is_empty() {
+            std::thread::sleep(GRACE);
+        }
+        let mut taken = Vec::new();
+        for file in &waiting {
+            if self.take(file) {
+                taken.extend(file.names.iter().map(|name| name.id));
             }
-            let page = self.page()?;
-            if page.is_empty() {
-                passed = true;
-                break false;
-            }
-            for entry in page {
-                if self.wanted() && self.take(&entry) {
-                    taken.push(entry.id);
-                    self.expected = self.expected.saturating_sub(1);
-                }
-                self.after = Some(entry);
-            }
-            if begin.elapsed() > STEP {
-                break true;
-            }
-        };
+        }
+        drop(waiting);
+        self.expected = self.expected.saturating_sub(taken.len() as u64);
+        self.aside_bytes = 0;
+        self.times.restore();
         if !taken.is_empty() {
             self.journal.cleared(&taken)?;
         }
+        if !more {
+            self.times.end(self.journal)?;
+        }
+        if passed && std::mem::take(&mut self.again) {
+            self.begin_anew();
+            return Ok(true);
+        }
         // What got done behind a pass, with an older time than those it had come to, waits for the next one.
         Ok(more || (passed && self.journal.totals().of(State::Done).files != self.expected))
+    }
+
+    /// Sets files aside for a short while; whether there may be more, and whether the pass is at its end.
+    fn set_some_aside(&mut self) -> Result<(Vec<Waiting>, bool, bool)> {
+        let (begin, mut waiting) = (Instant::now(), Vec::new());
+        while self.wanted() && !self.halted() {
+            let page = self.page()?;
+            if page.is_empty() {
+                return Ok((waiting, false, true));
+            }
+            self.times.keep(self.from, self.journal, page.iter().map(|entry| entry.path.parent()))?;
+            for entry in page {
+                if self.wanted() && self.may_try(&entry)? {
+                    waiting.extend(self.set_aside(&entry)?);
+                }
+                self.after = Some(entry);
+                if begin.elapsed() > STEP || waiting.len() >= ASIDE {
+                    return Ok((waiting, true, false));
+                }
+            }
+        }
+        Ok((waiting, false, false))
     }
 
     /// The next ones of this pass, or of a new one where something got done meanwhile; none while it rests.
@@ -139,6 +323,7 @@ impl<'a> Clearer<'a> {
                 return Ok(Vec::new());
             }
             self.expected = done;
+            self.touched.clear();
         }
         let page = self.journal.done_files(self.after.as_ref(), PAGE)?;
         if page.is_empty() {
@@ -154,7 +339,9 @@ impl<'a> Clearer<'a> {
             (Clear::Done, _) => true,
             (Clear::HighWater, Some(marks)) => {
                 self.filled = fstatvfs(self.from.root()).is_ok_and(|found| {
-                    is_filled(self.filled, used_permille(found.f_blocks, found.f_bfree, found.f_bavail), marks)
+                    let soon = self.aside_bytes / found.f_frsize.max(1);
+                    let used = used_permille(found.f_blocks, found.f_bfree + soon, found.f_bavail + soon);
+                    is_filled(self.filled, used, marks)
                 });
                 self.filled
             }
@@ -162,84 +349,38 @@ impl<'a> Clearer<'a> {
         }
     }
 
-    /// Takes one file off the source, or leaves it where it is.
-    fn take(&mut self, entry: &Entry) -> bool {
-        match self.set_aside(entry).and_then(|aside| if aside { self.finish(entry) } else { Ok(false) }) {
-            Ok(taken) => taken,
-            // Gone by itself: the scan says so.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
-            Err(error) => {
-                self.note(entry.id, format!("{} is done and stays at the source: {error}", entry.path));
-                false
-            }
+    /// Whether its copy has all of its attributes, or may lack some.
+    fn is_whole(&self, entry: &Entry) -> Result<bool> {
+        Ok(self.options.drop_attributes || self.journal.dropped(entry.id)?.is_none())
+    }
+
+    /// Whether the entry may be tried: it did not fail too often.
+    fn may_try(&self, entry: &Entry) -> Result<bool> {
+        Ok(self.tries.get(&entry.id).is_none_or(|tries| *tries < TRIES) && self.is_whole(entry)?)
+    }
+
+    /// A call failed; it is tried again, and said if that does not help.
+    fn failed(&mut self, entry: &Entry, error: Errno) {
+        let tries = self.tries.entry(entry.id).or_default();
+        *tries += 1;
+        if *tries < TRIES {
+            self.again = true;
+        } else {
+            self.note(entry.id, format!("{} is done and stays at the source: {error}", entry.path));
         }
     }
 
-    /// Renames it out of sight, if it may go as far as can be seen.
-    fn set_aside(&mut self, entry: &Entry) -> SysResult<bool> {
-        if !self.is_safe(entry)? {
-            return Ok(false);
-        }
-        let parent = self.from.directory(&entry.path.parent())?;
-        let now = Version::at(&parent, entry.path.name())?;
-        // A further name of it that is still to come becomes a link at the destination too, if this one is still there to tell.
-        if now.links > 1 && self.journal.totals().pending().files > 0 {
-            return Ok(false);
-        }
-        if !entry.version.unchanged(&now) || !self.is_left_alone(parent.as_fd(), entry.path.name(), entry)? {
-            return Ok(false);
-        }
-        let aside = self.aside.open()?;
-        names::move_to_free((parent.as_fd(), entry.path.name()), (aside.as_fd(), &self.aside.key(entry.id)))?;
-        Ok(true)
-    }
-
-    /// Removes what was set aside, if it is still what is done; puts it back otherwise.
-    fn finish(&mut self, entry: &Entry) -> SysResult<bool> {
-        let (aside, key) = (self.aside.open()?, self.aside.key(entry.id));
-        let done = matches!(entry.state, State::Done | State::Cleared);
-        if done && self.is_safe(entry)? && self.is_left_alone(aside.as_fd(), &key, entry)? {
-            names::remove(aside.as_fd(), &key)?;
-            return Ok(true);
-        }
-        if let Back::Beside(name) = self.aside.put_back(aside.as_fd(), entry)? {
-            self.note(entry.id, format!("{} changed while it was cleared, and its name was taken: it is now {name}", entry.path));
-        }
-        Ok(false)
-    }
-
-    /// Whether a checked copy lies at the destination, as this mover put it there.
-    fn is_safe(&mut self, entry: &Entry) -> SysResult<bool> {
-        let Some(placed) = entry.placed.filter(|placed| placed.checksum.is_some() || self.options.check == Check::None) else {
-            return Ok(false);
-        };
-        let there = self.to.directory(&entry.path.parent()).and_then(|parent| Version::at(parent, entry.path.name()));
-        // Not the inode: some file systems number theirs anew with each mount.
-        let good = |there: &Version| (there.kind, there.size, there.mtime_ns) == (Kind::File, placed.size, placed.mtime_ns);
-        match there {
-            Ok(there) if good(&there) => Ok(true),
-            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                self.note(
-                    entry.id,
-                    format!("{} stays at the source: its copy at the destination was changed or removed", entry.path),
-                );
-                Ok(false)
-            }
-            Err(error) => Err(error),
+    /// The source has other bytes than the copy, of the hash `found`: it goes again, but not for ever.
+    fn differs(&mut self, entry: &Entry, found: [u8; 32]) {
+        if self.differing.insert(entry.id, found) == Some(found) {
+            self.refused.push((entry.id, "its copy has other bytes each time; hint: the storage there is at fault".to_owned()));
+        } else {
+            self.unsure.push(entry.path.clone());
         }
     }
 
-    /// Whether `name` holds the bytes that are done, and nobody can change them.
-    fn is_left_alone(&self, directory: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> SysResult<bool> {
-        // Only a regular file is opened: of anything else the kind differs.
-        if !Version::at(directory, name)?.same_bytes(&entry.version) {
-            return Ok(false);
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(directory, name, flags, Mode::empty())?;
-        let now = Version::of(&file)?;
-        // Who has it open is asked before the last look at its times: a writer who ends in between has changed them.
-        Ok(self.settler.writer(&file, &now)?.is_none() && Version::of(&file)?.same_bytes(&entry.version))
+    fn halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
     }
 
     /// Keeps what the user must know, once for each entry.

@@ -21,6 +21,8 @@ pub enum State {
     Gone = 5,
     /// A kind that is never staged.
     Skipped = 6,
+    /// It was safe; its copy is no longer at the destination, and the source does not have it any more.
+    Lost = 7,
 }
 
 /// What this mover put, or is about to put, under the entry's name at the destination.
@@ -34,6 +36,23 @@ pub struct Placed {
     pub mtime_ns: i64,
     /// BLAKE3 of all its bytes; `None` for what has none, or where no checksum was asked for.
     pub checksum: Option<[u8; 32]>,
+}
+
+impl Placed {
+    /// Inode of a directory that somebody else made: its mode and times are not this mover's to set.
+    pub(crate) const OF_OTHERS: u64 = 0;
+    /// Inode of a directory that this mover is about to make: found there after a crash, it is this mover's.
+    pub(crate) const TO_BE_MADE: u64 = u64::MAX;
+
+    /// What a directory will be known by: its inode, for its times move with every name in it.
+    pub(crate) fn directory(ino: u64) -> Self {
+        Self { ino, size: 0, mtime_ns: 0, checksum: None }
+    }
+
+    /// Of a directory: its inode, where this mover has made it.
+    pub(crate) fn made_ino(&self) -> Option<u64> {
+        (!matches!(self.ino, Self::OF_OTHERS | Self::TO_BE_MADE)).then_some(self.ino)
+    }
 }
 
 /// One name of the source tree, as the journal keeps it.

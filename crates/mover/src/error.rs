@@ -32,6 +32,9 @@ pub enum MoverError {
         /// What `SQLite` said.
         source: rusqlite::Error,
     },
+    /// A tree is not where it was.
+    #[error("{0}")]
+    Moved(String),
     /// A thread of the mover ended where it must not.
     #[error("a thread of the mover ended early: {0}")]
     Thread(String),

@@ -13,6 +13,7 @@
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
 //! | `scan`, `watch`, `settle` | the truth, the hint, and whether a file can be taken now |
+//! | `stores` | what a store through a mapping leaves behind, by file system |
 //! | `copy` | one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `clear` | takes verified files off the source, where that was asked |
@@ -38,6 +39,7 @@ pub mod rules;
 pub mod scan;
 pub mod settle;
 mod status;
+mod stores;
 #[cfg(test)]
 mod testing;
 mod tree;
@@ -51,6 +53,7 @@ pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
 pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};
+pub use stores::Stores;
 pub use tree::Tree;
 pub use version::{Kind, Version};
 

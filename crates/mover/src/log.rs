@@ -4,12 +4,16 @@
 //! stops no file and is said in a note.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
+
+/// What each line of such a log begins with.
+const BEGINNING: &[u8] = b"Spectral ";
 
 /// The log, or nothing where none was asked for.
 #[derive(Debug)]
@@ -21,11 +25,16 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log at `path` for more lines. They name files by where they are put below `to`, as Spectral's do.
+    /// Opens the log at `path` for more lines. They name files by where they are put below `to`, as Spectral's do. A log is begun,
+    /// or goes on where one is; another file, a link and a file with a second name are a [`MoverError::Request`].
     pub fn open(path: Option<&Path>, to: &Path) -> Result<Self> {
-        let open = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
-        let file = path.map(|path| open(path).map_err(|error| MoverError::path("open log", path, error))).transpose()?;
+        let file = path.map(|path| opened(path, true)).transpose()?.flatten();
         Ok(Self { file, path: path.unwrap_or(to).to_owned(), to: to.to_owned(), failed: Mutex::new(None) })
+    }
+
+    /// Refuses what [`open`](Self::open) would, before anything is made.
+    pub fn look(path: Option<&Path>) -> Result<()> {
+        path.map_or(Ok(()), |path| opened(path, false).map(drop))
     }
 
     /// These were found and are to be carried over.
@@ -63,9 +72,55 @@ impl Log {
     }
 }
 
+/// The log at `path` for more lines, after a line's end; `None` where there is none and none is to be made.
+fn opened(path: &Path, make: bool) -> Result<Option<File>> {
+    let foreign = |why: &str| {
+        let said = format!("log {} {why}; hint: move it away, or give another --log", path.display());
+        Err(MoverError::Request(said))
+    };
+    let failed = |error: std::io::Error| MoverError::path("open log", path, error);
+    // What is no file is not opened: that could wait, or do what a device does then.
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound && !make => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => {
+            let found = found.map_err(failed)?;
+            if !found.is_file() {
+                return foreign(if found.is_symlink() { "is a link" } else { "is not a regular file" });
+            }
+        }
+    }
+    let mut how = OpenOptions::new();
+    how.read(true).append(true).create(make).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let mut file = how.open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() || found.nlink() > 1 {
+        return foreign("is not a regular file with one name");
+    }
+    let mut first = [0; BEGINNING.len()];
+    let held = usize::try_from(found.len()).unwrap_or(usize::MAX).min(first.len());
+    file.read_exact_at(&mut first[..held], 0).map_err(failed)?;
+    if first[..held] != BEGINNING[..held] {
+        return foreign("holds no lines of Spectral's, so it is not written to");
+    }
+    let mut last = *b"\n";
+    if found.len() > 0 {
+        file.read_exact_at(&mut last, found.len() - 1).map_err(failed)?;
+    }
+    // What a crash left of a line must not be glued to the next.
+    if make && last != *b"\n" {
+        file.write_all(b"\n").map_err(failed)?;
+    }
+    Ok(Some(file))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn put(path: PathBuf, text: &str) {
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
 
     #[test]
     fn lines_are_spectral_s_and_go_after_those_that_are_there() {
@@ -84,7 +139,9 @@ mod tests {
 
     #[test]
     fn a_full_log_is_said_and_stops_nothing() {
-        let log = Log::open(Some(Path::new("/dev/full")), Path::new("/pfs")).unwrap();
+        let path = PathBuf::from("/dev/full");
+        let file = Some(OpenOptions::new().append(true).open(&path).unwrap());
+        let log = Log { file, path, to: PathBuf::from("/pfs"), failed: Mutex::new(None) };
         log.done([&TreePath::new(b"a").unwrap()]);
         assert!(log.note().unwrap().starts_with("cannot write log /dev/full: No space left on device"));
     }
@@ -92,5 +149,46 @@ mod tests {
     #[test]
     fn without_a_log_nothing_is_written() {
         Log::open(None, Path::new("/pfs")).unwrap().done([&TreePath::new(b"a").unwrap()]);
+    }
+
+    #[test]
+    fn what_is_not_such_a_log_is_refused_and_stays_as_it_was() {
+        let below = tempfile::tempdir().unwrap();
+        let at = |name: &str| below.path().join(name);
+        put(at("notes"), "the user's\n");
+        put(at("short"), "S!");
+        put(at("log"), "Spectral Work DONE File : /pfs/a\n");
+        std::fs::hard_link(at("log"), at("second")).unwrap();
+        std::os::unix::fs::symlink("log", at("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        for name in ["notes", "short", "log", "second", "link", "dangling", "directory", "fifo"] {
+            for refused in [Log::look(Some(&at(name))), Log::open(Some(&at(name)), Path::new("/pfs")).map(drop)] {
+                let said = refused.unwrap_err().to_string();
+                assert!(said.contains(name) && said.contains("; hint: "), "{said}");
+            }
+        }
+        assert!(Log::open(Some(Path::new("/dev/null")), Path::new("/pfs")).is_err());
+        assert!(!at("nowhere").exists());
+        assert_eq!(std::fs::read(at("notes")).unwrap(), b"the user's\n");
+        assert_eq!(std::fs::read(at("second")).unwrap(), b"Spectral Work DONE File : /pfs/a\n");
+    }
+
+    #[test]
+    fn a_line_that_a_crash_left_torn_is_not_glued_to_the_next() {
+        let below = tempfile::tempdir().unwrap();
+        let log = below.path().join("spectral.log");
+        put(log.clone(), "Spectral Work DONE File : /pf");
+        Log::open(Some(&log), Path::new("/pfs")).unwrap().done([&TreePath::new(b"a").unwrap()]);
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(text, "Spectral Work DONE File : /pf\nSpectral Work DONE File : /pfs/a\n");
+    }
+
+    #[test]
+    fn a_look_makes_nothing() {
+        let below = tempfile::tempdir().unwrap();
+        Log::look(Some(&below.path().join("spectral.log"))).unwrap();
+        assert_eq!(std::fs::read_dir(below.path()).unwrap().count(), 0);
     }
 }

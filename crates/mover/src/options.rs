@@ -52,6 +52,12 @@ pub struct Options {
     pub attempts: u32,
     /// File that gets `Spectral Work …` lines.
     pub log: Option<PathBuf>,
+    /// Whether a source is cleared though its copy has lost attributes.
+    #[serde(default)]
+    pub drop_attributes: bool,
+    /// The user knows that a tree is not the directory that it was.
+    #[serde(default)]
+    pub trees_changed: bool,
 }
 
 /// Which of the waiting files goes next.

@@ -1,8 +1,8 @@
 //! Whether a file can be taken now: its last change is old enough, and nobody has it open for writing.
 //!
-//! Who still writes is asked of the kernel: a read lease is granted only where no descriptor and no mapping can write, and it is
-//! given back at once. Where there are no leases (another user's file, network file systems), `/proc` is searched as far as it can
-//! be read, and beyond that only the times count. Nothing of this makes a torn copy right: the version is compared after reading.
+//! Who still writes is asked of the kernel: a read lease is granted only where no descriptor and no mapping can write; it is given
+//! back at once, or kept while a file is taken off the source. Where there are no leases (another user's file, network file systems),
+//! or a lease does not see mappings (overlay), `/proc` is searched as far as it can be read, and beyond that only the times count. Nothing of this makes a torn copy right: the version is compared after reading.
 
 mod holders;
 mod lease;
@@ -15,10 +15,11 @@ use rustix::io::{Errno, Result as SysResult};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::path::TreePath;
+use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 use holders::{FileId, Holders};
-use lease::Lease;
+use lease::{Held, Lease};
 
 /// A list of who writes what is taken anew when it is older than this.
 const HOLDERS_NS: i64 = 1_000_000_000;
@@ -43,14 +44,41 @@ pub enum Settled {
 #[derive(Debug)]
 pub struct Settler {
     settle_ns: u64,
+    stores: Stores,
     holders: Mutex<Option<Holders>>,
 }
 
-impl Settler {
-    /// A file is taken when its last change is at least `settle_ns` old.
+/// What is known of who writes a file, from one moment on.
+#[derive(Debug)]
+pub struct Guard {
+    lease: Option<Held>,
+    stores: Stores,
+}
+
+impl Guard {
+    /// Whether the kernel would have told of everybody who began to write since.
     #[must_use]
-    pub fn new(settle_ns: u64) -> Self {
-        Self { settle_ns, holders: Mutex::new(None) }
+    pub fn sees(&self) -> bool {
+        self.lease.is_some() && self.stores != Stores::Unseen
+    }
+
+    /// Whether nobody was seen to begin.
+    pub fn holds(&self) -> SysResult<bool> {
+        self.lease.as_ref().map_or(Ok(true), Held::is_whole)
+    }
+}
+
+impl Settler {
+    /// A file of a file system of this kind is taken when its last change is at least `settle_ns` old.
+    #[must_use]
+    pub fn new(settle_ns: u64, stores: Stores) -> Self {
+        Self { settle_ns, stores, holders: Mutex::new(None) }
+    }
+
+    /// What kind of file system this is for.
+    #[must_use]
+    pub fn stores(&self) -> Stores {
+        self.stores
     }
 
     /// Whether `path` of `from` can be taken. Fails where it cannot be read.
@@ -73,13 +101,24 @@ impl Settler {
 
     /// Who has the regular file `file`, opened for reading, open for writing; `version` is what it is now.
     pub fn writer(&self, file: impl AsFd, version: &Version) -> SysResult<Option<String>> {
-        match lease::of(&file)? {
-            Lease::Free => Ok(None),
+        self.of_lease(lease::of(&file)?, file, version)
+    }
+
+    /// The same, and who begins to write from now on, as long as the guard is kept; `None` where somebody does already.
+    pub fn guard(&self, file: impl AsFd, version: &Version) -> SysResult<Option<Guard>> {
+        let (word, lease) = Held::take(reopen(&file)?)?;
+        let writer = self.of_lease(word, file, version)?;
+        Ok(writer.is_none().then_some(Guard { lease, stores: self.stores }))
+    }
+
+    fn of_lease(&self, word: Lease, file: impl AsFd, version: &Version) -> SysResult<Option<String>> {
+        match word {
+            Lease::Free if self.stores != Stores::Unseen => Ok(None),
             Lease::Writer => {
                 let who = self.holder(FileId::of(&file)?, i64::MIN);
                 Ok(Some(who.unwrap_or_else(|| "open for writing, by whom cannot be seen".to_owned())))
             }
-            Lease::Unknown => Ok(self.holder(FileId::of(&file)?, version.ctime_ns)),
+            Lease::Free | Lease::Unknown => Ok(self.holder(FileId::of(&file)?, version.ctime_ns)),
         }
     }
 
@@ -104,11 +143,11 @@ fn left_ns(now_ns: i64, changed_ns: i64, settle_ns: u64) -> u64 {
     if left_ns > 2 * i128::from(settle_ns) { 0 } else { u64::try_from(left_ns).unwrap_or(0) }
 }
 
-/// The file behind a path handle, open for reading: the very same, whatever has its name now.
-fn reopen(handle: &OwnedFd) -> SysResult<OwnedFd> {
+/// The file behind a handle, open for reading: the very same, whatever has its name now.
+fn reopen(handle: impl AsFd) -> SysResult<OwnedFd> {
     use std::os::fd::AsRawFd;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    fs::open(format!("/proc/self/fd/{}", handle.as_raw_fd()), flags, Mode::empty())
+    fs::open(format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd()), flags, Mode::empty())
 }
 
 /// Nanoseconds since 1970, as file systems stamp them.
@@ -157,7 +196,7 @@ mod tests {
         }
 
         fn look(&self, settle_ns: u64) -> Settled {
-            Settler::new(settle_ns).look(&self.tree, &TreePath::new(b"f").unwrap()).unwrap()
+            Settler::new(settle_ns, Stores::Timed).look(&self.tree, &TreePath::new(b"f").unwrap()).unwrap()
         }
     }
 
@@ -192,7 +231,7 @@ mod tests {
     #[test]
     fn where_there_are_no_leases_the_open_files_that_can_be_seen_count() {
         let place = Place::new();
-        let settler = Settler::new(0);
+        let settler = Settler::new(0, Stores::Timed);
         let file = place.file();
         let id = FileId::of(&file).unwrap();
         assert!(settler.holder(id, i64::MIN).is_some());
@@ -226,7 +265,7 @@ mod tests {
         symlink("directory", at("way")).unwrap();
         File::create(at("directory/f")).unwrap();
         fs::mknodat(fs::CWD, at("fifo"), fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let settler = Settler::new(1_000_000_000);
+        let settler = Settler::new(1_000_000_000, Stores::Timed);
         let look = |name: &[u8]| settler.look(&place.tree, &TreePath::new(name).unwrap()).unwrap();
         for (name, kind) in [(&b"link"[..], Kind::Link), (b"directory", Kind::Directory), (b"fifo", Kind::Fifo)] {
             assert!(matches!(look(name), Settled::Now(version) if version.kind == kind), "{kind:?}");

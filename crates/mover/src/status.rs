@@ -74,6 +74,9 @@ pub struct Status {
     pub gone: Totals,
     /// Sockets and devices, which are never staged.
     pub skipped: Totals,
+    /// Copies that lack attributes of their sources, because the destination does not take them.
+    #[serde(default)]
+    pub dropped_attributes: u64,
     /// Bytes copied by this process, whole files or not.
     pub copied_bytes: u64,
     /// Bytes a second now.

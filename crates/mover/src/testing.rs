@@ -34,6 +34,8 @@ pub fn options(from: &Path, to: &Path) -> Options {
         open_grace_ns: 0,
         attempts: 3,
         log: None,
+        drop_attributes: false,
+        trees_changed: false,
     }
 }
 

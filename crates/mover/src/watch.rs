@@ -6,7 +6,8 @@
 
 mod map;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -42,6 +43,8 @@ const ADRIFT: Duration = Duration::from_secs(1);
 pub enum Hint {
     /// One name came, changed or went; nothing below it needs a look.
     Name(TreePath),
+    /// The same of a file that somebody had open, or mapped, for writing until now: its bytes may be others, whatever its times say.
+    Written(TreePath),
     /// A directory came or went: the name and all below it must be scanned.
     Directory(TreePath),
     /// Something was missed: everything must be scanned.
@@ -60,6 +63,8 @@ struct Known {
     map: Map,
     /// Why a directory has no watch, since the last time that the root got one.
     refused: Option<Errno>,
+    /// Somebody may have ended writing without a hint, since this was last asked.
+    missed: bool,
 }
 
 impl Watch {
@@ -96,8 +101,18 @@ impl Watch {
             Ok(watch) => known.map.place(watch, at, Instant::now()),
             // Removed since it was opened: there is nothing to watch.
             Err(Errno::NOENT) => {}
-            Err(error) => known.refused = Some(error),
+            Err(error) => {
+                known.refused = Some(error);
+                known.missed = true;
+            }
         }
+    }
+
+    /// Whether somebody may have ended writing below a covered directory without a hint, since this was last asked.
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        let mut known = self.known();
+        std::mem::take(&mut known.missed) || known.refused.is_some() || self.inotify.is_err()
     }
 
     /// Waits for hints, at most `timeout`; none if it passes. Each is given once.
@@ -110,13 +125,14 @@ impl Watch {
         // An interrupted wait is a short one.
         _ = poll(&mut [PollFd::new(inotify, PollFlags::IN)], Some(&timeout));
         let mut hints = Hints::default();
-        let mut known = self.known();
+        let mut guard = self.known();
+        let known = &mut *guard;
         let mut buffer = Box::new_uninit_slice(READ_BYTES);
         let mut events = Reader::new(inotify, &mut buffer);
         let mut count = 0;
         while count < EVENTS || !events.is_buffer_empty() {
             let Ok(event) = events.next() else { break };
-            read(&mut known.map, &event, &mut hints);
+            read(known, &event, &mut hints);
             count += 1;
         }
         if count < EVENTS {
@@ -134,16 +150,20 @@ impl Watch {
 }
 
 /// What one event says.
-fn read(map: &mut Map, event: &Event<'_>, hints: &mut Hints) {
+fn read(known: &mut Known, event: &Event<'_>, hints: &mut Hints) {
     let what = event.events();
+    let map = &mut known.map;
     if what.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
         hints.overflow = true;
+        known.missed = true;
     }
     if what.contains(ReadFlags::IGNORED) {
         map.forget(event.wd(), Instant::now());
         return;
     }
     let at = map.path(event.wd());
+    // Its directory was moved away: it may be anywhere in the tree, or in none.
+    known.missed |= at.is_none() && what.contains(ReadFlags::CLOSE_WRITE);
     if what.contains(ReadFlags::DELETE_SELF) && at.as_ref().is_some_and(TreePath::is_root) {
         hints.overflow = true;
     }
@@ -156,8 +176,11 @@ fn read(map: &mut Map, event: &Event<'_>, hints: &mut Hints) {
         map.land(event.wd(), name, event.cookie(), Instant::now());
     }
     if let Some(path) = at.map(|at| at.join(name)) {
-        let alone = !directory || what.contains(ReadFlags::ATTRIB);
-        hints.add(if alone { Hint::Name(path) } else { Hint::Directory(path) });
+        hints.add(match what {
+            _ if directory && !what.contains(ReadFlags::ATTRIB) => Hint::Directory(path),
+            _ if what.contains(ReadFlags::CLOSE_WRITE) => Hint::Written(path),
+            _ => Hint::Name(path),
+        });
     }
 }
 
@@ -165,15 +188,21 @@ fn read(map: &mut Map, event: &Event<'_>, hints: &mut Hints) {
 #[derive(Default)]
 struct Hints {
     overflow: bool,
-    seen: HashSet<Hint>,
+    /// Where each stands among the ordered ones.
+    seen: HashMap<(TreePath, bool), usize>,
     ordered: Vec<Hint>,
 }
 
 impl Hints {
     fn add(&mut self, hint: Hint) {
-        if !self.seen.contains(&hint) {
-            self.seen.insert(hint.clone());
-            self.ordered.push(hint);
+        let (Hint::Name(path) | Hint::Written(path) | Hint::Directory(path)) = &hint else { return };
+        match self.seen.entry((path.clone(), matches!(hint, Hint::Directory(_)))) {
+            Entry::Vacant(place) => {
+                place.insert(self.ordered.len());
+                self.ordered.push(hint);
+            }
+            Entry::Occupied(place) if matches!(hint, Hint::Written(_)) => self.ordered[*place.get()] = hint,
+            Entry::Occupied(_) => {}
         }
     }
 

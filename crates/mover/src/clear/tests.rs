@@ -2,14 +2,17 @@
 
 use std::fs::{self as files, File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::entry::Placed;
 use crate::journal::Identity;
+use crate::names;
 use crate::path::TreePath;
+use crate::stores::Stores;
 use crate::testing::options;
 
 struct Place {
@@ -21,6 +24,7 @@ struct Place {
     journal: Journal,
     settler: Settler,
     options: Options,
+    halt: AtomicBool,
 }
 
 impl Place {
@@ -35,8 +39,9 @@ impl Place {
             from: Tree::open(&from_path).unwrap(),
             to: Tree::open(&to_path).unwrap(),
             journal: Journal::open(&state, &identity).unwrap().0,
-            settler: Settler::new(0),
+            settler: Settler::new(0, Stores::Timed),
             options: Options { clear: Clear::Done, ..options(&from_path, &to_path) },
+            halt: AtomicBool::new(false),
             _directory: directory,
             from_path,
             to_path,
@@ -44,7 +49,7 @@ impl Place {
     }
 
     fn clearer(&self) -> Clearer<'_> {
-        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options)
+        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt)
     }
 
     /// Clears until there is no more; what the user was told.
@@ -52,6 +57,13 @@ impl Place {
         let mut clearer = self.clearer();
         clearer.recover().unwrap();
         while clearer.step().unwrap() {}
+        clearer.notes()
+    }
+
+    /// What the user was told when a mover began.
+    fn recovered(&self) -> Vec<String> {
+        let mut clearer = self.clearer();
+        clearer.recover().unwrap();
         clearer.notes()
     }
 
@@ -94,8 +106,7 @@ impl Place {
     }
 
     fn aside(&self, entry: &Entry) -> PathBuf {
-        let key = String::from_utf8(self.clearer().aside.key(entry.id)).unwrap();
-        self.from_path.join(".tonnage-stage/cleared").join(key)
+        self.from_path.join(".tonnage-stage/cleared").join(self.journal.id()).join(entry.path.as_path())
     }
 
     /// As a crash leaves it after the rename.
@@ -110,7 +121,8 @@ impl Place {
 }
 
 fn nothing_aside(place: &Place) -> bool {
-    place.clearer().aside.left().unwrap().is_empty()
+    let left = place.clearer().aside.left().unwrap();
+    left.foreign.is_empty() && left.movers.iter().all(|(_, _, files)| files.is_empty())
 }
 
 #[test]
@@ -177,37 +189,177 @@ fn a_file_whose_copy_is_not_as_it_was_put_there_stays_and_that_is_said() {
 }
 
 #[test]
-fn what_a_crash_left_aside_goes_if_it_is_still_what_is_done() {
+fn what_a_crash_left_aside_goes_back_whatever_was_written_to_it_and_whatever_is_known_of_it() {
     let place = Place::new();
-    let entry = place.done("a/f", "x");
+    let (entry, changed) = (place.done("a/f", "x"), place.done("a/g", "x"));
     place.set_aside(&entry);
-    assert_eq!(place.clear(), [""; 0]);
-    assert_eq!((place.text("a/f"), place.entry(entry.id).state), (None, State::Cleared));
+    place.set_aside(&changed);
+    OpenOptions::new().append(true).open(place.aside(&changed)).unwrap().write_all(b"+").unwrap();
+    let unknown = place.aside(&entry).with_file_name("unknown");
+    File::create(&unknown).unwrap().write_all(b"of no journal").unwrap();
+    let other = place.from_path.join(".tonnage-stage/cleared").join("0123456789abcdef".repeat(2)).join("of/another");
+    files::create_dir_all(other.parent().unwrap()).unwrap();
+    files::create_dir(place.from_path.join("of")).unwrap();
+    File::create(&other).unwrap().write_all(b"mover").unwrap();
+    let notes = place.recovered();
+    assert_eq!(notes, ["4 files that were set aside when a mover was killed have their names again"]);
+    let texts = ["a/f", "a/g", "a/unknown", "of/another"].map(|name| place.text(name).unwrap());
+    assert_eq!(texts, ["x", "x+", "of no journal", "mover"]);
+    assert!(!place.from_path.join(".tonnage-stage/cleared").join("0123456789abcdef".repeat(2)).exists());
     assert!(nothing_aside(&place));
 }
 
 #[test]
-fn what_a_crash_left_aside_goes_back_if_it_has_changed() {
+fn what_a_mover_that_runs_has_set_aside_is_left_to_it_and_what_is_no_movers_is_left_alone() {
     let place = Place::new();
-    let entry = place.done("a/f", "x");
-    place.set_aside(&entry);
-    OpenOptions::new().append(true).open(place.aside(&entry)).unwrap().write_all(b"+").unwrap();
-    assert_eq!(place.clear(), [""; 0]);
-    assert_eq!((place.text("a/f"), place.entry(entry.id).state), (Some("x+".to_owned()), State::Done));
-    assert!(nothing_aside(&place));
+    let cleared = place.from_path.join(".tonnage-stage/cleared");
+    let running = cleared.join("0123456789abcdef".repeat(2));
+    files::create_dir_all(&running).unwrap();
+    File::create(running.join("f")).unwrap();
+    File::create(cleared.join("letter")).unwrap();
+    symlink("/etc/hostname", cleared.join("f".repeat(32))).unwrap();
+    let lock = File::open(&running).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let notes = place.recovered();
+    assert!(notes.len() == 2 && notes.iter().all(|note| note.ends_with("is left alone")), "{notes:?}");
+    assert!(running.join("f").exists() && cleared.join("letter").exists() && place.text("f").is_none());
 }
 
 #[test]
-fn a_writer_who_came_at_the_last_moment_finds_his_bytes_under_the_name() {
+fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
     let place = Place::new();
     let entry = place.done("f", "x");
     let mut clearer = place.clearer();
-    assert!(clearer.set_aside(&entry).unwrap());
-    let mut writer = OpenOptions::new().append(true).open(place.aside(&entry)).unwrap();
-    assert!(!clearer.finish(&entry).unwrap());
-    writer.write_all(b"+").unwrap();
+    clearer.times.keep(&place.from, &place.journal, std::iter::once(TreePath::root())).unwrap();
+    let waiting = clearer.set_aside(&entry).unwrap().unwrap();
+    assert!(place.text("f").is_none() && waiting.guard.sees());
+    let path = place.aside(&entry);
+    std::thread::scope(|threads| {
+        // Waits in the kernel until the lease is gone.
+        let writer = threads.spawn(move || OpenOptions::new().append(true).open(path).unwrap().write_all(b"+").unwrap());
+        let begin = Instant::now();
+        while waiting.guard.holds().unwrap() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "nobody opens it");
+            std::thread::yield_now();
+        }
+        assert!(!clearer.take(&waiting));
+        drop(waiting);
+        writer.join().unwrap();
+    });
     assert_eq!(place.text("f"), Some("x+".to_owned()));
     assert!(nothing_aside(&place));
+}
+
+#[test]
+fn where_times_tell_nothing_the_bytes_do() {
+    for stores in [Stores::Closed, Stores::Unseen] {
+        let mut place = Place::new();
+        place.settler = Settler::new(0, stores);
+        let good = place.done_with("good", "x", Some(*blake3::hash(b"x").as_bytes()));
+        let bad = place.done("bad", "x");
+        let mut clearer = place.clearer();
+        while clearer.step().unwrap() {}
+        assert_eq!((place.text("good"), place.text("bad")), (None, Some("x".to_owned())), "{stores:?}");
+        assert_eq!(clearer.fresh().unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>(), [bad.id]);
+        assert_eq!((place.entry(good.id).state, place.entry(bad.id).state), (State::Cleared, State::Queued));
+    }
+}
+
+#[test]
+fn what_was_not_read_back_by_this_process_goes_again_before_it_can_go() {
+    let mut place = Place::new();
+    place.done("f", "x");
+    place.options.check = Check::ReadBack;
+    let mut clearer = place.clearer();
+    while clearer.step().unwrap() {}
+    let fresh = clearer.fresh().unwrap();
+    assert_eq!((fresh.len(), place.text("f")), (1, Some("x".to_owned())));
+    let entry = &fresh[0];
+    place.journal.placing(&[(entry.id, entry.version, entry.placed.unwrap())]).unwrap();
+    place.journal.done(&[entry.id]).unwrap();
+    clearer.begin_anew();
+    while clearer.step().unwrap() {}
+    assert_eq!(place.text("f"), None);
+}
+
+#[test]
+fn a_copy_that_has_other_bytes_also_when_it_was_made_anew_is_given_up() {
+    let mut place = Place::new();
+    place.settler = Settler::new(0, Stores::Closed);
+    place.options.check = Check::None;
+    let entry = place.done_with("f", "x", None);
+    let copy = place.to_path.join("f");
+    OpenOptions::new().write(true).open(&copy).unwrap().write_all(b"y").unwrap();
+    let time = std::time::UNIX_EPOCH + Duration::from_nanos(entry.placed.unwrap().mtime_ns as u64);
+    File::open(&copy).unwrap().set_modified(time).unwrap();
+    let mut clearer = place.clearer();
+    while clearer.step().unwrap() {}
+    let fresh = clearer.fresh().unwrap();
+    assert_eq!(fresh.len(), 1, "it goes again");
+    place.journal.placing(&[(entry.id, fresh[0].version, entry.placed.unwrap())]).unwrap();
+    place.journal.done(&[entry.id]).unwrap();
+    clearer.begin_anew();
+    while clearer.step().unwrap() {}
+    assert!(clearer.fresh().unwrap().is_empty());
+    assert_eq!((place.entry(entry.id).state, place.text("f")), (State::Failed, Some("x".to_owned())));
+}
+
+/// Two names of one file, both of which are done.
+fn linked(place: &Place) -> [Entry; 2] {
+    let first = place.done("a/f", "x");
+    for tree in [&place.from_path, &place.to_path] {
+        files::hard_link(tree.join("a/f"), tree.join("g")).unwrap();
+    }
+    let version = Version::of(File::open(place.from_path.join("g")).unwrap()).unwrap();
+    let (placed, paths) = (first.placed.unwrap(), ["a/f", "g"].map(|name| TreePath::new(name.as_bytes()).unwrap()));
+    place.journal.found(&paths.clone().map(|path| (path, version))).unwrap();
+    let ids = paths.map(|path| place.journal.by_path(&path).unwrap().unwrap().id);
+    place.journal.placing(&ids.map(|id| (id, version, placed))).unwrap();
+    place.journal.done(&ids).unwrap();
+    ids.map(|id| place.entry(id))
+}
+
+#[test]
+fn all_names_of_a_file_go_together_and_none_where_one_is_not_safe() {
+    let place = Place::new();
+    let names = linked(&place);
+    place.journal.strand(names[1].id, "as if").unwrap();
+    let notes = place.clear();
+    assert!(place.text("a/f").is_some() && place.text("g").is_some());
+    assert!(notes.iter().any(|note| note.contains("its other name g is not safe")), "{notes:?}");
+    let place = Place::new();
+    let names = linked(&place);
+    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!((place.text("a/f"), place.text("g")), (None, None));
+    assert!(names.iter().all(|entry| place.entry(entry.id).state == State::Cleared) && nothing_aside(&place));
+}
+
+#[test]
+fn directories_that_a_killed_mover_took_files_from_get_their_times_back() {
+    let place = Place::new();
+    let entry = place.done("a/f", "x");
+    let directory = File::open(place.from_path.join("a")).unwrap();
+    directory.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(9)).unwrap();
+    let mut clearer = place.clearer();
+    clearer.times.keep(&place.from, &place.journal, std::iter::once(entry.path.parent())).unwrap();
+    drop(clearer);
+    place.set_aside(&entry);
+    names::remove(File::open(place.aside(&entry).parent().unwrap()).unwrap().as_fd(), b"f").unwrap();
+    let now = || Version::of(&directory).unwrap().mtime_ns;
+    assert_ne!(now(), 9_000_000_000);
+    place.recovered();
+    assert_eq!((now(), place.journal.kept_times().unwrap().len()), (9_000_000_000, 0));
+}
+
+#[test]
+fn a_state_that_is_not_the_one_that_is_done_is_queued() {
+    let place = Place::new();
+    let entry = place.done("f", "x");
+    files::hard_link(place.from_path.join("f"), place.from_path.join("g")).unwrap();
+    let mut clearer = place.clearer();
+    while clearer.step().unwrap() {}
+    assert_eq!(clearer.fresh().unwrap().iter().map(|fresh| fresh.id).collect::<Vec<_>>(), [entry.id]);
+    assert_eq!(place.text("f"), Some("x".to_owned()));
 }
 
 #[test]
@@ -217,17 +369,15 @@ fn a_name_that_was_taken_meanwhile_keeps_what_it_has_and_the_other_stays_beside_
     let entries = [place.done("a/f", "x"), place.done(&name, "x"), place.done("b/f", "x")];
     for entry in &entries {
         place.set_aside(entry);
-        OpenOptions::new().append(true).open(place.aside(entry)).unwrap().write_all(b"+").unwrap();
     }
-    for taken in ["a/f", &name] {
+    for taken in ["a/f", "a/f.tonnage-kept-1", &name] {
         File::create(place.from_path.join(taken)).unwrap().write_all(b"new").unwrap();
     }
     rustix::fs::rename(place.from_path.join("b"), place.from_path.join("c")).unwrap();
-    let notes = place.clear();
-    let kept = |of: &Entry, begin: &str| place.text(&format!("{begin}.tonnage-kept-{}", of.id));
-    assert_eq!((place.text("a/f"), kept(&entries[0], "a/f")), (Some("new".to_owned()), Some("x+".to_owned())));
-    assert_eq!(kept(&entries[1], &"n".repeat(255 - 15 - entries[1].id.to_string().len() + 1)), Some("x+".to_owned()));
-    assert_eq!(kept(&entries[2], "f"), Some("x+".to_owned()), "its directory is gone: it lies in the root");
+    let notes = place.recovered();
+    assert_eq!((place.text("a/f"), place.text("a/f.tonnage-kept-2")), (Some("new".to_owned()), Some("x".to_owned())));
+    assert_eq!(place.text(&format!("{}.tonnage-kept-1", "n".repeat(240))), Some("x".to_owned()));
+    assert_eq!(place.text("f.tonnage-kept-1"), Some("x".to_owned()), "its directory is gone: it lies in the root");
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(nothing_aside(&place));
 }
@@ -239,20 +389,9 @@ fn a_file_that_has_both_names_after_a_crash_never_left() {
     place.append("f");
     files::create_dir_all(place.aside(&entry).parent().unwrap()).unwrap();
     files::hard_link(place.from_path.join("f"), place.aside(&entry)).unwrap();
-    assert_eq!(place.clear(), [""; 0]);
+    assert_eq!(place.recovered().len(), 1);
     assert_eq!(place.text("f"), Some("x+".to_owned()));
     assert!(nothing_aside(&place));
-}
-
-#[test]
-fn another_movers_files_are_left_and_said() {
-    let place = Place::new();
-    let aside = place.from_path.join(".tonnage-stage/cleared");
-    files::create_dir_all(&aside).unwrap();
-    File::create(aside.join("01234567-1")).unwrap();
-    let notes = place.clear();
-    assert!(notes.len() == 1 && notes[0].contains("01234567-1 was set aside by another mover"), "{notes:?}");
-    assert!(aside.join("01234567-1").exists());
 }
 
 #[test]
@@ -294,7 +433,7 @@ fn a_write_that_races_with_clearing_is_never_lost() {
     });
     place.clear();
     for number in 0..FILES {
-        let found = [name(number), format!("{}.tonnage-kept-{}", name(number), number + 1)].map(|name| place.text(&name));
+        let found = [name(number), format!("{}.tonnage-kept-1", name(number))].map(|name| place.text(&name));
         let all = found.iter().flatten().fold(String::new(), |all, text| all + text);
         assert!(all.contains('+'), "{}: {found:?}", name(number));
     }

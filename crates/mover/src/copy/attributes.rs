@@ -1,5 +1,6 @@
 //! What a copy keeps of its source beside the bytes: owner, extended attributes, mode, times; as far as this user may.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
@@ -11,7 +12,10 @@ const NS_PER_S: i64 = 1_000_000_000;
 /// The kernel's own bounds of a list of names and of a value.
 const LARGEST: usize = 64 << 10;
 
-/// Gives an open copy what its source has. The times come last, because all else would move them. `beside` is the group of the
+/// What a copy lacks of what its source has, in words; mostly nothing.
+pub(super) type Dropped = Vec<String>;
+
+/// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last, because all else would move them. `beside` is the group of the
 /// directory it was just made in, where that is known.
 pub(super) fn give(
     copy: BorrowedFd,
@@ -19,16 +23,68 @@ pub(super) fn give(
     version: &Version,
     accessed: Timespec,
     beside: Option<u32>,
-) -> Result<()> {
+) -> Result<Dropped> {
     let owned = own(version, beside, |uid, gid| fs::fchown(copy, uid, gid))?;
-    give_extended(copy, source)?;
+    let mut dropped = Dropped::new();
+    each_extended(source, &mut |name| {
+        if !give_one(copy, source, name)? {
+            dropped.push(String::from_utf8_lossy(name).into_owned());
+        }
+        Ok(())
+    })?;
     fs::fchmod(copy, Mode::from_raw_mode(owned.mode(version)))?;
-    fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })
+    fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })?;
+    Ok(dropped)
+}
+
+/// Adds what `made`, the copy, shows by itself: another owner, mode or time than was asked for.
+pub(super) fn compare(version: &Version, made: &Version, dropped: &mut Dropped) {
+    if (version.uid, version.gid) != (made.uid, made.gid) {
+        dropped.push("owner".to_owned());
+    }
+    if version.mode != made.mode && version.kind != Kind::Link {
+        dropped.push("mode".to_owned());
+    }
+    compare_times(version, made, dropped);
+}
+
+/// Adds the time of change, where `made` has not kept it, or it is beyond what a version holds.
+pub(super) fn compare_times(version: &Version, made: &Version, dropped: &mut Dropped) {
+    let beyond = matches!(version.mtime_ns, i64::MIN | i64::MAX);
+    if beyond || !is_time_of(made.mtime_ns, version.mtime_ns) {
+        dropped.push("times".to_owned());
+    }
+}
+
+/// Whether a file system that keeps times as coarse as `kept` would have kept `given` so.
+pub(super) fn is_time_of(kept: i64, given: i64) -> bool {
+    const GRAINS: [i64; 5] = [2 * NS_PER_S, NS_PER_S, 1_000_000, 1_000, 100];
+    let grain = GRAINS.into_iter().find(|grain| kept % grain == 0).unwrap_or(1);
+    kept.div_euclid(grain) == given.div_euclid(grain)
+}
+
+/// What `there`, which somebody else put there, lacks of what the source has.
+pub(super) fn lacking(there: BorrowedFd, source: BorrowedFd, version: &Version) -> Result<Dropped> {
+    let mut dropped = Dropped::new();
+    compare(version, &Version::of(there)?, &mut dropped);
+    each_extended(source, &mut |name| {
+        let value = |file| {
+            let mut value = vec![0; LARGEST];
+            let length = fs::fgetxattr(file, name, &mut value[..])?;
+            value.truncate(length);
+            Ok::<_, Errno>(value)
+        };
+        if value(source).is_ok_and(|wanted| value(there) != Ok(wanted)) {
+            dropped.push(String::from_utf8_lossy(name).into_owned());
+        }
+        Ok(())
+    })?;
+    Ok(dropped)
 }
 
 /// The same for a directory, whose time of access nobody keeps.
-pub(super) fn give_directory(copy: BorrowedFd, source: BorrowedFd, version: &Version) -> Result<()> {
-    give(copy, source, version, Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT }, None)
+pub(super) fn give_directory(copy: BorrowedFd, source: BorrowedFd, version: &Version) -> Result<Dropped> {
+    give(copy, source, version, accessed(&fs::fstat(copy)?), None)
 }
 
 /// The same for a link or a FIFO, which is not opened.
@@ -37,9 +93,14 @@ pub(super) fn give_named(dir: BorrowedFd, name: &[u8], version: &Version) -> Res
     if version.kind == Kind::Fifo {
         fs::chmodat(dir, name, Mode::from_raw_mode(owned.mode(version)), AtFlags::empty())?;
     }
-    let kept = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
+    let kept = accessed(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?);
     let times = Timestamps { last_access: kept, last_modification: timespec(version.mtime_ns) };
     fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// The time of access as it is: many FUSE file systems ignore a call that sets one time and leaves the other, and say nothing.
+fn accessed(found: &fs::Stat) -> Timespec {
+    Timespec { tv_sec: found.st_atime as _, tv_nsec: found.st_atime_nsec as _ }
 }
 
 /// Seconds and nanoseconds, also before 1970.
@@ -82,8 +143,9 @@ fn own(version: &Version, beside: Option<u32>, change: impl Fn(Option<Uid>, Opti
     Ok(Owned { user: own_user, group: may(change(None, Some(group)))? })
 }
 
-/// Extended attributes: the user's, the security ones and access lists, where the destination takes them.
-fn give_extended(copy: BorrowedFd, source: BorrowedFd) -> Result<()> {
+/// Calls `each` with the extended attributes that are kept: the user's, the security and the trusted ones, and access lists. Who is not
+/// root is not told of trusted ones.
+fn each_extended(source: BorrowedFd, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut short = [0; 1024];
     let mut long = Vec::new();
     let names: &[u8] = match fs::flistxattr(source.as_fd(), &mut short) {
@@ -96,23 +158,63 @@ fn give_extended(copy: BorrowedFd, source: BorrowedFd) -> Result<()> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
         Err(error) => return Err(error),
     };
-    names.split(|&byte| byte == 0).filter(|name| is_kept(name)).try_for_each(|name| give_one(copy, source, name))
+    names.split(|&byte| byte == 0).filter(|name| is_kept(name)).try_for_each(each)
 }
+
+/// Whether a copy has the very extended attributes that its source has, of those that are kept. Where that cannot be told, it has not.
+pub(super) fn same_extended(copy: BorrowedFd, source: BorrowedFd) -> bool {
+    let all = |file| extended(file).ok();
+    all(copy).is_some_and(|copy| all(source).is_some_and(|source| copy == source))
+}
+
+fn extended(file: BorrowedFd) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let (mut list, mut value) = (vec![0; LARGEST], vec![0; LARGEST]);
+    let length = match fs::flistxattr(file, &mut list[..]) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,
+        other => other?,
+    };
+    let mut found = BTreeMap::new();
+    for name in list[..length].split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+        let length = fs::fgetxattr(file, name, &mut value[..])?;
+        found.insert(name.to_vec(), value[..length].to_vec());
+    }
+    Ok(found)
+}
+
+/// What a file system or a host keeps there for itself means nothing elsewhere.
+const OF_THE_PLACE: [&[u8]; 12] = [
+    b"security.selinux",
+    b"security.SMACK64",
+    b"security.apparmor",
+    b"security.ima",
+    b"security.evm",
+    b"trusted.overlay.",
+    b"trusted.lov",
+    b"trusted.lma",
+    b"trusted.link",
+    b"trusted.fid",
+    b"trusted.gfid",
+    b"trusted.glusterfs.",
+];
 
 fn is_kept(name: &[u8]) -> bool {
-    [&b"user."[..], b"security.", b"system.posix_acl_"].iter().any(|prefix| name.starts_with(prefix))
+    let kept = [&b"user."[..], b"security.", b"trusted.", b"system.posix_acl_"];
+    kept.iter().any(|prefix| name.starts_with(prefix)) && !OF_THE_PLACE.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn give_one(copy: BorrowedFd, source: BorrowedFd, name: &[u8]) -> Result<()> {
+/// Whether the destination took it.
+fn give_one(copy: BorrowedFd, source: BorrowedFd, name: &[u8]) -> Result<bool> {
     let mut value = vec![0; LARGEST];
     let length = match fs::fgetxattr(source, name, &mut value[..]) {
-        Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => return Ok(()),
+        Err(Errno::NODATA) => return Ok(true),
+        Err(Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => return Ok(false),
         other => other?,
     };
     match fs::fsetxattr(copy, name, &value[..length], XattrFlags::empty()) {
-        // What the destination does not take, or not this large, is left: the bytes are what must be safe.
-        Err(error) if is_beyond(error) => Ok(()),
-        other => other,
+        Ok(()) => Ok(true),
+        // What the destination does not take, or not this large, is left and told: the bytes are what must be safe.
+        Err(error) if is_beyond(error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -124,6 +226,29 @@ fn is_beyond(error: Errno) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_compared_as_exactly_as_it_was_kept() {
+        assert!(is_time_of(1_000_000_000, 1_999_999_999) && !is_time_of(1_000_000_000, 2_000_000_000));
+        assert!(is_time_of(5_000_001_000, 5_000_001_999) && !is_time_of(5_000_001_001, 5_000_001_000));
+        assert!(is_time_of(-1_000_000_000, -1) && !is_time_of(-1_000_000_000, 0));
+        assert!(is_time_of(2_000_000_000, 3_999_999_999) && !is_time_of(2_000_000_000, 4_000_000_000));
+    }
+
+    #[test]
+    fn a_time_that_the_copy_does_not_have_or_no_version_holds_is_dropped() {
+        let file = tempfile::tempfile().unwrap();
+        let of = |mtime_ns| Version { mtime_ns, ..Version::of(&file).unwrap() };
+        let dropped = |given, kept| {
+            let mut dropped = Dropped::new();
+            compare(&of(given), &of(kept), &mut dropped);
+            dropped
+        };
+        assert!(dropped(NS_PER_S + 1, NS_PER_S).is_empty());
+        // ext4 keeps no time before 1901.
+        assert_eq!(dropped(-3_000_000_000 * NS_PER_S, -2_147_483_648 * NS_PER_S), ["times"]);
+        assert_eq!(dropped(i64::MAX, i64::MAX), ["times"]);
+    }
 
     #[test]
     fn times_before_1970_keep_their_nanoseconds() {
@@ -145,7 +270,8 @@ mod tests {
 
     #[test]
     fn only_the_namespaces_that_mean_something_elsewhere_are_kept() {
-        assert!([&b"user.a"[..], b"security.capability", b"system.posix_acl_access"].iter().all(|name| is_kept(name)));
-        assert!(![&b"trusted.overlay.opaque"[..], b"system.nfs4_acl", b""].iter().any(|name| is_kept(name)));
+        let kept = [&b"user.a"[..], b"security.capability", b"trusted.mine", b"system.posix_acl_access"];
+        assert!(kept.iter().all(|name| is_kept(name)));
+        assert!(![&b"trusted.overlay.opaque"[..], b"security.selinux", b"system.nfs4_acl", b""].iter().any(|name| is_kept(name)));
     }
 }

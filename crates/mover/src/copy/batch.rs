@@ -1,6 +1,6 @@
 //! A batch of small things: made durable together, so that the storage's waits are shared.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -8,18 +8,19 @@ use std::sync::atomic::Ordering;
 use blake3::Hasher;
 use rustix::fs::{self, Mode, OFlags};
 
+use super::attributes::{self, Dropped};
 use super::ended::{self, Attempt, Ended, split};
 use super::handles::{self, Handles, Target};
 use super::place::{self, Claim, Fate};
 use super::source::Source;
-use super::special::anew;
+use super::special::{LINKS, anew, lacks_links};
 use super::stream::{self, Buffer, Range, Sink, Sync};
-use super::{Carrier, Shared, attributes};
+use super::{Carrier, Shared};
 use crate::entry::{Entry, Outcome, Placed, State};
-use crate::error::Result;
+use crate::error::{MoverError, Result};
 use crate::manifest::Line;
-use crate::names;
-use crate::options::Check;
+use crate::names::{self, Names};
+use crate::options::{Check, Overwrite};
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
@@ -46,6 +47,10 @@ pub(super) struct Item {
     pub(super) placed: Placed,
     /// Where.
     pub(super) shape: Shape,
+    /// Whether it was read back from the device already.
+    pub(super) read_back: bool,
+    /// What it lacks of what its source has; `None` where an earlier attempt has said so.
+    pub(super) dropped: Option<Dropped>,
 }
 
 /// One call of [`Carrier::carry`].
@@ -55,6 +60,8 @@ pub(super) struct Batch<'a> {
     pub(super) buffer: Buffer,
     outcomes: Vec<(i64, Outcome)>,
     linking: HashSet<u64>,
+    /// Inodes with several names that this round copies.
+    copied: HashSet<u64>,
 }
 
 impl Carrier {
@@ -65,8 +72,9 @@ impl Carrier {
         // Directory by directory, each after the one it lies in: few handles are needed, and none is opened twice.
         entries.sort_by_cached_key(|entry| entry.path.parent());
         let (first, rest) = batch.part(entries);
+        let carried: HashMap<u64, i64> = first.iter().map(|entry| (entry.version.ino, entry.id)).collect();
         batch.round(first)?;
-        // Further names of what has just become safe.
+        let rest = batch.of_safe_ones(rest, &carried);
         batch.round(rest)?;
         Ok(std::mem::take(&mut batch.outcomes))
     }
@@ -81,7 +89,14 @@ impl Drop for Batch<'_> {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, handles: Handles::new(shared), buffer: Buffer::new(), outcomes: Vec::new(), linking: HashSet::new() }
+        Self {
+            shared,
+            handles: Handles::new(shared),
+            buffer: Buffer::new(),
+            outcomes: Vec::new(),
+            linking: HashSet::new(),
+            copied: HashSet::new(),
+        }
     }
 
     /// Puts further names of one file into a second round, and sends back those of a file that another batch carries just now.
@@ -105,6 +120,21 @@ impl<'a> Batch<'a> {
         (first, rest)
     }
 
+    /// Further names of what has just become safe. Where the first name has not, the others wait for it: each would become a file of its
+    /// own. `carried` is the entry of the first name of each inode.
+    fn of_safe_ones(&mut self, rest: Vec<Entry>, carried: &HashMap<u64, i64>) -> Vec<Entry> {
+        let waiting: HashSet<i64> = self
+            .outcomes
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, Outcome::Failed { again: true, .. } | Outcome::Changed | Outcome::Busy(_)))
+            .map(|(id, _)| *id)
+            .collect();
+        let (later, now): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|entry| carried.get(&entry.version.ino).is_some_and(|id| waiting.contains(id)));
+        self.outcomes.extend(later.iter().map(|entry| (entry.id, linked_elsewhere())));
+        now
+    }
+
     /// Keeps other batches from carrying further names of the file at the same time; false where another does that already.
     pub(super) fn hold_links(&mut self, entry: &Entry) -> bool {
         let (first, _) = self.part(vec![entry.clone()]);
@@ -119,7 +149,8 @@ impl<'a> Batch<'a> {
     /// The last steps for one item, and what became of it.
     pub(super) fn finish_one(&mut self, item: Item) -> Result<(i64, Outcome)> {
         let id = item.entry.id;
-        self.finish(vec![item])?;
+        let items = self.read_all_back(vec![item])?;
+        self.finish(items)?;
         Ok(self.outcomes.pop().unwrap_or((id, Outcome::Halted)))
     }
 
@@ -136,12 +167,11 @@ impl<'a> Batch<'a> {
             && fs::syncfs(handle).is_err()
         {
             // It does not say whose bytes were lost: all go again, each with its own sync, which does.
+            self.shared.doubt();
             let entries = items.drain(..).map(|item| item.entry).collect();
             items = self.copy_all(entries, true)?;
         }
-        if self.shared.parts.options.check == Check::ReadBack {
-            items = self.keep(items, Batch::read_back)?;
-        }
+        let items = self.read_all_back(items)?;
         self.finish(items)
     }
 
@@ -151,6 +181,7 @@ impl<'a> Batch<'a> {
     }
 
     fn copy_all(&mut self, entries: Vec<Entry>, each: bool) -> Result<Vec<Item>> {
+        self.copied.clear();
         let mut items = Vec::with_capacity(entries.len());
         for entry in entries {
             let id = entry.id;
@@ -178,16 +209,25 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn file(&mut self, entry: Entry, each: bool) -> Attempt<Item> {
+    fn file(&mut self, mut entry: Entry, each: bool) -> Attempt<Item> {
         let shared = self.shared;
+        let source_dir = self.handles.source(&entry.path)?;
+        let target = self.handles.target(&entry.path)?;
+        shared.settle(target.as_fd(), &entry)?;
+        shared.recognise(target.as_fd(), &mut entry, &mut self.buffer)?;
         let path = &entry.path;
-        let source_dir = self.handles.source(path)?;
-        let target = self.handles.target(path)?;
         let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+        if let Some(item) = self.stands(&entry, &source, source_dir.as_fd(), &target)? {
+            return Ok(item);
+        }
         if source.version.links > 1
-            && let Some(item) = self.link(&entry)?
+            && let Some(item) = self.link(&entry, &source)?
         {
             return Ok(item);
+        }
+        // Of several names of one file that must be copied after all, one is: the others become links to it once that is done.
+        if source.version.links > 1 && !self.copied.insert(source.version.ino) {
+            return Err(linked_elsewhere().into());
         }
         let there =
             handles::at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
@@ -197,19 +237,24 @@ impl<'a> Batch<'a> {
         shared.take(0, 1)?;
         let temporary = shared.temporary(&entry);
         let sink = shared.create(&target, &temporary, path)?;
-        let filled = self.fill(&source, &target, &sink, path).and_then(|checksum| {
+        let filled = self.fill(&source, &target, &sink, path).and_then(|(checksum, mut dropped)| {
             source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
             if each || !target.covered {
-                fs::fsync(&sink).map_err(|errno| ended::target("sync", &shared.parts.to, path, errno))?;
+                shared.sync_file(sink.as_fd(), path)?;
             }
             let made = Version::of(&sink).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
-            Ok(place::placed(&made, checksum))
+            attributes::compare(&source.version, &made, &mut dropped);
+            Ok((place::placed(&made, checksum), dropped))
         });
-        if filled.is_err() {
+        if filled.is_err()
+            && let Ok(made) = Version::of(&sink)
+        {
             // What ended it is what is told; a temporary that cannot be removed now is, when its entry is tried or given up.
-            let _ = names::remove(target.as_fd(), &temporary);
+            let _ = names::remove_if(target.as_fd(), &temporary, made.ino);
         }
-        Ok(Item { version: source.version, placed: filled?, shape: Shape::Temporary, entry })
+        let (placed, dropped) = filled?;
+        let (shape, dropped) = (Shape::Temporary, Some(dropped));
+        Ok(Item { version: source.version, placed, shape, read_back: false, dropped, entry })
     }
 
     /// Takes a foreign file of the same bytes for the copy; refuses to touch one of others.
@@ -225,11 +270,15 @@ impl<'a> Batch<'a> {
         let same = shared.compare(source, target, path, there, &mut self.buffer)?;
         source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir, path)?;
         let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
-        Ok(Item { version: source.version, placed: place::placed(there, Some(checksum)), shape: Shape::There, entry })
+        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
+        let lacking = attributes::lacking(theirs.as_fd(), source.file.as_fd(), &source.version).map_err(failed)?;
+        let (placed, shape) = (place::placed(there, Some(checksum)), Shape::There);
+        Ok(Item { version: source.version, placed, shape, read_back: false, dropped: Some(lacking), entry })
     }
 
     /// Copies bytes and attributes; the checksum of what was read, which is what was written.
-    fn fill(&mut self, source: &Source, dir: &Target, sink: &OwnedFd, path: &TreePath) -> Attempt<Option<[u8; 32]>> {
+    fn fill(&mut self, source: &Source, dir: &Target, sink: &OwnedFd, path: &TreePath) -> Attempt<(Option<[u8; 32]>, Dropped)> {
         let shared = self.shared;
         let size = source.version.size;
         let mut hasher = (shared.parts.options.check != Check::None).then(Hasher::new);
@@ -243,55 +292,28 @@ impl<'a> Batch<'a> {
             fs::ftruncate(sink, size).map_err(failed)?;
         }
         let beside = Some(dir.group);
-        attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
-        Ok(hasher.map(|hasher| *hasher.finalize().as_bytes()))
+        let dropped =
+            attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
+        Ok((hasher.map(|hasher| *hasher.finalize().as_bytes()), dropped))
+    }
+
+    /// Keeps what is on the device as it was written, where that is to be looked at.
+    fn read_all_back(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
+        if self.shared.reads_back() { self.keep(items, Batch::read_back) } else { Ok(items) }
     }
 
     /// Reads a copy from the device again and compares.
     fn read_back(&mut self, item: &mut Item) -> Attempt<()> {
-        let Some(checksum) = item.placed.checksum.filter(|_| item.shape == Shape::Temporary && item.version.kind == Kind::File)
-        else {
+        let Some(checksum) = item.placed.checksum.filter(|_| !item.read_back && item.version.kind == Kind::File) else {
             return Ok(());
         };
         let path = &item.entry.path;
         let target = self.handles.target(path)?;
         let temporary = self.shared.temporary(&item.entry);
-        let matches = self.shared.matches(&target, &temporary, item.version.size, checksum, path, &mut self.buffer)?;
-        if matches {
-            return Ok(());
-        }
-        Err(self.shared.differs(path))
-    }
-
-    /// An entry of which the journal says that its temporary was whole and synced: where it stands. `None`: it must be copied again.
-    pub(super) fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
-        let (shared, path) = (self.shared, &entry.path);
-        let Some(placed) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(None) };
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
-        let target = self.handles.target(path)?;
-        let temporary = shared.temporary(entry);
-        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
-        let left = handles::at(target.as_fd(), &temporary).map_err(failed)?;
-        let is = |found: &Option<Version>| found.is_some_and(|found| place::placed(&found, placed.checksum) == placed);
-        let item = |shape| Some(Item { entry: entry.clone(), version: entry.version, placed, shape });
-        if is(&there) {
-            if let (Some(left), Some(there)) = (left, there) {
-                // It ended between the exchange and the removal of what came out.
-                if left.ino != there.ino && !shared.may_replace(entry, &entry.version, &left) {
-                    names::give_back(target.as_fd(), &temporary, path.name(), &there).map_err(failed)?;
-                    names::remove(target.as_fd(), &temporary).map_err(failed)?;
-                    return Err(shared.taken(path, &entry.version, &left));
-                }
-                names::remove(target.as_fd(), &temporary).map_err(failed)?;
-            }
-            return Ok(item(Shape::There));
-        }
-        let whole = is(&left)
-            && match placed.checksum.filter(|_| entry.version.kind == Kind::File) {
-                Some(checksum) => shared.matches(&target, &temporary, placed.size, checksum, path, &mut self.buffer)?,
-                None => true,
-            };
-        Ok(if whole { item(Shape::Temporary) } else { None })
+        let name = if item.shape == Shape::Temporary { &temporary } else { path.name() };
+        let stored = self.shared.on_device(target.as_fd(), name, item.placed.size, path, &mut self.buffer)?;
+        item.read_back = true;
+        if stored == Some(checksum) { Ok(()) } else { Err(self.shared.differs(path)) }
     }
 
     /// Keeps the items of which `check` holds; of the others, the temporaries go.
@@ -310,7 +332,7 @@ impl<'a> Batch<'a> {
         if item.shape == Shape::Temporary
             && let Ok(target) = self.handles.target(&item.entry.path)
         {
-            let _ = names::remove(target.as_fd(), &self.shared.temporary(&item.entry));
+            let _ = names::remove_if(target.as_fd(), &self.shared.temporary(&item.entry), item.placed.ino);
         }
         self.outcomes.push((item.entry.id, outcome));
     }
@@ -318,6 +340,7 @@ impl<'a> Batch<'a> {
     /// Everything from the journal's *placing* to its *done*, for copies that are whole and synced.
     pub(super) fn finish(&mut self, items: Vec<Item>) -> Result<()> {
         let made = std::mem::take(&mut self.handles.made);
+        self.say_dropped(&items)?;
         let refused = self.say_placing(&items, &made)?;
         let items =
             self.keep(items, |_, item| if refused.contains(&item.entry.id) { Err(Outcome::Changed.into()) } else { Ok(()) })?;
@@ -327,9 +350,14 @@ impl<'a> Batch<'a> {
         if items.is_empty() {
             return Ok(());
         }
-        let lines: Vec<Line> =
-            items.iter().map(|item| Line::now(&item.entry.path, &item.version, item.placed.checksum)).collect();
-        if let Err(error) = self.shared.parts.manifest.append(&lines) {
+        let lines: Vec<Line> = items.iter().map(|item| Line::of(&item.entry.path, &item.version, Some(&item.placed))).collect();
+        let parts = &self.shared.parts;
+        parts.standing.check_destination(&parts.to)?;
+        let appended = parts.manifest.append(&lines, self.shared.reads_back());
+        if let Err(error @ MoverError::Moved(_)) = appended {
+            return Err(error);
+        }
+        if let Err(error) = appended {
             let reason = format!("{error}; hint: the data is in place, the manifest beside it is not written yet");
             for item in &items {
                 self.outcomes.push((item.entry.id, Outcome::Failed { reason: reason.clone(), again: true }));
@@ -337,6 +365,21 @@ impl<'a> Batch<'a> {
             return Ok(());
         }
         self.say_done(&items)
+    }
+
+    /// Says what the copies lack before any of them can be called done, and its source be cleared.
+    fn say_dropped(&self, items: &[Item]) -> Result<()> {
+        let journal = &self.shared.parts.journal;
+        let any = journal.any_dropped()?;
+        let mut said = Vec::new();
+        for item in items {
+            let Some(mut dropped) = item.dropped.clone() else { continue };
+            if any && item.version.links > 1 && lacks_links(journal.dropped(item.entry.id)?.as_deref()) {
+                dropped.push(LINKS.to_owned());
+            }
+            said.push((item.entry.id, dropped.join(", ")));
+        }
+        if any || said.iter().any(|(_, what)| !what.is_empty()) { journal.say_dropped(&said) } else { Ok(()) }
     }
 
     /// Makes durable what is about to be renamed. Returns what must not be, because a later version of it was found.
@@ -350,7 +393,7 @@ impl<'a> Batch<'a> {
                 && entry.version.kind == Kind::Directory
                 && !ready.iter().any(|(id, ..)| *id == entry.id)
             {
-                ready.push((entry.id, entry.version, place::placed_directory(ino)));
+                ready.push((entry.id, entry.version, Placed::directory(ino)));
             }
         }
         Ok(if ready.is_empty() { HashSet::new() } else { journal.placing(&ready)?.into_iter().collect() })
@@ -361,8 +404,7 @@ impl<'a> Batch<'a> {
             return Ok(());
         }
         let target = self.handles.target(&item.entry.path)?;
-        let temporary = self.shared.temporary(&item.entry);
-        let fate = self.shared.rename(target.as_fd(), &temporary, &item.entry, &item.version, &item.placed, &mut self.buffer)?;
+        let fate = self.shared.rename(target.as_fd(), &item.entry, &item.version, &item.placed, &mut self.buffer)?;
         item.shape = Shape::There;
         if let Fate::Same(there) = fate {
             item.placed = place::placed(&there, item.placed.checksum);
@@ -387,6 +429,7 @@ impl<'a> Batch<'a> {
         let synced = together.is_none_or(|handle| covered == 0 || fs::syncfs(handle).is_ok());
         if !synced {
             // It does not say which: each is asked for itself.
+            self.shared.doubt();
             return self.sync_directories(items, made, None);
         }
         for directory in rest {
@@ -424,33 +467,23 @@ impl Shared {
         names::temporary(self.parts.journal.id(), entry.id)
     }
 
+    /// All names of it in its directory.
+    pub(super) fn names<'a>(&self, entry: &'a Entry) -> Names<'a> {
+        Names::of(self.parts.journal.id(), entry.id, entry.path.name(), self.parts.options.overwrite == Overwrite::Always)
+    }
+
+    /// Makes a copy durable by itself.
+    pub(super) fn sync_file(&self, file: BorrowedFd, path: &TreePath) -> Attempt<()> {
+        fs::fsync(file).map_err(|errno| {
+            self.doubt();
+            ended::target("sync", &self.parts.to, path, errno)
+        })
+    }
+
     /// An empty temporary of this process, readable by nobody else until it is whole.
     pub(super) fn create(&self, target: &Target, temporary: &[u8], path: &TreePath) -> Attempt<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || fs::openat(target, temporary, flags, Mode::RUSR | Mode::WUSR);
         anew(target.as_fd(), temporary, &create).map_err(|errno| ended::target("create", &self.parts.to, path, errno))
-    }
-
-    /// Whether `name` of a directory of the destination has these bytes on the device.
-    fn matches(
-        &self,
-        target: &Target,
-        name: &[u8],
-        size: u64,
-        checksum: [u8; 32],
-        path: &TreePath,
-        buffer: &mut Buffer,
-    ) -> Attempt<bool> {
-        let failed = |errno| ended::target("read back", &self.parts.to, path, errno);
-        let (file, version) = stream::reopen(target.as_fd(), name, true).map_err(failed)?;
-        if version.size != size {
-            return Ok(false);
-        }
-        let mut leave = |_| !self.halted();
-        let found = stream::hash(file.as_fd(), size, buffer, &mut leave).map_err(|trouble| match trouble {
-            stream::Trouble::Read(errno) => failed(errno),
-            other => self.trouble(path, other),
-        })?;
-        Ok(found == Some(checksum))
     }
 }

@@ -1,14 +1,17 @@
 //! The beginning and the end: what a mover before this one left half done, and the directories' own modes and times.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::PoisonError;
 
 use rustix::fs::{self, FileType, OFlags, RawDir};
+use rustix::io::{Errno, Result as SysResult};
 
 use super::ended::{self, Attempt, split};
-use super::stream::Sync;
+use super::stream::{Buffer, Sync};
 use super::{Carrier, Shared, attributes};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
+use crate::journal::Owed;
 use crate::names;
 use crate::path::TreePath;
 use crate::tree::Tree;
@@ -29,34 +32,64 @@ impl Carrier {
         Ok(())
     }
 
-    /// Removes every temporary of this mover in the destination. For a journal that begins anew: nothing it knows has one yet, and
-    /// those that the former one knew would stay for ever. What cannot be read is passed over.
+    /// Removes the temporaries in the destination that a former journal of this mover knew: those that this one knows are settled one by
+    /// one. A sweep that is ended, or cannot look everywhere, is owed still, and the next mover does it.
     pub fn sweep(&self) -> Result<()> {
-        let parts = &self.shared.parts;
+        let (parts, mut all) = (&self.shared.parts, true);
+        if parts.journal.owed()? != Owed::Sweep {
+            return Ok(());
+        }
+        let before = parts.journal.first_id()?;
         let mut directories = vec![TreePath::root()];
         while let Some(at) = directories.pop() {
             if self.shared.halted() {
-                break;
+                return Ok(());
             }
-            let Ok(directory) = parts.to.directory(&at) else { continue };
-            let mut buffer = Box::new_uninit_slice(32 << 10);
-            let mut listed = RawDir::new(&directory, &mut buffer);
-            let mut left = Vec::new();
-            while let Some(Ok(entry)) = listed.next() {
-                let name = entry.file_name().to_bytes();
-                match entry.file_type() {
-                    _ if matches!(name, b"." | b"..") => {}
-                    FileType::Directory => directories.push(at.join(name)),
-                    _ if names::is_temporary_of(parts.journal.id(), name) => left.push(name.to_vec()),
-                    FileType::Unknown => directories.push(at.join(name)),
-                    _ => {}
+            let swept = parts.to.directory(&at).and_then(|directory| {
+                let replaced = self.sweep_directory(&at, directory.as_fd(), before, &mut directories)?;
+                Ok((directory, replaced))
+            });
+            match swept {
+                Ok((directory, replaced)) => {
+                    for name in replaced {
+                        self.shared.give_name_back(&at, directory.as_fd(), &name)?;
+                    }
                 }
-            }
-            for name in left {
-                let _ = names::remove(directory.as_fd(), &name);
+                // What others keep to themselves holds nothing of this mover's.
+                Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(_) => all = false,
             }
         }
-        Ok(())
+        if all { parts.journal.owe(Owed::Nothing) } else { Ok(()) }
+    }
+
+    /// The same for one directory; those in it are added to `directories`. Returns what was being replaced.
+    fn sweep_directory(
+        &self,
+        at: &TreePath,
+        directory: BorrowedFd,
+        before: i64,
+        directories: &mut Vec<TreePath>,
+    ) -> SysResult<Vec<Vec<u8>>> {
+        let id = self.shared.parts.journal.id();
+        let former = |number: Option<i64>| number.is_some_and(|number| number < before);
+        let mut buffer = Box::new_uninit_slice(32 << 10);
+        let mut listed = RawDir::new(directory, &mut buffer);
+        let (mut left, mut replaced) = (Vec::new(), Vec::new());
+        while let Some(entry) = listed.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            match entry.file_type() {
+                _ if matches!(name, b"." | b"..") => {}
+                FileType::Directory => directories.push(at.join(name)),
+                _ if former(names::temporary_of(id, name)) => left.push(name.to_vec()),
+                _ if former(names::old_of(id, name)) => replaced.push(name.to_vec()),
+                FileType::Unknown => directories.push(at.join(name)),
+                _ => {}
+            }
+        }
+        left.iter().try_for_each(|name| names::remove(directory, name))?;
+        Ok(replaced)
     }
 
     fn pages(
@@ -78,6 +111,9 @@ impl Carrier {
     pub fn abandon(&self, entry: &Entry) -> Result<()> {
         let shared = &self.shared;
         if let Ok(target) = shared.parts.to.directory(&entry.path.parent()) {
+            if let Err(Outcome::Failed { reason, .. }) = split(shared.settle(target.as_fd(), entry))? {
+                shared.note(reason);
+            }
             let _ = names::remove(target.as_fd(), &shared.temporary(entry));
         }
         if entry.version.kind == Kind::File { shared.parts.journal.forget_chunks(entry.id) } else { Ok(()) }
@@ -91,7 +127,7 @@ impl Carrier {
         let directories = shared.parts.journal.directories()?;
         for ids in directories.chunks(PAGE as usize) {
             for entry in shared.parts.journal.entries(ids)? {
-                if let Err(crate::Outcome::Failed { reason, .. }) = split(shared.finish_directory(&entry))? {
+                if let Err(Outcome::Failed { reason, .. }) = split(shared.finish_directory(&entry))? {
                     failures.push((entry.id, reason));
                 }
             }
@@ -104,12 +140,44 @@ impl Carrier {
 }
 
 impl Shared {
+    /// Whether the directory `there`, which has the entry's name, was made by this mover. Where inodes have no lasting numbers, what
+    /// the journal says of the name decides.
+    pub(super) fn made_directory(&self, entry: &Entry, there: &Version) -> bool {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&entry.path).copied();
+        let mut numbers = made.into_iter().chain(entry.placed.map(|placed| placed.ino)).filter(|&ino| ino != Placed::OF_OTHERS);
+        let renumbered = !self.parts.standing.inodes_last;
+        numbers.any(|ino| renumbered || ino == there.ino)
+    }
+
+    /// What was being replaced when a mover was ended whose journal is lost: the number in its name says nothing any more. What the
+    /// manifest knows gets its name back, or goes where that is taken; anything else may be another's, and stays.
+    fn give_name_back(&self, at: &TreePath, directory: BorrowedFd, name: &[u8]) -> Result<()> {
+        let Ok(out) = Version::at(directory, name) else { return Ok(()) };
+        let mut buffer = Buffer::new();
+        for known in self.parts.journal.placed_like(at, out.size, out.mtime_ns)? {
+            let checksum = known.placed.and_then(|placed| placed.checksum);
+            let same = out.kind == Kind::File && checksum.is_some();
+            if same && split(self.hash_name(directory, name, at, &out, &mut buffer))?.is_ok_and(|found| found == checksum) {
+                match names::move_to_free((directory, name), (directory, known.path.name())) {
+                    Ok(()) => return Ok(()),
+                    Err(Errno::EXIST) if names::remove(directory, name).is_ok() => return Ok(()),
+                    Err(_) => break,
+                }
+            }
+        }
+        let place = at.join(name);
+        self.note(format!(
+            "{place} at the destination had a name that was being replaced when a mover was ended; hint: look whose it is"
+        ));
+        Ok(())
+    }
+
     fn finish_directory(&self, entry: &Entry) -> Attempt<()> {
         let (path, to) = (&entry.path, &self.parts.to);
         let failed = |errno| ended::target("set the mode and times of", to, path, errno);
         let target = to.directory(path).map_err(failed)?;
         let there = Version::of(&target).map_err(failed)?;
-        if entry.placed.is_none_or(|placed| placed.ino != there.ino) {
+        if !self.made_directory(entry, &there) {
             return Ok(());
         }
         // Gone from the source: then what the journal knows is the last there was.
@@ -119,7 +187,12 @@ impl Shared {
             return Ok(());
         }
         let source = source.as_ref().map_or(target.as_fd(), AsFd::as_fd);
-        attributes::give_directory(target.as_fd(), source, &version).map_err(failed)
+        let mut dropped = attributes::give_directory(target.as_fd(), source, &version).map_err(failed)?;
+        attributes::compare_times(&version, &Version::of(&target).map_err(failed)?, &mut dropped);
+        if !dropped.is_empty() {
+            self.parts.journal.say_dropped(&[(entry.id, dropped.join(", "))])?;
+        }
+        Ok(())
     }
 }
 

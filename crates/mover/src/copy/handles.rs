@@ -10,7 +10,7 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::Shared;
 use super::ended::{self, Attempt};
-use super::place;
+use crate::entry::Placed;
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -76,7 +76,7 @@ impl<'a> Handles<'a> {
             if let Some(entry) = journal.by_path(directory)?
                 && entry.version.kind == Kind::Directory
             {
-                missing.push((entry.id, entry.version, place::placed_directory(place::TO_BE_MADE)));
+                missing.push((entry.id, entry.version, Placed::directory(Placed::TO_BE_MADE)));
             }
         }
         if !missing.is_empty() {

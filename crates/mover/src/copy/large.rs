@@ -8,17 +8,20 @@ use blake3::hazmat::{ChainingValue, HasherExt};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::attributes::{self, Dropped};
 use super::batch::{Batch, Item, Shape};
 use super::chunks::Plan;
+use super::device::Stored;
 use super::ended::{self, Attempt, split};
 use super::place::{self, Claim};
 use super::source::Source;
 use super::stream::{self, Buffer, Range, Sink, Trouble};
-use super::{Carrier, Shared, attributes, handles};
+use super::{Carrier, Shared, handles};
 use crate::entry::{Chunk, Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::names;
 use crate::options::Check;
+use crate::stores::Stores;
 use crate::version::{Kind, Version};
 
 /// How a large file's way began.
@@ -40,6 +43,8 @@ pub struct Large {
     plain: OwnedFd,
     direct: Option<OwnedFd>,
     plan: Plan,
+    /// Whether the temporary is an earlier attempt's, so that anything may lie where the source has a hole.
+    reused: bool,
     /// Whether this process holds the file's other names back.
     linking: bool,
     work: Mutex<Work>,
@@ -92,17 +97,23 @@ impl Carrier {
         {
             return Ok(Begun::Whole(Box::new(item)));
         }
+        let mut entry = entry;
+        let source_dir = batch.handles.source(&entry.path)?;
+        let target = batch.handles.target(&entry.path)?;
+        shared.settle(target.as_fd(), &entry)?;
+        shared.recognise(target.as_fd(), &mut entry, &mut batch.buffer)?;
         let path = &entry.path;
-        let source_dir = batch.handles.source(path)?;
-        let target = batch.handles.target(path)?;
         let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
         if source.version.size <= super::SMALL_BYTES {
             // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
             shared.parts.journal.requeue(entry.id, source.version)?;
             return Err(Outcome::Changed.into());
         }
+        if let Some(item) = batch.stands(&entry, &source, source_dir.as_fd(), &target)? {
+            return Ok(Begun::Whole(Box::new(item)));
+        }
         if source.version.links > 1
-            && let Some(item) = batch.link(&entry)?
+            && let Some(item) = batch.link(&entry, &source)?
         {
             return Ok(Begun::Whole(Box::new(item)));
         }
@@ -133,6 +144,7 @@ impl Large {
         let mut values = vec![None; plan.count()];
         let chunks = journal.chunks(entry.id, &source.version)?;
         let kept = if chunks.is_empty() { None } else { reuse(target, &temporary, &source.version) };
+        let reused = kept.is_some();
         let copy = if let Some(kept) = kept {
             for Chunk { offset, length, hash } in chunks {
                 if let Some(index) = plan.index(offset, length) {
@@ -144,7 +156,9 @@ impl Large {
             journal.forget_chunks(entry.id)?;
             let made = shared.create(target, &temporary, path)?;
             if let Err(errno) = allocate(&made, &source) {
-                let _ = names::remove(target.as_fd(), &temporary);
+                if let Ok(made) = Version::of(&made) {
+                    let _ = names::remove_if(target.as_fd(), &temporary, made.ino);
+                }
                 return Err(ended::target("allocate", &shared.parts.to, path, errno));
             }
             made
@@ -158,6 +172,7 @@ impl Large {
         let work = Work { left: plan.count(), values, ..Work::default() };
         Ok(Self {
             shared: Arc::clone(shared),
+            reused,
             linking: false,
             work: Mutex::new(work),
             entry,
@@ -232,6 +247,7 @@ impl Large {
     /// Brings one chunk over; its value if there are checksums. One that the journal knows is read from the temporary first.
     fn copy_chunk(&self, index: usize, known: Option<ChainingValue>, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
         if let Some(known) = known
+            && self.is_of_now(index, known, buffer)?
             && self.read_again(index, buffer)? == Some(known)
         {
             return Ok(Some(known));
@@ -240,7 +256,9 @@ impl Large {
         let check = shared.parts.options.check;
         let mut hasher = (check != Check::None).then(|| self.plan.hasher(index));
         let (offset, end) = self.plan.range(index);
-        let range = Range { offset, end, sparse: self.source.sparse };
+        // What a hole is not written over must be one there too.
+        let sparse = self.source.sparse && (!self.reused || self.punch(offset, end).is_ok());
+        let range = Range { offset, end, sparse };
         let sink = Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) };
         let mut leave = |bytes| shared.leave(bytes);
         let copied = stream::copy(self.source.file.as_fd(), Some(&sink), range, hasher.as_mut(), buffer, &mut leave);
@@ -258,23 +276,35 @@ impl Large {
         Ok(value)
     }
 
+    /// Frees what the temporary holds of a chunk: it reads as zeros then.
+    fn punch(&self, offset: u64, end: u64) -> rustix::io::Result<()> {
+        fs::fallocate(&self.plain, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, end - offset)
+    }
+
     /// The value of what the device holds of a chunk; `None` where it holds less.
     fn read_again(&self, index: usize, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
         let (shared, path) = (&self.shared, &self.entry.path);
         let failed = |errno| ended::target("read back", &shared.parts.to, path, errno);
         let (offset, end) = self.plan.range(index);
         fs::fdatasync(&self.plain).map_err(failed)?;
-        let length = std::num::NonZeroU64::new(end - offset);
-        fs::fadvise(&self.plain, offset, length, fs::Advice::DontNeed).map_err(failed)?;
         let mut hasher = self.plan.hasher(index);
-        let mut leave = |_| !shared.halted();
-        let range = Range { offset, end, sparse: false };
-        match stream::copy(self.plain.as_fd(), None, range, Some(&mut hasher), buffer, &mut leave) {
-            Ok(()) => Ok(Some(hasher.finalize_non_root())),
-            Err(Trouble::Short) => Ok(None),
-            Err(Trouble::Read(errno)) => Err(failed(errno)),
-            Err(trouble) => Err(shared.trouble(path, trouble)),
+        let direct = self.direct.as_ref().map(AsFd::as_fd);
+        let stored = shared.read_stored(self.plain.as_fd(), direct, (offset, end), &mut hasher, path, buffer)?;
+        Ok((stored == Stored::Whole).then(|| hasher.finalize_non_root()))
+    }
+
+    /// Whether a chunk that was copied earlier still is what the source has, where no time would tell.
+    fn is_of_now(&self, index: usize, known: ChainingValue, buffer: &mut Buffer) -> Attempt<bool> {
+        if self.shared.parts.settler.stores() == Stores::Timed {
+            return Ok(true);
         }
+        let (offset, end) = self.plan.range(index);
+        let mut hasher = self.plan.hasher(index);
+        let mut leave = |_| !self.shared.halted();
+        let range = Range { offset, end, sparse: self.source.sparse };
+        stream::copy(self.source.file.as_fd(), None, range, Some(&mut hasher), buffer, &mut leave)
+            .map_err(|trouble| self.shared.trouble(&self.entry.path, trouble))?;
+        Ok(hasher.finalize_non_root() == known)
     }
 
     /// Has the kernel write a chunk now, so that the sync in the end has little to wait for.
@@ -315,8 +345,11 @@ impl Large {
         let ended = self.lock().ended.take();
         let whole = ended.map_or_else(|| split(self.make_whole()), |outcome| Ok(Err(outcome)))?;
         match whole {
-            Ok(placed) => {
-                let item = Item { entry: self.entry.clone(), version: self.source.version, placed, shape: Shape::Temporary };
+            Ok((placed, dropped)) => {
+                let (entry, version) = (self.entry.clone(), self.source.version);
+                let (shape, dropped) = (Shape::Temporary, Some(dropped));
+                let read_back = self.shared.parts.options.check == Check::ReadBack;
+                let item = Item { entry, version, placed, shape, read_back, dropped };
                 Batch::new(&self.shared).finish_one(item)
             }
             Err(outcome) => {
@@ -330,17 +363,19 @@ impl Large {
         }
     }
 
-    fn make_whole(&self) -> Attempt<Placed> {
+    fn make_whole(&self) -> Attempt<(Placed, Dropped)> {
         let (parts, path) = (&self.shared.parts, &self.entry.path);
         let version = &self.source.version;
         let failed = |errno| ended::target("write", &parts.to, path, errno);
         let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
         let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
-        attributes::give(self.plain.as_fd(), self.source.file.as_fd(), version, self.source.accessed, None).map_err(failed)?;
+        let (copy, source) = (self.plain.as_fd(), self.source.file.as_fd());
+        let mut dropped = attributes::give(copy, source, version, self.source.accessed, None).map_err(failed)?;
         self.source.require_unchanged(&parts.from, &parts.settler, self.source_dir.as_fd(), path)?;
-        fs::fsync(&self.plain).map_err(|errno| ended::target("sync", &parts.to, path, errno))?;
+        self.shared.sync_file(self.plain.as_fd(), path)?;
         let made = Version::of(&self.plain).map_err(failed)?;
-        if made.size == version.size { Ok(place::placed(&made, checksum)) } else { Err(self.shared.differs(path)) }
+        attributes::compare(version, &made, &mut dropped);
+        if made.size == version.size { Ok((place::placed(&made, checksum), dropped)) } else { Err(self.shared.differs(path)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Work> {

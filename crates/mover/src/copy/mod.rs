@@ -7,28 +7,35 @@
 mod attributes;
 mod batch;
 mod chunks;
+mod device;
 mod edges;
 mod ended;
 mod handles;
 mod large;
+mod look;
 mod place;
+mod resume;
 mod source;
 mod special;
+mod stands;
 mod stream;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::ground::Standing;
 use crate::journal::Journal;
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::Manifest;
-use crate::options::Options;
+use crate::options::{Check, Options};
 use crate::path::TreePath;
 use crate::settle::Settler;
 use crate::tree::Tree;
+pub use device::has_stored;
 pub use large::{Large, Started};
+pub use look::REMOVED;
 
 /// A file of more bytes than this is carried in chunks by several workers; see [`Carrier::large`].
 pub const SMALL_BYTES: u64 = 8 << 20;
@@ -42,6 +49,8 @@ pub struct Parts {
     pub to: Arc<Tree>,
     /// Where each entry stands.
     pub journal: Arc<Journal>,
+    /// Whether the trees are where they were.
+    pub standing: Arc<Standing>,
     /// What lies at the destination.
     pub manifest: Arc<Manifest>,
     /// Spectral's lines.
@@ -90,6 +99,10 @@ struct Shared {
     made: Mutex<HashMap<TreePath, u64>>,
     /// Inodes with several names, one of which is on its way: the others become links to it.
     linking: Mutex<HashSet<u64>>,
+    /// What the user must know, until somebody asks.
+    notes: Mutex<Vec<String>>,
+    /// Whether the destination has failed to sync: what it says of other bytes is not believed any more.
+    doubted: AtomicBool,
 }
 
 impl Carrier {
@@ -97,11 +110,30 @@ impl Carrier {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let sync = stream::Sync::of(&parts.to);
-        Self { shared: Arc::new(Shared { parts, sync, made: Mutex::default(), linking: Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                parts,
+                sync,
+                made: Mutex::default(),
+                linking: Mutex::default(),
+                notes: Mutex::default(),
+                doubted: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// What the user must know, since the last time that somebody asked.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Shared {
+    fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
     fn halted(&self) -> bool {
         self.parts.halt.load(Ordering::Relaxed)
     }
@@ -118,10 +150,38 @@ impl Shared {
         granted
     }
 
+    /// Whether copies are read back: as asked, or because the destination has failed to sync.
+    fn reads_back(&self) -> bool {
+        self.parts.options.check == Check::ReadBack || self.doubted.load(Ordering::Relaxed)
+    }
+
+    /// The destination failed to sync. A device that loses some bytes may take others without an error and lose them too.
+    fn doubt(&self) {
+        if !self.doubted.swap(true, Ordering::Relaxed) && self.parts.options.check == Check::Written {
+            let to = self.parts.to.path().display();
+            self.note(format!(
+                "destination {to} failed to sync: copies are read back from now on; hint: stage verify reads those before"
+            ));
+        }
+    }
+
     /// The storage did not keep what it was given.
     fn differs(&self, path: &TreePath) -> ended::Ended {
         let place = ended::place(&self.parts.to, path);
         ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
+    }
+}
+
+/// BLAKE3 of an open regular file of this size; `None` if it is shorter, or `leave` said no between two pieces.
+pub fn hash_of(
+    file: impl std::os::fd::AsFd,
+    size: u64,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> rustix::io::Result<Option<[u8; 32]>> {
+    match stream::hash(file.as_fd(), size, &mut stream::Buffer::new(), leave) {
+        Ok(found) => Ok(found),
+        Err(stream::Trouble::Read(errno) | stream::Trouble::Write(errno)) => Err(errno),
+        Err(stream::Trouble::Short | stream::Trouble::Halted) => Ok(None),
     }
 }
 

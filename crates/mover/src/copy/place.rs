@@ -4,13 +4,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs;
 
-use super::Shared;
 use super::ended::{self, Attempt};
 use super::source::Source;
 use super::stream::{self, Buffer, Trouble};
+use super::{Shared, handles};
 use crate::entry::{Entry, Outcome, Placed};
 use crate::names::{self, Replaced};
-use crate::options::Overwrite;
+use crate::options::{Check, Overwrite};
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
@@ -33,7 +33,7 @@ pub(super) enum Fate {
 }
 
 /// Whether `there` is what this mover put there, unchanged since.
-fn is(placed: &Placed, there: &Version) -> bool {
+pub(super) fn is(placed: &Placed, there: &Version) -> bool {
     (placed.ino, placed.size, placed.mtime_ns) == (there.ino, there.size, there.mtime_ns)
 }
 
@@ -45,17 +45,6 @@ pub(super) fn is_ours(entry: &Entry, there: &Version) -> bool {
 /// What this version at the destination will be known by.
 pub(super) fn placed(there: &Version, checksum: Option<[u8; 32]>) -> Placed {
     Placed { ino: there.ino, size: there.size, mtime_ns: there.mtime_ns, checksum }
-}
-
-/// Inode in the journal of a directory that somebody else made: its mode and times are not this mover's to set.
-pub(super) const OF_OTHERS: u64 = 0;
-
-/// Inode in the journal of a directory that this mover is about to make: found there after a crash, it is this mover's.
-pub(super) const TO_BE_MADE: u64 = u64::MAX;
-
-/// What a directory will be known by: its inode, for its times move with every name in it.
-pub(super) fn placed_directory(ino: u64) -> Placed {
-    Placed { ino, size: 0, mtime_ns: 0, checksum: None }
 }
 
 impl Shared {
@@ -96,11 +85,52 @@ impl Shared {
         ended::refused(reason)
     }
 
+    /// Ends what an earlier attempt at replacing what has the entry's name left half done.
+    pub(super) fn settle(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
+        // Nothing is replaced before the journal says what by.
+        let Some(new) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(()) };
+        let expected = |there: &Version| self.may_replace(entry, &entry.version, there);
+        let names = self.names(entry);
+        match names::settle(dir, &names, &|there| is(&new, there), &expected) {
+            Ok(None) => Ok(()),
+            Ok(Some(kept)) => Err(self.kept(&entry.path, &kept)),
+            Err(errno) => Err(ended::target("look at what was replaced by", &self.parts.to, &entry.path, errno)),
+        }
+    }
+
+    /// Finds out whether what has the name is this mover's own, and only its inode is another: some file systems number theirs anew with
+    /// each mount.
+    pub(super) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
+        if entry.placed.is_none() {
+            return Ok(());
+        }
+        let failed = |errno| ended::target("look at", &self.parts.to, &entry.path, errno);
+        let Some(there) = handles::at(dir, entry.path.name()).map_err(failed)? else { return Ok(()) };
+        let alike =
+            |placed: &&Placed| (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns) && placed.checksum.is_some();
+        if there.kind != Kind::File || is_ours(entry, &there) {
+            return Ok(());
+        }
+        let Some(known) = entry.placed.iter().chain(&entry.before).find(alike).copied() else { return Ok(()) };
+        if self.hash_target(dir, &entry.path, &there, buffer)? == known.checksum {
+            entry.before.push(Placed { ino: there.ino, ..known });
+        }
+        Ok(())
+    }
+
+    /// Somebody took the name while it was being replaced.
+    fn kept(&self, path: &TreePath, name: &[u8]) -> ended::Ended {
+        let (place, beside) = (ended::place(&self.parts.to, path), path.parent().join(name));
+        ended::refused(format!(
+            "another file came under the name {place} while it was replaced; what had it before is {beside}; \
+             hint: move one of them away, then resume"
+        ))
+    }
+
     /// Gives a temporary that is whole and synced its name. On an error it is still there.
     pub(super) fn rename(
         &self,
         dir: BorrowedFd,
-        temporary: &[u8],
         entry: &Entry,
         source: &Version,
         new: &Placed,
@@ -108,15 +138,25 @@ impl Shared {
     ) -> Attempt<Fate> {
         let path = &entry.path;
         let failed = |errno| ended::target("rename to", &self.parts.to, path, errno);
-        let mut expected = |there: &Version| self.may_replace(entry, source, there);
-        match names::replace(dir, temporary, path.name(), &mut expected).map_err(failed)? {
+        let names = self.names(entry);
+        let gone = || names::remove_if(dir, &names.temporary, new.ino);
+        let known = |there: &Version| is(new, there);
+        match names::replace(dir, &names, &known, &mut |there| self.may_replace(entry, source, there)).map_err(failed)? {
             Replaced::Yes => Ok(Fate::Placed),
             // An earlier attempt came as far as the rename, or the other link of it has the name.
-            Replaced::No(there) if is(new, &there) => names::remove(dir, temporary).map(|()| Fate::Placed).map_err(failed),
+            Replaced::No(there) if is(new, &there) => gone().map(|()| Fate::Placed).map_err(failed),
             Replaced::No(there) if there.kind == source.kind && self.holds(dir, path, &there, new, buffer)? => {
-                names::remove(dir, temporary).map(|()| Fate::Same(there)).map_err(failed)
+                gone().map(|()| Fate::Same(there)).map_err(failed)
             }
             Replaced::No(there) => Err(self.taken(path, source, &there)),
+            Replaced::Kept(name) => Err(self.kept(path, &name)),
+            Replaced::Refused => {
+                let place = ended::place(&self.parts.to, path);
+                let why = "its file system takes that name neither by a link nor by a rename that replaces nothing";
+                Err(ended::refused(format!(
+                    "cannot give {place} to a file: {why}; hint: exclude it, or stage with overwrite=always"
+                )))
+            }
         }
     }
 
@@ -147,13 +187,29 @@ impl Shared {
 
     /// BLAKE3 of what has the name at the destination, made durable; `None` if it is no longer `there`.
     fn hash_target(&self, dir: BorrowedFd, path: &TreePath, there: &Version, buffer: &mut Buffer) -> Attempt<Option<[u8; 32]>> {
+        self.hash_name(dir, path.name(), path, there, buffer)
+    }
+
+    /// The same of any name of a directory; `path` is for messages.
+    pub(super) fn hash_name(
+        &self,
+        dir: BorrowedFd,
+        name: &[u8],
+        path: &TreePath,
+        there: &Version,
+        buffer: &mut Buffer,
+    ) -> Attempt<Option<[u8; 32]>> {
         let failed = |errno| ended::target("read", &self.parts.to, path, errno);
-        let (file, opened) = stream::reopen(dir, path.name(), false).map_err(failed)?;
+        let (file, opened) = stream::reopen(dir, name, false).map_err(failed)?;
         if opened != *there {
             return Ok(None);
         }
         fs::fsync(&file).map_err(failed)?;
         let mut leave = |bytes| self.take(bytes, 0).is_ok();
+        if self.parts.options.check == Check::ReadBack {
+            let stored = self.on_device(dir, path.name(), there.size, path, buffer)?;
+            return Ok(stored.filter(|_| Version::of(&file).is_ok_and(|now| now.same_bytes(there))));
+        }
         let found = stream::hash(file.as_fd(), there.size, buffer, &mut leave).map_err(|trouble| match trouble {
             Trouble::Read(errno) => failed(errno),
             other => self.trouble(path, other),

@@ -5,14 +5,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{self, AtFlags, Mode};
 use rustix::io::{Errno, Result as SysResult};
 
+use super::Shared;
 use super::attributes;
 use super::batch::{Batch, Item, Shape};
 use super::ended::{self, Attempt, split};
 use super::place::{self, Claim};
-use crate::entry::{Entry, Outcome};
+use super::source::Source;
+use crate::entry::{Entry, Outcome, Placed, State};
+use crate::error::Result;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
+use crate::stores::Stores;
 use crate::version::{Kind, Version};
 
 impl Batch<'_> {
@@ -33,10 +37,10 @@ impl Batch<'_> {
                 Version::of(&*made).map_err(|errno| ended::target("look at", &shared.parts.to, &entry.path, errno))?
             }
         };
-        let ours = shared.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(&entry.path) == Some(&there.ino)
-            || entry.placed.is_some_and(|placed| [there.ino, place::TO_BE_MADE].contains(&placed.ino));
-        let placed = place::placed_directory(if ours { there.ino } else { place::OF_OTHERS });
-        Ok(Item { version, placed, shape: Shape::There, entry })
+        let intended = entry.placed.is_some_and(|placed| placed.ino == Placed::TO_BE_MADE);
+        let ours = intended || shared.made_directory(&entry, &there);
+        let placed = Placed::directory(if ours { there.ino } else { Placed::OF_OTHERS });
+        Ok(Item { version, placed, shape: Shape::There, read_back: false, dropped: Some(Vec::new()), entry })
     }
 
     /// Makes a link or a FIFO like the source's under the temporary name.
@@ -59,6 +63,7 @@ impl Batch<'_> {
         let checked = text.as_ref().filter(|_| shared.parts.options.check != Check::None);
         let checksum = checked.map(|text| *blake3::hash(text.as_bytes()).as_bytes());
         let target = self.handles.target(path)?;
+        shared.settle(target.as_fd(), &entry)?;
         let failed = |errno| ended::target("make", to, path, errno);
         let there = super::handles::at(target.as_fd(), path.name()).map_err(failed)?;
         if let Claim::Compare(there) = shared.claim(&entry, &version, there)? {
@@ -69,7 +74,8 @@ impl Batch<'_> {
             if !same {
                 return Err(shared.taken(path, &version, &there));
             }
-            return Ok(Item { version, placed: place::placed(&there, checksum), shape: Shape::There, entry });
+            let (placed, shape) = (place::placed(&there, checksum), Shape::There);
+            return Ok(Item { version, placed, shape, read_back: false, dropped: Some(Vec::new()), entry });
         }
         shared.take(0, 1)?;
         let temporary = shared.temporary(&entry);
@@ -81,7 +87,16 @@ impl Batch<'_> {
         let made =
             attributes::give_named(target.as_fd(), &temporary, &version).and_then(|()| Version::at(&*target, &temporary[..]));
         let made = made.map_err(failed)?;
-        Ok(Item { version, placed: place::placed(&made, checksum), shape: Shape::Temporary, entry })
+        let mut dropped = Vec::new();
+        attributes::compare(&version, &made, &mut dropped);
+        let (placed, shape) = (place::placed(&made, checksum), Shape::Temporary);
+        Ok(Item { version, placed, shape, read_back: false, dropped: Some(dropped), entry })
+    }
+
+    /// What has the name `path` at the source.
+    fn state_of(&mut self, path: &TreePath) -> Attempt<Version> {
+        let source = self.handles.source(path)?;
+        Version::at(&*source, path.name()).map_err(|errno| ended::source("look at", &self.shared.parts.from, path, errno))
     }
 
     /// Another name of the file that `path` is now, which is safe.
@@ -91,51 +106,119 @@ impl Batch<'_> {
                 continue;
             }
             // What the journal knows may be of a file that is gone, and whose inode this one has been given.
-            let Ok(Ok(source)) = split(self.handles.source(&other.path)) else { continue };
-            if Version::at(&*source, other.path.name()).is_ok_and(|now| now == *version) {
-                return Ok(Some(other));
+            match split(self.state_of(&other.path))? {
+                Ok(now) if now == *version => return Ok(Some(other)),
+                // What cannot be told now may be another name all the same: a copy of its own would end the link.
+                Err(outcome @ Outcome::Failed { .. }) => return Err(outcome.into()),
+                Ok(_) | Err(_) => {}
             }
         }
         Ok(None)
     }
 
+    /// Whether what lies under the name `other` is a copy of the source as it is now.
+    fn is_copy_of(&mut self, opened: &Source, dir: BorrowedFd, other: &Entry, known: &Placed) -> Attempt<bool> {
+        // What lies there may be of an earlier state, or no time tells whether it is: the bytes do.
+        let current = other.state == State::Done && other.version == opened.version;
+        let sure = current && self.shared.parts.settler.stores() == Stores::Timed;
+        if !sure && self.same(opened, dir, &other.path, known)?.is_none() {
+            return Ok(false);
+        }
+        Ok(current || self.has_attributes(opened, dir, &other.path)?)
+    }
+
     /// A further name of a file of which another name is safe: a link to that one. `None` where it must be copied after all.
-    pub(super) fn link(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+    pub(super) fn link(&mut self, entry: &Entry, opened: &Source) -> Attempt<Option<Item>> {
         let shared = self.shared;
         let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path);
         let source = self.handles.source(path)?;
         let version = Version::at(&*source, path.name()).map_err(|errno| ended::source("look at", from, path, errno))?;
-        let Some(other) = self.other_name(path, &version)? else { return Ok(None) };
+        if version != opened.version {
+            return Err(Outcome::Changed.into());
+        }
+        let Some(mut other) = self.other_name(path, &version)? else { return Ok(None) };
         let Some(known) = other.placed else { return Ok(None) };
         let other_dir = self.handles.target(&other.path)?;
         let target = self.handles.target(path)?;
         let failed = |errno| ended::target("link", to, path, errno);
         let still = super::handles::at(other_dir.as_fd(), other.path.name()).map_err(failed)?;
-        if !still.is_some_and(|still| place::placed(&still, known.checksum) == known) {
+        let Some(still) = still else { return Ok(None) };
+        if still.ino != known.ino {
+            shared.recognise(other_dir.as_fd(), &mut other, &mut self.buffer)?;
+        }
+        if !place::is_ours(&other, &still) {
             return Ok(None);
         }
+        let known = place::placed(&still, known.checksum);
+        if !self.is_copy_of(opened, other_dir.as_fd(), &other, &known)? {
+            return Ok(None);
+        }
+        opened.require_unchanged(from, &shared.parts.settler, source.as_fd(), path)?;
         let there = super::handles::at(target.as_fd(), path.name()).map_err(failed)?;
+        let dropped = Some(shared.parts.journal.dropped(other.id)?.into_iter().collect());
         if there.is_some_and(|there| there.ino == known.ino) {
-            return Ok(Some(Item { version, placed: known, shape: Shape::There, entry: entry.clone() }));
+            let shape = Shape::There;
+            return Ok(Some(Item { version, placed: known, shape, read_back: false, dropped, entry: entry.clone() }));
         }
         if shared.claim(entry, &version, there)? != Claim::Take {
             return Ok(None);
         }
-        let temporary = shared.temporary(entry);
-        let linked = anew(target.as_fd(), &temporary, &|| {
-            fs::linkat(&*other_dir, other.path.name(), &*target, &temporary[..], AtFlags::empty())
-        });
-        if linked.is_err() {
-            // No hard links there, or too many of this file.
+        if !shared.link_to(&other, other_dir.as_fd(), entry, target.as_fd(), known.ino)? {
             return Ok(None);
         }
-        let made = Version::at(&*target, &temporary[..]).map_err(failed)?;
-        if made.ino != known.ino {
-            names::remove(target.as_fd(), &temporary).map_err(failed)?;
-            return Ok(None);
-        }
-        Ok(Some(Item { version, placed: known, shape: Shape::Temporary, entry: entry.clone() }))
+        shared.has_link(entry.id)?;
+        let shape = Shape::Temporary;
+        Ok(Some(Item { version, placed: known, shape, read_back: false, dropped, entry: entry.clone() }))
     }
+}
+
+impl Shared {
+    /// Makes the temporary of `entry` a link to the copy of `other`, of the inode `ino`; whether it is one.
+    fn link_to(&self, other: &Entry, other_dir: BorrowedFd, entry: &Entry, target: BorrowedFd, ino: u64) -> Attempt<bool> {
+        let failed = |errno| ended::target("link", &self.parts.to, &entry.path, errno);
+        let temporary = self.temporary(entry);
+        let link = || fs::linkat(other_dir, other.path.name(), target, &temporary[..], AtFlags::empty());
+        match anew(target, &temporary, &link) {
+            Ok(()) => {}
+            Err(errno) if names::has_no_links(errno) => {
+                // No hard links there, or too many of this file.
+                self.lack_links([entry.id, other.id])?;
+                return Ok(false);
+            }
+            Err(errno) => return Err(failed(errno)),
+        }
+        let made = Version::at(target, &temporary[..]).map_err(failed)?;
+        if made.ino != ino {
+            names::remove_if(target, &temporary, made.ino).map_err(failed)?;
+        }
+        Ok(made.ino == ino)
+    }
+
+    /// Takes back what was said of a name by [`lack_links`](Self::lack_links).
+    fn has_link(&self, id: i64) -> Result<()> {
+        let journal = &self.parts.journal;
+        if lacks_links(journal.dropped(id)?.as_deref()) { journal.say_dropped(&[(id, String::new())]) } else { Ok(()) }
+    }
+
+    /// Says of two names of one file that their copies are two files.
+    fn lack_links(&self, ids: [i64; 2]) -> Result<()> {
+        let journal = &self.parts.journal;
+        for id in ids {
+            let said = journal.dropped(id)?;
+            if !lacks_links(said.as_deref()) {
+                journal.say_dropped(&[(id, said.into_iter().chain([LINKS.to_owned()]).collect::<Vec<_>>().join(", "))])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a copy that should be another name of one that is there, and is a file of its own, is said to lack that.
+pub(super) const LINKS: &str = "hard links";
+
+/// Whether what is said of a copy holds that.
+pub(super) fn lacks_links(said: Option<&str>) -> bool {
+    said.is_some_and(|said| said.split(", ").any(|what| what == LINKS))
 }
 
 /// Makes something under the temporary name; what an earlier attempt left there goes first.

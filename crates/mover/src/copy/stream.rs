@@ -31,7 +31,7 @@ impl Buffer {
         Self { bytes, start }
     }
 
-    fn piece(&mut self) -> &mut [u8] {
+    pub(super) fn piece(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + PIECE_BYTES]
     }
 }

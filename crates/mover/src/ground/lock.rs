@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -12,6 +13,8 @@ use super::{refused, words};
 use crate::error::{MoverError, Result};
 
 const NAME: &str = "lock";
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The right to work, as long as this lives. The kernel takes it back when the process ends, however that happens.
 #[derive(Debug)]
@@ -42,7 +45,16 @@ impl Lock {
     }
 
     fn of(file: File, state: &Path) -> Result<Self> {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // Whoever looks whether a mover runs shares the lock for a moment.
+        let mut taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        for _ in 0..LOOKS {
+            if taken != Err(Errno::WOULDBLOCK) {
+                break;
+            }
+            std::thread::sleep(LOOK);
+            taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        }
+        match taken {
             Ok(()) => Ok(Self { file }),
             Err(Errno::WOULDBLOCK) => {
                 let mut holder = String::new();

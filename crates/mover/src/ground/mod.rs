@@ -1,12 +1,15 @@
 //! Refuses what cannot work before anything is touched; holds the lock that keeps a second mover out.
 
+mod identity;
 mod lock;
 mod place;
 mod probe;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,9 +18,12 @@ use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
 use crate::error::{MoverError, Result};
-use crate::journal::Identity;
+use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
+pub use identity::Standing;
+#[cfg(test)]
+pub(crate) use identity::establish;
 use lock::Lock;
 use place::Place;
 
@@ -44,7 +50,9 @@ impl Ground {
         not_staged_itself(options, &from_place)?;
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;
-        let notes = probe::probe(&parent, &options.to, &options.state, &probe::CALLS)?;
+        let to = name.as_ref().map_or(place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
+        identity::require_marked(options, (&parent, name.is_some()), &to)?;
+        let notes = probe::probe(&parent, &options.to, &options.state, options.overwrite, &probe::CALLS)?;
         let to = match &name {
             None => parent,
             Some(name) => made(&parent, name, &options.to)?,
@@ -62,6 +70,11 @@ impl Ground {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// Makes sure that both trees are those of the journal, before anything is written to them, and marks the destination.
+    pub fn establish(&self, options: &Options, journal: &Journal) -> Result<Standing> {
+        identity::establish(&options.state, (&self.from, &self.to), journal, &self.identity, options.trees_changed)
     }
 
     /// What the user must know of these file systems.
@@ -114,7 +127,7 @@ fn destination(options: &Options) -> Result<(Tree, Option<Vec<u8>>)> {
                 return Err(missing());
             }
             let tree = opened(parent, "the destination's parent", "name a directory")?;
-            (tree, Some(std::os::unix::ffi::OsStrExt::as_bytes(name).to_vec()))
+            (tree, Some(name.as_bytes().to_vec()))
         }
         _ => (opened(&options.to, "destination", "name a directory")?, None),
     };

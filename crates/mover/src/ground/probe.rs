@@ -11,7 +11,8 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::{refused, words};
 use crate::error::Result;
-use crate::names;
+use crate::names::{self, Replaces};
+use crate::options::Overwrite;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 
@@ -20,30 +21,52 @@ pub(super) struct Calls {
     pub(super) sync: fn(BorrowedFd) -> SysResult<()>,
     /// Within one directory, to a name that is free.
     pub(super) rename: fn(BorrowedFd, &[u8], &[u8]) -> SysResult<()>,
+    /// What replaces a name there.
+    pub(super) replaces: fn(BorrowedFd, &[u8], &[u8]) -> SysResult<Replaces>,
 }
 
 /// The system's own.
-pub(super) const CALLS: Calls = Calls { sync: |file| fs::fsync(file), rename: names::set_aside };
+pub(super) const CALLS: Calls = Calls { sync: |file| fs::fsync(file), rename: within, replaces: names::replaces };
+
+fn within(dir: BorrowedFd, from: &[u8], to: &[u8]) -> SysResult<()> {
+    names::move_to_own((dir, from), (dir, to))
+}
 
 /// Makes a file in `tree`, syncs, renames and removes it. Returns what the user must know; refuses where a file can get no name
-/// safely. `shown` is the destination as the user wrote it. The file's name is the same each time for one state directory on one
+/// without harm to what others put there, unless `overwrite` says that any file may go. `shown` is the destination as the user wrote it. The file's name is the same each time for one state directory on one
 /// host, so that one that a kill left is found and removed.
-pub(super) fn probe(tree: &Tree, shown: &Path, state: &Path, calls: &Calls) -> Result<Vec<String>> {
+pub(super) fn probe(tree: &Tree, shown: &Path, state: &Path, overwrite: Overwrite, calls: &Calls) -> Result<Vec<String>> {
     let mut whose = rustix::system::uname().nodename().to_bytes().to_vec();
     whose.extend_from_slice(state.as_os_str().as_bytes());
     let mark = blake3::hash(&whose).to_hex();
     let [first, second] = ["probe", "probed"].map(|what| format!(".tonnage-{}.{what}", &mark[..16]).into_bytes());
     let outcome = made(tree.root(), [&first, &second]).and_then(|file| {
         let outcome = attempt(tree.root(), file, (&first, &second), calls);
-        for name in [&first, &second] {
-            // Whatever else is wrong is said by what was refused above.
-            names::remove(tree.root(), name).ok();
-        }
-        outcome
+        let outcome =
+            outcome.and_then(|()| (calls.replaces)(tree.root(), &second, &first).map_err(|error| ("rename a file", error)));
+        let removed = [&first, &second].map(|name| names::remove(tree.root(), name));
+        outcome.and_then(|found| {
+            removed.into_iter().collect::<SysResult<()>>().map(|()| found).map_err(|error| ("remove a file", error))
+        })
     });
     let shown = shown.display();
-    match outcome {
-        Ok(()) => {}
+    let mut notes = match outcome {
+        Ok(Replaces::AtOnce) => Vec::new(),
+        Ok(Replaces::ByMovingOut) => {
+            let said = "the destination's file system cannot exchange two names: one that is replaced is free for a moment";
+            vec![said.to_owned()]
+        }
+        Ok(Replaces::Never) if overwrite == Overwrite::Always => {
+            let said = "the destination's file system has neither links nor a rename that replaces nothing: a file that others put \
+                under a name at the very moment it is taken is replaced unseen";
+            vec![said.to_owned()]
+        }
+        Ok(Replaces::Never) => {
+            let wrong = format!("the file system of destination {shown} has neither links nor a rename that replaces nothing");
+            let hint = "a file that others put there meanwhile could be lost: stage to another file system, or let any file be \
+                replaced (overwrite=always)";
+            return Err(refused(&wrong, hint));
+        }
         Err((MAKE, error)) => {
             let hint = "name a directory that files can be made in";
             return Err(refused(&format!("cannot make a file in destination {shown}: {}", words(error)), hint));
@@ -52,14 +75,12 @@ pub(super) fn probe(tree: &Tree, shown: &Path, state: &Path, calls: &Calls) -> R
             let wrong = format!("the file system of destination {shown} cannot {what}: {}", words(error));
             return Err(refused(&wrong, "stage to a file system that has fsync and rename"));
         }
+    };
+    if let Err(error) = (calls.sync)(tree.root()) {
+        let why = words(error);
+        notes.push(format!("the destination's file system cannot sync a directory ({why}); a crash of it may lose names"));
     }
-    match (calls.sync)(tree.root()) {
-        Ok(()) => Ok(Vec::new()),
-        Err(error) => {
-            let why = words(error);
-            Ok(vec![format!("the destination's file system cannot sync a directory ({why}); a crash of it may lose names")])
-        }
-    }
+    Ok(notes)
 }
 
 /// What failed, and how.

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use super::probe::{CALLS, Calls, probe};
 use super::*;
+use crate::names::Replaces;
+use crate::options::Overwrite;
 use crate::testing;
 use crate::version::{Kind, Version};
 
@@ -160,7 +162,7 @@ fn a_file_system_without_fsync_or_rename_is_refused_and_one_that_cannot_sync_a_d
     let site = site();
     let tree = Tree::open(site.path()).unwrap();
     let look = |calls: &Calls| {
-        let outcome = probe(&tree, Path::new("/slow"), &site.path().join("state"), calls);
+        let outcome = probe(&tree, Path::new("/slow"), &site.path().join("state"), Overwrite::Never, calls);
         assert_eq!(names_below(site.path()).len(), 1, "nothing but the source is left");
         outcome.map_err(|error| error.to_string())
     };
@@ -194,14 +196,28 @@ fn a_probe_that_a_kill_left_is_removed_and_a_file_of_that_name_that_is_none_is_k
         rustix::fs::renameat(dir, name, dir, "seen")?;
         rustix::fs::symlinkat(name, dir, "name").and(Err(Errno::IO))
     };
-    probe(&tree, site.path(), &state, &Calls { rename: killed, ..CALLS }).unwrap_err();
+    probe(&tree, site.path(), &state, Overwrite::Never, &Calls { rename: killed, ..CALLS }).unwrap_err();
     let probed = site.path().join(fs::read_link(site.path().join("name")).unwrap());
     rustix::fs::rename(site.path().join("seen"), &probed).unwrap();
-    assert_eq!(probe(&tree, site.path(), &state, &CALLS).unwrap(), Vec::<String>::new());
+    assert_eq!(probe(&tree, site.path(), &state, Overwrite::Never, &CALLS).unwrap(), Vec::<String>::new());
     assert!(!probed.exists());
     File::create(&probed).unwrap().set_len(100).unwrap();
-    assert!(probe(&tree, site.path(), &state, &CALLS).is_err());
+    assert!(probe(&tree, site.path(), &state, Overwrite::Never, &CALLS).is_err());
     assert_eq!(probed.metadata().unwrap().len(), 100);
+}
+
+#[test]
+fn a_destination_where_a_taken_name_might_be_replaced_unseen_is_refused_unless_any_file_may_be() {
+    let site = site();
+    let tree = Tree::open(site.path()).unwrap();
+    let calls = Calls { replaces: |_, _, _| Ok(Replaces::Never), ..CALLS };
+    let look = |overwrite| probe(&tree, Path::new("/slow"), &site.path().join("state"), overwrite, &calls);
+    for overwrite in [Overwrite::Never, Overwrite::Older] {
+        let said = look(overwrite).unwrap_err().to_string();
+        assert!(said.starts_with("the file system of destination /slow has neither links nor a rename that"), "{said}");
+    }
+    assert_eq!(look(Overwrite::Always).unwrap().len(), 1, "a note says so");
+    assert_eq!(names_below(site.path()).len(), 1, "nothing but the source is left");
 }
 
 #[test]

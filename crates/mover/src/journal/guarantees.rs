@@ -167,12 +167,12 @@ fn a_status_needs_no_right_to_write() {
 #[test]
 fn what_the_manifest_says_of_this_mover_is_its_own_again_after_a_rebuild() {
     let (_state, journal) = begin();
-    journal.adopt(&[(path("d/a"), placed(50))]).unwrap();
+    journal.adopt(&[(path("d/a"), Kind::File, placed(50))]).unwrap();
     assert_eq!(journal.by_path(&path("d/a")).unwrap().map(|entry| entry.state), Some(State::Cleared));
     let found = find(&journal, "d/a", file(1, 1));
     assert_eq!((found.state, found.placed), (State::Queued, Some(placed(50))));
     let id = put(&journal, "b", file(2, 1), 51);
-    journal.adopt(&[(path("b"), placed(52))]).unwrap();
+    journal.adopt(&[(path("b"), Kind::File, placed(52))]).unwrap();
     assert_eq!((look(&journal, id).placed, look(&journal, id).state), (Some(placed(51)), State::Done), "what is known stays");
 }
 

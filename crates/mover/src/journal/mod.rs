@@ -3,9 +3,12 @@
 //! Entries are never deleted and their numbers never used again, also not by a journal that was rebuilt: a number names a
 //! temporary. Every change of state looks at what is stored first, so that a file found changed while it is copied stays queued.
 
+mod clearing;
+mod doubt;
 #[cfg(test)]
 mod guarantees;
 mod open;
+mod owed;
 mod read;
 mod reserve;
 mod row;
@@ -24,6 +27,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::error::{MoverError, Result};
+use crate::path::TreePath;
+use crate::version::Kind;
+pub use doubt::Doubt;
+use doubt::Memory;
+pub use owed::Owed;
 use reserve::Reserve;
 pub use totals::PerState;
 
@@ -39,6 +47,23 @@ pub struct Identity {
     pub from: PathBuf,
     /// Tree that is written.
     pub to: PathBuf,
+}
+
+/// What a copy was like when it was placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Number of its entry.
+    pub id: i64,
+    /// Where.
+    pub path: TreePath,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Its time of change.
+    pub mtime_ns: i64,
+    /// It was found missing before.
+    pub lost: bool,
 }
 
 /// How a journal was come by.
@@ -69,6 +94,7 @@ pub struct Journal {
 struct Inner {
     db: Connection,
     kept: Kept,
+    memory: Memory,
     reserve: Option<Reserve>,
 }
 
@@ -87,6 +113,7 @@ const DIRECTORIES_KEPT: usize = 4096;
 struct Pass<'a> {
     db: &'a Connection,
     kept: &'a mut Kept,
+    memory: &'a mut Memory,
 }
 
 impl Journal {
@@ -160,7 +187,7 @@ impl Inner {
         let (totals, next_id) = (self.kept.totals, self.kept.next_id);
         let result = (|| {
             let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let value = work(&mut Pass { db: &transaction, kept: &mut self.kept })?;
+            let value = work(&mut Pass { db: &transaction, kept: &mut self.kept, memory: &mut self.memory })?;
             transaction.commit()?;
             Ok(value)
         })();

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use rustix::fs::fsync;
 use rustix::io::Errno;
 
+use super::doubt::Memory;
 use super::schema::{self, Found};
 use super::{DATABASE, Identity, Inner, Journal, Kept, Opened, Reserve, Sql};
 use crate::error::{MoverError, Result};
@@ -26,12 +27,26 @@ const BUSY: Duration = Duration::from_secs(10);
 const STATEMENTS_KEPT: usize = 96;
 
 impl Journal {
+    /// Whether the directory `state` has one. What has its name and is not a file is a [`MoverError::Request`].
+    pub fn exists(state: &Path) -> Result<bool> {
+        let path = state.join(DATABASE);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() => Ok(true),
+            Ok(_) => {
+                let said = format!("journal {} is not a regular file; hint: move it away, and begin again", path.display());
+                Err(MoverError::Request(said))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(MoverError::path("look at", path, source)),
+        }
+    }
+
     /// Opens the journal in the directory `state`, which exists and whose lock the caller holds, or begins one. A journal of
     /// another version, or a damaged one, is set aside under another name and never removed; so is one of other trees in which
     /// nothing is left to do. One of other trees with work left is a [`MoverError::Request`].
     pub fn open(state: &Path, identity: &Identity) -> Result<(Self, Opened)> {
         let path = state.join(DATABASE);
-        if matches!(path.try_exists(), Ok(false)) {
+        if !Self::exists(state)? {
             // A log whose database is gone must not be taken for the new one's.
             set_aside(state)?;
         }
@@ -47,7 +62,7 @@ impl Journal {
             }
             Ok((_, Found::Unusable(why))) => why,
             Err(source) if schema::is_damage(&source) => format!("it is damaged ({source})"),
-            Err(source) => return Err(error(&path, source)),
+            Err(source) => return Err(unopened(&path, source)),
         };
         let backup = set_aside(state)?;
         let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE);
@@ -58,7 +73,7 @@ impl Journal {
     /// Opens the journal of a mover for reading, whether one is at work on it or not.
     pub fn read_only(state: &Path) -> Result<Self> {
         let path = state.join(DATABASE);
-        if matches!(path.try_exists(), Ok(false)) {
+        if !Self::exists(state)? {
             let said = format!("no journal in {}; hint: name the directories that were staged", state.display());
             return Err(MoverError::Request(said));
         }
@@ -75,11 +90,13 @@ impl Journal {
             Ok((found, db, kept))
         };
         match look() {
-            Ok((Found::Ours(id), db, Some(kept))) => Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve: None }) }),
+            Ok((Found::Ours(id), db, Some(kept))) => {
+                Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, memory: Memory::default(), reserve: None }) })
+            }
             Ok((Found::Unusable(why), ..)) => Err(useless(&why)),
             Ok(_) => Err(useless("nothing was ever written to it")),
             Err(source) if schema::is_damage(&source) => Err(useless("it is damaged")),
-            Err(source) => Err(error(&path, source)),
+            Err(source) => Err(unopened(&path, source)),
         }
     }
 
@@ -100,9 +117,12 @@ impl Journal {
 
     fn ready(state: &Path, db: Connection, id: String) -> Result<Self> {
         let path = state.join(DATABASE);
-        let kept = schema::settle(&db).and_then(|()| schema::count(&db)).map_err(|source| error(&path, source))?;
+        let kept = schema::settle(&db)
+            .and_then(|()| schema::complete(&db))
+            .and_then(|()| schema::count(&db))
+            .map_err(|source| error(&path, source))?;
         let reserve = Reserve::open(state);
-        Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, reserve }) })
+        Ok(Self { path, id, inner: Mutex::new(Inner { db, kept, memory: Memory::default(), reserve }) })
     }
 }
 
@@ -134,15 +154,19 @@ fn mover_id(state: &Path, db: &Connection) -> Result<(String, i64)> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
     let mut file = how.open(&path).map_err(failed)?;
-    let mut text = String::new();
-    if file.read_to_string(&mut text).is_ok() && text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return Ok((text, (seconds() as i64) << 20));
+    let mut text = Vec::new();
+    // One that cannot be read is there: another in its stead would make this mover's copies another's.
+    file.read_to_end(&mut text).map_err(|error| MoverError::path("read", &path, error))?;
+    if let Some(id) =
+        String::from_utf8(text).ok().filter(|id| id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    {
+        return Ok((id, (seconds() as i64) << 20));
     }
     let drawn: Sql<String> = db.query_row("SELECT lower(hex(randomblob(16)))", [], |row| row.get(0));
     let id = drawn.map_err(|source| error(&state.join(DATABASE), source))?;
     file.set_len(0).and_then(|()| io::Seek::rewind(&mut file)).map_err(failed)?;
     file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    Ok((id, 1))
+    Ok((id, schema::FIRST_ID))
 }
 
 /// Gives the database and its log another name; returns the database's.
@@ -155,7 +179,7 @@ fn set_aside(state: &Path) -> Result<PathBuf> {
     }
     for ending in ["", "-wal", "-shm"] {
         let (from, to) = (format!("{DATABASE}{ending}"), format!("{}{ending}", name(second)));
-        match names::set_aside(tree.root(), from.as_bytes(), to.as_bytes()) {
+        match names::move_to_own((tree.root(), from.as_bytes()), (tree.root(), to.as_bytes())) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(MoverError::path("set aside", state.join(from), error)),
         }
@@ -188,6 +212,21 @@ fn of_others(path: &Path, of: &Identity) -> MoverError {
     MoverError::Request(format!(
         "journal {path} is of {from} to {to}, which is not finished; hint: resume that first, or give this mover another --state"
     ))
+}
+
+/// Why the journal at `path` could not be opened.
+fn unopened(path: &Path, source: rusqlite::Error) -> MoverError {
+    use ffi::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    match &source {
+        rusqlite::Error::SqliteFailure(ffi::Error { code: CannotOpen | PermissionDenied | ReadOnly, .. }, _) => {
+            // SQLite keeps the system's reason to itself.
+            let why = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path).err();
+            let why = why.map_or_else(|| source.to_string(), |error| error.to_string());
+            let hint = "look at it and at what is beside it, or ask as the user whose mover it is";
+            MoverError::Request(format!("cannot open journal {}: {why}; hint: {hint}", path.display()))
+        }
+        _ => error(path, source),
+    }
 }
 
 /// What `source` means for the whole mover.

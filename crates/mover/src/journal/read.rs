@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
-use super::{Journal, PerState, Sql, row};
+use super::{Copied, Journal, PerState, Sql, row};
 use crate::entry::{Chunk, Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
@@ -33,7 +33,43 @@ impl Journal {
 
     /// What was given up, by number from after `after_id` on; at most `limit`.
     pub fn failures(&self, after_id: i64, limit: u32) -> Result<Vec<Entry>> {
-        self.in_state(State::Failed, after_id, limit)
+        self.list("WHERE e.state >= 4 AND e.state IN (4, 7) AND e.id > ?1 ORDER BY e.id LIMIT ?2", params![after_id, limit])
+    }
+
+    /// Whether any copy lacks attributes of its source.
+    pub fn any_dropped(&self) -> Result<bool> {
+        self.read(|db| db.prepare_cached("SELECT EXISTS (SELECT 1 FROM dropped)")?.query_row([], |row| row.get(0)))
+    }
+
+    /// What the copy of an entry lacks, in words.
+    pub fn dropped(&self, id: i64) -> Result<Option<String>> {
+        self.read(|db| {
+            db.prepare_cached("SELECT what FROM dropped WHERE entry = ?")?.query_row([id], |row| row.get(0)).optional()
+        })
+    }
+
+    /// How many copies lack attributes of their sources, and what one of them lacks. A journal from before these were kept has none.
+    pub fn all_dropped(&self) -> Result<(u64, String)> {
+        self.read(|db| {
+            let there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'dropped')";
+            if !db.query_row(there, [], |row| row.get::<_, bool>(0))? {
+                return Ok((0, String::new()));
+            }
+            let counted = "SELECT count(*), ifnull(min(what), '') FROM dropped";
+            db.prepare_cached(counted)?.query_row([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))
+        })
+    }
+
+    /// What must lie at the destination, by number from after `after_id` on; at most `limit`.
+    pub fn copies(&self, after_id: i64, limit: u32) -> Result<Vec<Copied>> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT e.id, d.path, e.name, e.kind, e.placed_size, e.placed_mtime_ns, e.state = 7 FROM entry e \
+                 JOIN directory d ON d.id = e.dir \
+                 WHERE e.id > ?1 AND e.state IN (2, 3, 7) AND e.placed_ino IS NOT NULL ORDER BY e.id LIMIT ?2",
+            )?;
+            query.query_map(params![after_id, limit], row::copied)?.collect()
+        })
     }
 
     /// The names of a directory that were at the source when last looked at, in the order of their bytes.
@@ -69,14 +105,23 @@ impl Journal {
         self.list(which, params![path.parent().bytes(), path.name()]).map(|mut found| found.pop())
     }
 
-    /// Names that may be further ones of the same file, and are safe: regular files that are done, and were of these bytes and
-    /// this inode when last looked at. The inode may have been given up and used again since: the source itself must be asked.
+    /// What this mover placed in a directory with this size and time.
+    pub fn placed_like(&self, directory: &TreePath, size: u64, mtime_ns: i64) -> Result<Vec<Entry>> {
+        let which = "WHERE e.dir = (SELECT id FROM directory WHERE path = ?1) AND e.placed_size = ?2 AND e.placed_mtime_ns = ?3";
+        self.list(which, params![directory.bytes(), size as i64, mtime_ns])
+    }
+
+    /// Names that may be further ones of the same file, of which a copy lies at the destination: regular files that are done, or are
+    /// to be compared, and were of this size, time and inode when last looked at. The inode may have been given up and used again
+    /// since, or written: the source itself must be asked.
     pub fn linked(&self, version: &Version) -> Result<Vec<Entry>> {
-        let found = self.list(
-            "WHERE e.ino = ?1 AND e.state = 2 AND e.present = 1 AND e.kind = 0 AND e.size = ?2 AND e.mtime_ns = ?3 LIMIT 8",
-            params![version.ino as i64, version.size as i64, version.mtime_ns],
-        )?;
-        Ok(found.into_iter().filter(|entry| entry.version.unchanged(version)).collect())
+        const SAME: &str = "e.ino = ?1 AND e.present = 1 AND e.kind = 0 AND e.size = ?2 AND e.mtime_ns = ?3 LIMIT 8";
+        let fields = params![version.ino as i64, version.size as i64, version.mtime_ns];
+        let mut found = self.list(&format!("WHERE e.state = 2 AND {SAME}"), fields)?;
+        if found.is_empty() {
+            found = self.list(&format!("WHERE e.state = 0 AND e.links > 1 AND e.placed_ino IS NOT NULL AND {SAME}"), fields)?;
+        }
+        Ok(found)
     }
 
     /// What is still to be carried over below a directory.
@@ -135,7 +180,7 @@ impl Journal {
         })
     }
 
-    fn list(&self, which: &str, values: impl Params) -> Result<Vec<Entry>> {
+    pub(super) fn list(&self, which: &str, values: impl Params) -> Result<Vec<Entry>> {
         self.read(|db| {
             let mut query = db.prepare_cached(&format!("{} {which}", row::ENTRY))?;
             query.query_map(values, |found| row::entry(db, found))?.collect()

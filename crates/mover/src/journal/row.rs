@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
-use super::{PerState, Sql};
+use super::{Copied, PerState, Sql};
 use crate::entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -64,6 +64,18 @@ pub(super) fn placed(row: &Row<'_>, first: usize) -> Sql<Option<Placed>> {
     Ok(Some(Placed { ino: ino as u64, size, mtime_ns, checksum }))
 }
 
+/// A row of number, directory, name, kind, size, time of change, and whether it was lost.
+pub(super) fn copied(row: &Row<'_>) -> Sql<Copied> {
+    Ok(Copied {
+        id: row.get(0)?,
+        path: path(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?)?,
+        kind: kind(row.get(3)?)?,
+        size: unsigned(row, 4)?,
+        mtime_ns: row.get(5)?,
+        lost: row.get(6)?,
+    })
+}
+
 /// Counts one row of state, kind and size, from `first` on.
 pub(super) fn add(totals: &mut PerState, row: &Row<'_>, first: usize) -> Sql<()> {
     totals.add(state(row.get(first)?)?, kind(row.get(first + 1)?)?, unsigned(row, first + 2)?);
@@ -91,7 +103,8 @@ fn unsigned(row: &Row<'_>, column: usize) -> Sql<u64> {
 
 /// The state of this number.
 pub(super) fn state(number: i64) -> Sql<State> {
-    let states = [State::Queued, State::Placing, State::Done, State::Cleared, State::Failed, State::Gone, State::Skipped];
+    let states =
+        [State::Queued, State::Placing, State::Done, State::Cleared, State::Failed, State::Gone, State::Skipped, State::Lost];
     let state = usize::try_from(number).ok().and_then(|number| states.get(number));
     state.copied().ok_or_else(|| damaged("a state"))
 }

@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use rusqlite::{Connection, ffi};
 
 use super::totals::PerState;
-use super::{Identity, Kept, Sql, row};
+use super::{Identity, Kept, Owed, Sql, owed, row};
 use crate::hex::{hex, unhex};
 
 /// Changes with every change of the tables; a journal of another version is set aside.
 const VERSION: i64 = 1;
+/// Of a mover's first journal.
+pub(super) const FIRST_ID: i64 = 1;
 /// "TnMv": tells a journal from any other database.
 const APPLICATION: i64 = 0x546e_4d76;
 
@@ -31,6 +33,7 @@ CREATE TABLE entry (
     UNIQUE (dir, name));
 CREATE INDEX entry_given_up ON entry (state) WHERE state >= 4;
 CREATE INDEX entry_linked ON entry (ino) WHERE state = 2 AND present = 1 AND kind = 0;
+CREATE INDEX entry_relinked ON entry (ino) WHERE state = 0 AND links > 1 AND placed_ino IS NOT NULL;
 CREATE INDEX entry_clearable ON entry (mtime_ns) WHERE state = 2 AND present = 1 AND kind = 0;
 CREATE TABLE before (
     number INTEGER PRIMARY KEY, entry INTEGER NOT NULL,
@@ -68,13 +71,23 @@ pub(super) fn create(db: &mut Connection, id: &str, identity: &Identity, first_i
     transaction.execute_batch(TABLES)?;
     let mut put = transaction.prepare("INSERT INTO meta VALUES (?, ?)")?;
     let (from, to) = (hex(row::path_bytes(&identity.from)), hex(row::path_bytes(&identity.to)));
-    for (key, value) in [("id", id), ("from", &from), ("to", &to), ("first_id", &first_id.to_string())] {
+    // Numbers begin anew with a mover that never had a journal, and so left nothing.
+    let owes = if first_id == FIRST_ID { Owed::Nothing } else { Owed::Manifest }.text();
+    for (key, value) in [("id", id), ("from", &from), ("to", &to), ("first_id", &first_id.to_string()), (owed::KEY, owes)] {
         put.execute([key, value])?;
     }
     drop(put);
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
+}
+
+/// Adds what journals of this version had not from the beginning.
+pub(super) fn complete(db: &Connection) -> Sql<()> {
+    db.execute_batch(
+        "CREATE TABLE IF NOT EXISTS dropped (entry INTEGER PRIMARY KEY, what TEXT NOT NULL);
+         CREATE TABLE IF NOT EXISTS time_before (path BLOB PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID;",
+    )
 }
 
 /// Looks at what is there, and at whether it is sound.

@@ -2,16 +2,16 @@
 
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
-use super::{DIRECTORIES_KEPT, Journal, Pass, Sql, row};
+use super::{Copied, DIRECTORIES_KEPT, Journal, Pass, Sql, row};
 use crate::entry::{Chunk, Entry, Placed, State};
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
 /// What an entry was before a change.
-struct Stored {
+pub(super) struct Stored {
     id: i64,
-    state: State,
+    pub(super) state: State,
     present: bool,
     version: Version,
     /// Whether it is known what lies, or may lie, at the destination.
@@ -46,8 +46,8 @@ impl Journal {
         })
     }
 
-    /// These were renamed, and their directories and manifest lines are durable. Returns the entries that were found changed
-    /// meanwhile: what was placed is whole, and they stay queued to go again.
+    /// These were renamed, and their directories and manifest lines are durable. Returns the entries that were found changed, or
+    /// were written, meanwhile: what was placed is whole, and they stay queued to go again.
     pub fn done(&self, ids: &[i64]) -> Result<Vec<i64>> {
         self.write(|pass| {
             let mut changed = Vec::new();
@@ -57,10 +57,17 @@ impl Journal {
                 if any_before {
                     pass.run("DELETE FROM before WHERE entry = ?", id)?;
                 }
+                let doubted = pass.memory.doubted.remove(&id);
                 if stored.state == State::Placing {
                     if any_chunk {
                         pass.forget_chunks(&stored)?;
                     }
+                    if doubted {
+                        pass.turn(&stored, State::Queued)?;
+                        changed.push(id);
+                        continue;
+                    }
+                    pass.memory.done_here.iter_mut().for_each(|done| _ = done.insert(id));
                     let done = "UPDATE entry SET state = ?, reason = NULL WHERE id = ?";
                     pass.db.prepare_cached(done)?.execute(params![State::Done as u8, id])?;
                     pass.count_turn(&stored, State::Done);
@@ -97,7 +104,7 @@ impl Journal {
             for &id in ids {
                 let Some(stored) = pass.stored(id)? else { continue };
                 pass.run("UPDATE entry SET present = 0 WHERE id = ?", id)?;
-                if !matches!(stored.state, State::Done | State::Cleared) {
+                if !matches!(stored.state, State::Done | State::Cleared | State::Lost) {
                     pass.forget_chunks(&stored)?;
                     pass.turn(&stored, State::Gone)?;
                 }
@@ -155,19 +162,63 @@ impl Journal {
 
     /// Takes what a manifest of this mover says for its own, where nothing else is known of the name: after a rebuild. The entries
     /// count as cleared, which is what they are if no scan finds them.
-    pub fn adopt(&self, staged: &[(TreePath, Placed)]) -> Result<()> {
+    pub fn adopt(&self, staged: &[(TreePath, Kind, Placed)]) -> Result<()> {
         self.write(|pass| {
             let mut insert = pass.db.prepare_cached(ADOPT)?;
-            for (path, placed) in staged {
+            for (path, kind, placed) in staged {
                 let (dir, id) = (pass.directory(path)?, pass.kept.next_id);
                 let (ino, size) = (placed.ino as i64, placed.size as i64);
-                let fields = params![id, dir, path.name(), size, ino, placed.mtime_ns, placed.checksum];
+                let fields = params![id, dir, path.name(), size, ino, placed.mtime_ns, placed.checksum, *kind as u8];
                 if insert.execute(fields)? == 1 {
                     pass.kept.next_id += 1;
-                    pass.kept.totals.add(State::Cleared, Kind::File, placed.size);
+                    pass.kept.totals.add(State::Cleared, *kind, placed.size);
                 }
             }
             Ok(())
+        })
+    }
+
+    /// The copies of these are no longer at the destination as they were put there. What the source still has is queued and comes back;
+    /// of the rest the journal says, with `reason`, that it is lost. What was placed anew since it was looked at stays done.
+    pub fn missing(&self, copies: &[Copied], reason: &str) -> Result<Vec<Entry>> {
+        self.write(|pass| {
+            let mut again = Vec::new();
+            for copy in copies {
+                let Some(entry) = super::read::one(pass.db, copy.id)? else { continue };
+                let Some(stored) = pass.stored(copy.id)? else { continue };
+                let same = entry.placed.is_some_and(|placed| (placed.size, placed.mtime_ns) == (copy.size, copy.mtime_ns));
+                if !same || !matches!(stored.state, State::Done | State::Cleared) {
+                    continue;
+                }
+                pass.say(copy.id, reason)?;
+                let here = stored.state == State::Done && stored.present;
+                pass.turn(&stored, if here { State::Queued } else { State::Lost })?;
+                if here {
+                    again.extend(super::read::one(pass.db, copy.id)?);
+                }
+            }
+            Ok(again)
+        })
+    }
+
+    /// Says what these copies lack of what their sources have, in words; nothing is said of one that lacks nothing.
+    pub fn say_dropped(&self, dropped: &[(i64, String)]) -> Result<()> {
+        self.write(|pass| {
+            for (id, what) in dropped {
+                if what.is_empty() {
+                    pass.run("DELETE FROM dropped WHERE entry = ?", *id)?;
+                } else {
+                    pass.db.prepare_cached("INSERT OR REPLACE INTO dropped VALUES (?, ?)")?.execute(params![id, what])?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The copies of these were lost, and are at the destination again.
+    pub fn back(&self, ids: &[i64]) -> Result<()> {
+        self.write(|pass| {
+            ids.iter().try_for_each(|&id| pass.turn_if(id, State::Cleared, |stored| stored.state == State::Lost).map(|_| ()))
         })
     }
 
@@ -194,7 +245,7 @@ const INSERT: &str = "INSERT OR IGNORE INTO entry \
     VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 const ADOPT: &str = "INSERT OR IGNORE INTO entry (id, dir, name, size, state, present, kind, ino, mtime_ns, ctime_ns, mode, links, \
     uid, gid, placed_ino, placed_size, placed_mtime_ns, placed_checksum) \
-    VALUES (?1, ?2, ?3, ?4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?5, ?4, ?6, ?7)";
+    VALUES (?1, ?2, ?3, ?4, 3, 0, ?8, 0, 0, 0, 0, 0, 0, 0, ?5, ?4, ?6, ?7)";
 const STORED: &str =
     "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, placed_ino IS NOT NULL FROM entry";
 const NEVER_STAGED: &str = "a socket or a device, which is never staged";
@@ -296,7 +347,7 @@ impl Pass<'_> {
         query.query_row([], |row| row.get(0))
     }
 
-    fn stored(&self, id: i64) -> Sql<Option<Stored>> {
+    pub(super) fn stored(&self, id: i64) -> Sql<Option<Stored>> {
         self.db.prepare_cached(&format!("{STORED} WHERE id = ?"))?.query_row([id], stored).optional()
     }
 
@@ -323,7 +374,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn turn(&mut self, stored: &Stored, state: State) -> Sql<()> {
+    pub(super) fn turn(&mut self, stored: &Stored, state: State) -> Sql<()> {
         if stored.state == state {
             return Ok(());
         }
@@ -368,8 +419,10 @@ enum Change {
 impl Stored {
     fn change(&self, seen: &Version) -> Change {
         match self.state {
-            State::Gone | State::Cleared => Change::Again,
+            State::Gone | State::Cleared | State::Lost => Change::Again,
             _ if !self.version.unchanged(seen) => Change::Again,
+            // It was away, where nobody watched it.
+            State::Done if !self.present && self.version.kind == Kind::File => Change::Again,
             _ if self.version == *seen && self.present => Change::None,
             _ => Change::Times,
         }

@@ -194,14 +194,16 @@ fn below_a_directory_means_components_not_letters() {
 }
 
 #[test]
-fn another_link_is_the_same_inode_in_the_same_state() {
+fn another_link_is_the_same_inode_of_the_same_size_and_time() {
     let (_state, journal) = begin();
     let two = |change| Version { links: 2, ..file(1, change) };
     let id = put(&journal, "a", two(1), 50);
     let linked = |version| journal.linked(&version).unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>();
     assert_eq!(linked(two(1)), [id]);
-    assert_eq!(linked(Version { ctime_ns: 2, ..two(1) }).len(), 0);
-    assert_eq!(linked(Version { ctime_ns: 2, links: 3, ..two(1) }), [id], "a name that it got moves its time");
+    assert_eq!(linked(Version { ctime_ns: 2, ..two(1) }), [id], "what else may have changed, its bytes tell");
+    assert_eq!(linked(Version { mtime_ns: 2, ..two(1) }).len(), 0);
+    journal.doubt(&Doubt { before_id: i64::MAX, all: true, linked: false, not_of: None }).unwrap();
+    assert_eq!((look(&journal, id).state, linked(two(1))), (State::Queued, vec![id]), "it is compared, and its copy lies there");
     assert_eq!(linked(Version { ino: 2, ..two(1) }).len(), 0);
 }
 
@@ -266,4 +268,28 @@ fn directories_that_hold_what_is_at_the_source_are_told_whether_they_are_entries
     let gone = journal.by_path(&path("a/b/x")).unwrap().unwrap();
     journal.gone(&[gone.id]).unwrap();
     assert_eq!((below("a"), below("a/c")), (vec![path("a/c")], vec![path("a/c")]));
+}
+
+#[test]
+fn what_is_in_doubt_is_queued_and_what_was_written_on_its_way_goes_again_once_it_is_done() {
+    let (state, journal) = begin();
+    let plain = put(&journal, "plain", file(1, 1), 50);
+    let linked = put(&journal, "linked", Version { links: 2, ..file(2, 1) }, 51);
+    let others = put(&journal, "others", Version { uid: 77, ..file(3, 1) }, 52);
+    let of = |id| look(&journal, id).state;
+    let doubt = |linked, not_of| Doubt { before_id: i64::MAX, all: false, linked, not_of };
+    assert_eq!(journal.doubt(&doubt(false, None)).unwrap(), 0);
+    assert_eq!((journal.doubt(&doubt(true, None)).unwrap(), of(linked), of(plain)), (1, State::Queued, State::Done));
+    let uid = look(&journal, plain).version.uid;
+    assert_eq!((journal.doubt(&doubt(false, Some(uid))).unwrap(), of(others), of(plain)), (1, State::Queued, State::Done));
+    assert_eq!(journal.written(&[path("plain"), path("none")], |_| false).unwrap()[0].id, plain);
+    recount(state.path(), &journal);
+    let entry = look(&journal, plain);
+    let ready = [(plain, entry.version, entry.placed.unwrap())];
+    journal.written(&[path("plain")], |_| true).unwrap();
+    journal.placing(&ready).unwrap();
+    assert_eq!((journal.done(&[plain]).unwrap(), of(plain)), (vec![plain], State::Queued));
+    journal.placing(&ready).unwrap();
+    assert_eq!((journal.done(&[plain]).unwrap(), of(plain)), (vec![], State::Done));
+    recount(state.path(), &journal);
 }

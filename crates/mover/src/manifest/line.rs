@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Placed;
 use crate::hex::{hex, unhex};
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -22,6 +23,8 @@ pub struct Line {
     pub mtime_ns: i64,
     /// Permission bits.
     pub mode: u32,
+    /// Of a directory that this mover made: its inode there.
+    pub made_ino: Option<u64>,
     /// BLAKE3 of all bytes, of a link that of its text; `None` where none was asked for.
     pub checksum: Option<[u8; 32]>,
     /// When it was safe, nanoseconds since 1970.
@@ -41,6 +44,10 @@ struct Keys {
     size: u64,
     mtime_ns: i64,
     mode: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_ino: Option<u64>,
+    // A key whose name is damaged must not read as a file without a checksum.
+    #[serde(deserialize_with = "Option::deserialize")]
     blake3: Option<String>,
     staged_ns: i64,
     host: String,
@@ -68,10 +75,18 @@ impl Line {
             size: if has_bytes { version.size } else { 0 },
             mtime_ns: version.mtime_ns,
             mode: version.mode,
+            made_ino: None,
             checksum,
             staged_ns: since.as_nanos() as i64,
             host: host().to_owned(),
         }
+    }
+
+    /// The same for what the journal says was put there.
+    #[must_use]
+    pub fn of(path: &TreePath, version: &Version, placed: Option<&Placed>) -> Self {
+        let made_ino = placed.filter(|_| version.kind == Kind::Directory).and_then(Placed::made_ino);
+        Self { made_ino, ..Self::now(path, version, placed.and_then(|placed| placed.checksum)) }
     }
 
     /// Adds the line to `out`, its end included.
@@ -84,37 +99,82 @@ impl Line {
             size: self.size,
             mtime_ns: self.mtime_ns,
             mode: self.mode,
+            made_ino: self.made_ino,
             blake3: self.checksum.map(|checksum| hex(&checksum)),
             staged_ns: self.staged_ns,
             host: self.host.clone(),
         };
+        let begin = out.len();
         serde_json::to_writer(&mut *out, &keys).expect("text and numbers, written to memory");
-        out.push(b'\n');
+        out.pop();
+        let sum = sum_of(&out[begin..]);
+        out.extend_from_slice(&sum);
     }
 
-    /// Reads one line; `None` where it is torn, or says what cannot be.
-    pub(super) fn read(text: &[u8]) -> Option<Self> {
-        let keys: Keys = serde_json::from_slice(text).ok()?;
+    /// Reads one line; why not, where it says what no mover writes.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let keys = keys_of(text)?;
         let path = match (keys.path, keys.path_hex) {
             (Some(path), None) => path.into_bytes(),
-            (None, Some(digits)) => unhex(&digits)?,
-            _ => return None,
+            (None, Some(digits)) => unhex(&digits).ok_or("path_hex is not hexadecimal")?,
+            _ => return Err("it needs one of path and path_hex".to_owned()),
         };
+        let path = TreePath::new(&path).filter(|path| !path.is_root()).ok_or("its path is not one below the tree")?;
         let checksum = match keys.blake3 {
-            Some(digits) => Some(unhex(&digits)?.try_into().ok()?),
+            Some(digits) => Some(unhex(&digits).and_then(|bytes| bytes.try_into().ok()).ok_or("blake3 is not a checksum")?),
             None => None,
         };
-        Some(Self {
-            path: TreePath::new(&path)?,
-            kind: kind(keys.kind),
-            size: keys.size,
-            mtime_ns: keys.mtime_ns,
-            mode: keys.mode,
-            checksum,
-            staged_ns: keys.staged_ns,
-            host: keys.host,
-        })
+        let kind = kind(keys.kind);
+        if kind == Kind::Special || keys.mode > PERMISSIONS {
+            return Err("kind or mode is none that is staged".to_owned());
+        }
+        if kind != Kind::Directory && keys.made_ino.is_some() {
+            return Err("made_ino is of directories alone".to_owned());
+        }
+        let (size, mtime_ns, mode, made_ino) = (keys.size, keys.mtime_ns, keys.mode, keys.made_ino);
+        Ok(Self { path, kind, size, mtime_ns, mode, made_ino, checksum, staged_ns: keys.staged_ns, host: keys.host })
     }
+}
+
+/// The end of a line that begins with `text`: the checksum of that, as its last key.
+fn sum_of(text: &[u8]) -> Vec<u8> {
+    let sum = hex(&blake3::hash(text).as_bytes()[..SUM]);
+    format!(",\"{SUM_KEY}\":\"{sum}\"}}\n").into_bytes()
+}
+
+const SUM_KEY: &str = "line_blake3";
+/// Bytes of that checksum.
+const SUM: usize = 8;
+/// All keys that lines had before they had a checksum.
+const KNOWN: [&str; 9] = ["path", "path_hex", "kind", "size", "mtime_ns", "mode", "blake3", "staged_ns", "host"];
+
+/// What a line says, its checksum looked at.
+fn keys_of(text: &[u8]) -> Result<Keys, String> {
+    let said = |error: serde_json::Error| error.to_string();
+    let whole = text.strip_suffix(b"\n").unwrap_or(text);
+    let keys: Keys = serde_json::from_slice(whole).map_err(said)?;
+    let names: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(whole).map_err(said)?;
+    if names.contains_key(SUM_KEY) {
+        let begin = whole.len().saturating_sub(sum_of(b"").len() - 1);
+        let sum = sum_of(&whole[..begin]);
+        return if whole[begin..] == sum[..sum.len() - 1] { Ok(keys) } else { Err("its checksum is another".to_owned()) };
+    }
+    // A line of an earlier version, and not one whose checksum has a damaged name.
+    match names.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+        Some(name) => Err(format!("it has a key {name:?} and no checksum")),
+        None => Ok(keys),
+    }
+}
+
+/// All bits that a mode may have.
+const PERMISSIONS: u32 = 0o7777;
+
+/// Whether `text`, which has no end of a line, can be what a crash left of one that was being written: the beginning of a line,
+/// and zeros where the file system had given it room and no bytes.
+pub(super) fn is_unfinished(text: &[u8]) -> bool {
+    let written = text.iter().rposition(|&byte| byte != 0).map_or(&text[..0], |at| &text[..=at]);
+    let begun = |error: serde_json::Error| error.is_eof();
+    written.is_empty() || (written[0] == b'{' && serde_json::from_slice::<serde_json::Value>(written).err().is_some_and(begun))
 }
 
 fn name(kind: Kind) -> Name {

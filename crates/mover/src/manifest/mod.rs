@@ -1,17 +1,17 @@
 //! What lies at the destination, as JSON lines beside the data, and the check of a tree against it.
 //!
 //! Each mover writes a file of its own, so that many may stage into one tree. A line is durable before its entry is done. Of several
-//! lines of one path the one staged last counts, whatever file it is in.
+//! lines of one path in one manifest the last counts; of those that count in several manifests, the one of the latest time.
 
 mod line;
 #[cfg(test)]
 mod tests;
 mod verify;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -19,7 +19,8 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
-use crate::entry::Placed;
+use crate::copy::has_stored;
+use crate::entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
 use crate::journal::Journal;
 use crate::path::TreePath;
@@ -40,22 +41,18 @@ struct Inner {
     file: File,
     /// Bytes up to the end of the last line that is durable.
     length: u64,
-    /// Whether there is something after these that could not be taken back.
+    /// Whether there is something after these that is to be taken back before the next.
     torn: bool,
 }
 
 impl Manifest {
-    /// Opens the manifest of the mover `id` in the tree `to`, or begins it. A line that a crash left torn is closed, and stays.
+    /// Opens the manifest of the mover `id` in the tree `to`, or begins it. What a crash left of a line is taken away: its entries
+    /// were not safe yet, and the next line must not be glued to it.
     pub fn open(to: &Tree, id: &str) -> Result<Self> {
-        let name = format!("manifest-{id}.jsonl");
+        let name = name(id);
         let path = to.path().join(STATE_DIRECTORY).join(&name);
         let failed = |error: Errno| MoverError::path("open manifest", &path, error);
-        match fs::mkdirat(to.root(), STATE_DIRECTORY, Mode::from_raw_mode(0o777)) {
-            Ok(()) => fs::fsync(to.root()).map_err(failed)?,
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let directory = to.directory(&TreePath::root().join(STATE_DIRECTORY.as_bytes())).map_err(failed)?;
+        let directory = directory(to).map_err(failed)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(&directory, &name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?);
         fs::fsync(&directory).map_err(failed)?;
@@ -63,45 +60,73 @@ impl Manifest {
         Ok(Self { path, inner: Mutex::new(Inner { file, length, torn }) })
     }
 
-    /// Adds `lines`. They are durable when this returns; where it fails, none of them counts and all may be added again.
-    pub fn append(&self, lines: &[Line]) -> Result<()> {
+    /// Adds `lines`. They are durable when this returns, and with `read_back` the device was seen to have them; where it fails, none
+    /// of them counts and all may be added again.
+    pub fn append(&self, lines: &[Line], read_back: bool) -> Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut text = Vec::with_capacity(lines.len() * 256 + 1);
+        let mut text = Vec::with_capacity(lines.len() * 256);
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.torn {
-            text.push(b'\n');
-        }
         for line in lines {
             line.write(&mut text);
         }
+        let failed = |error: std::io::Error| MoverError::path("append to manifest", &self.path, error);
+        if inner.torn {
+            fs::ftruncate(inner.file.as_fd(), inner.length).map_err(|error| failed(error.into()))?;
+            inner.torn = false;
+        }
+        let stored = || {
+            let other = || std::io::Error::other("it reads back different from what was written");
+            if has_stored(inner.file.as_fd(), &text, inner.length)? { Ok(()) } else { Err(other()) }
+        };
         let written = (&inner.file).write_all(&text).and_then(|()| inner.file.sync_data());
+        let written = written.and_then(|()| if read_back { stored() } else { Ok(()) });
         match written {
             Ok(()) => {
-                inner.length = inner.file.metadata().map_or(inner.length, |found| found.len());
-                inner.torn = false;
+                let found = inner.file.metadata();
+                if found.as_ref().is_ok_and(|found| found.nlink() == 0) {
+                    return Err(MoverError::Moved(format!("manifest {} was removed", self.path.display())));
+                }
+                inner.length = found.map_or(inner.length, |found| found.len());
                 Ok(())
             }
             Err(error) => {
                 // Lines whose sync failed may be in the cache and nowhere else; they are taken back and written anew.
                 let length = inner.length;
-                inner.torn |= fs::ftruncate(inner.file.as_fd(), length).is_err();
-                Err(MoverError::path("append to manifest", &self.path, error))
+                inner.torn = fs::ftruncate(inner.file.as_fd(), length).is_err();
+                Err(failed(error))
             }
         }
     }
 
+    /// Writes what the journal calls safe into a manifest that was lost, and the user wants to go on without.
+    pub fn restore(&self, journal: &Journal, read_back: bool) -> Result<()> {
+        for state in [State::Done, State::Cleared] {
+            let mut after = i64::MIN;
+            loop {
+                let page = journal.in_state(state, after, ADOPTED_AT_ONCE as u32)?;
+                let Some(last) = page.last() else { break };
+                after = last.id;
+                let line = |entry: &Entry| Line::of(&entry.path, &entry.version, entry.placed.as_ref());
+                self.append(&page.iter().map(line).collect::<Vec<_>>(), read_back)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tells a journal that was begun anew what this manifest says: what still lies at the destination as it was placed is this
-    /// mover's to replace. Returns how many files those are.
+    /// mover's to replace, and the directories that it made are its own to finish. Returns how many those are.
     pub fn adopt(&self, to: &Tree, journal: &Journal) -> Result<u64> {
         let failed = |error: std::io::Error| MoverError::path("read manifest", &self.path, error);
-        let mut known = HashMap::new();
-        verify::read_one(File::open(&self.path).map_err(failed)?, &mut known).map_err(failed)?;
-        let lines: Vec<Line> = known.into_values().filter(|line| line.kind == Kind::File).collect();
+        let mut known = verify::Known::default();
+        known.read(File::open(&self.path).map_err(failed)?, "").map_err(failed)?;
+        let lines: Vec<Line> =
+            known.lines.into_values().filter(|line| line.kind == Kind::File || line.made_ino.is_some()).collect();
         let mut adopted = 0;
         for part in lines.chunks(ADOPTED_AT_ONCE) {
-            let unchanged: Vec<_> = part.iter().filter_map(|line| Some((line.path.clone(), as_placed(to, line)?))).collect();
+            let unchanged: Vec<_> =
+                part.iter().filter_map(|line| Some((line.path.clone(), line.kind, as_placed(to, line)?))).collect();
             journal.adopt(&unchanged)?;
             adopted += unchanged.len() as u64;
         }
@@ -109,23 +134,65 @@ impl Manifest {
     }
 }
 
+fn name(id: &str) -> String {
+    format!("manifest-{id}.jsonl")
+}
+
+/// The directory of the manifests in the tree `to`, made where it is not there.
+pub fn directory(to: &Tree) -> rustix::io::Result<OwnedFd> {
+    match fs::mkdirat(to.root(), STATE_DIRECTORY, Mode::from_raw_mode(0o777)) {
+        Ok(()) => fs::fsync(to.root())?,
+        Err(Errno::EXIST) => {}
+        Err(error) => return Err(error),
+    }
+    to.directory(&TreePath::root().join(STATE_DIRECTORY.as_bytes()))
+}
+
+/// Whether the mover `id` has a manifest in the tree `to` that says anything.
+#[must_use]
+pub fn is_begun(to: &Tree, id: &str) -> bool {
+    let path = TreePath::root().join(STATE_DIRECTORY.as_bytes()).join(name(id).as_bytes());
+    let found = to.open_beneath(&path, OFlags::PATH).and_then(Version::of);
+    found.is_ok_and(|found| found.kind == Kind::File && found.size > 0)
+}
+
 const ADOPTED_AT_ONCE: usize = 4096;
 
-/// What a line says of its file, where that is still so.
+/// What a line says of its file or directory, where that is still so, or cannot be looked at now. Whether a directory of the name is
+/// the one that was made, and a file the one that was placed, is looked at again when its turn comes.
 fn as_placed(to: &Tree, line: &Line) -> Option<Placed> {
-    let there = to.open_beneath(&line.path, OFlags::PATH).and_then(Version::of).ok()?;
-    let same = (there.kind, there.size, there.mtime_ns) == (line.kind, line.size, line.mtime_ns);
-    same.then_some(Placed { ino: there.ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum })
+    let (ino, same) = match to.open_beneath(&line.path, OFlags::PATH).and_then(Version::of) {
+        Ok(there) => {
+            let alike = line.made_ino.is_some() || (there.size, there.mtime_ns) == (line.size, line.mtime_ns);
+            (there.ino, there.kind == line.kind && alike)
+        }
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return None,
+        // A file is known by its bytes then.
+        Err(_) => (0, true),
+    };
+    let file = Placed { ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum };
+    same.then(|| line.made_ino.map_or(file, Placed::directory))
 }
 
-/// Length of a manifest, and whether its last line has no end.
+/// Bytes up to the end of a manifest's last whole line, and whether the beginning of another is behind it. What has no end and is
+/// no such beginning was not left by a crash: it is closed, and stays for the check to name.
 fn end_of(file: &mut File) -> std::io::Result<(u64, bool)> {
     let length = file.seek(SeekFrom::End(0))?;
-    if length == 0 {
-        return Ok((0, false));
+    let begin = length.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let ends = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let last = &text[ends..];
+    if last.is_empty() {
+        return Ok((length, false));
     }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok((length, last != *b"\n"))
+    if (ends > 0 || begin == 0) && line::is_unfinished(last) {
+        return Ok((begin + ends as u64, true));
+    }
+    file.write_all(b"\n").and_then(|()| file.sync_data())?;
+    Ok((length + 1, false))
 }
+
+/// More bytes than a line has.
+const TAIL: u64 = 1 << 20;

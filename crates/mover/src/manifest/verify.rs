@@ -13,7 +13,7 @@ use rustix::fs::{self, Advice, Dir, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::Line;
+use super::{Line, line};
 use crate::STATE_DIRECTORY;
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
@@ -43,17 +43,22 @@ pub struct Report {
     pub unknown: Vec<String>,
     /// Could not be looked at, each with the reason after `: `.
     pub unreadable: Vec<String>,
-    /// Lines of the manifests that say nothing, such as one that a crash left torn.
+    /// Manifests, and lines of them, that cannot be read: `FILE line NUMBER: why`. The paths that they were about are not known,
+    /// and not checked.
+    pub damaged: Vec<String>,
+    /// Last lines that a crash left unfinished. What they were about was not yet safe.
     pub torn_lines: u64,
     /// Whether the check was ended before its end.
     pub halted: bool,
 }
 
 impl Report {
-    /// Whether all that was ever staged is there, unchanged. Files that are in no manifest do not count against it.
+    /// Whether all that was ever staged is there, unchanged, as far as the manifests can be read. Files that are in no manifest do
+    /// not count against it.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let faults = [&self.missing, &self.kind_differs, &self.size_differs, &self.checksum_differs, &self.unreadable];
+        let (missing, kind, size) = (&self.missing, &self.kind_differs, &self.size_differs);
+        let faults = [missing, kind, size, &self.checksum_differs, &self.unreadable, &self.damaged];
         !self.halted && faults.iter().all(|list| list.is_empty())
     }
 }
@@ -78,11 +83,11 @@ const BUFFER: usize = 1 << 20;
 /// few times a second on the caller's thread; where it says `false` the check ends.
 pub fn verify(to: &Path, threads: usize, on_progress: &mut dyn FnMut(Seen) -> bool) -> Result<Report> {
     let tree = Tree::open(to)?;
-    let (known, torn_lines) = read_all(&tree)?;
-    let of_bytes = known.values().map(|line| line.size).sum();
+    let Known { lines: known, damaged, torn_lines } = read_all(&tree)?;
+    let of_bytes = known.values().map(|line| line.size).fold(0, u64::saturating_add);
     let mut lines: Vec<Line> = known.into_values().collect();
     lines.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    let report = Report { expected: lines.len() as u64, torn_lines, ..Report::default() };
+    let report = Report { expected: lines.len() as u64, damaged, torn_lines, ..Report::default() };
     let check = Check {
         tree: &tree,
         lines: &lines,
@@ -209,8 +214,17 @@ impl Check<'_> {
     }
 }
 
-/// The line that counts for each path, and how many lines say nothing.
-pub(super) fn read_all(tree: &Tree) -> Result<(HashMap<TreePath, Line>, u64)> {
+/// What manifests say.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The line that counts for each path.
+    pub(super) lines: HashMap<TreePath, Line>,
+    pub(super) damaged: Vec<String>,
+    pub(super) torn_lines: u64,
+}
+
+/// Of all manifests in the tree.
+pub(super) fn read_all(tree: &Tree) -> Result<Known> {
     let state = TreePath::root().join(STATE_DIRECTORY.as_bytes());
     let shown = tree.path().join(STATE_DIRECTORY);
     let none = || {
@@ -222,34 +236,64 @@ pub(super) fn read_all(tree: &Tree) -> Result<(HashMap<TreePath, Line>, u64)> {
         Err(Errno::NOENT) => return Err(none()),
         other => other.map_err(|error| failed(error.into()))?,
     };
-    let (mut known, mut torn, mut manifests) = (HashMap::new(), 0, 0);
+    let (mut known, mut manifests) = (Known::default(), 0);
     for found in Dir::read_from(&directory).map_err(|error| failed(error.into()))? {
         let found = found.map_err(|error| failed(error.into()))?;
         let name = found.file_name().to_bytes();
         if name.starts_with(b"manifest-") && name.ends_with(b".jsonl") {
-            let file = tree.open_beneath(&state.join(name), OFlags::RDONLY).map_err(|error| failed(error.into()))?;
-            torn += read_one(File::from(file), &mut known).map_err(failed)?;
             manifests += 1;
+            let shown = TreePath::root().join(name).to_string();
+            match open_one(tree, &state.join(name)) {
+                Ok(file) => known.read(file, &shown).map_err(failed)?,
+                Err(error) => known.damaged.push(format!("{shown}: {error}")),
+            }
         }
     }
-    if manifests == 0 { Err(none()) } else { Ok((known, torn)) }
+    known.damaged.sort_unstable();
+    if manifests == 0 { Err(none()) } else { Ok(known) }
 }
 
-/// Adds the lines of one manifest to what is known, and counts those that say nothing.
-pub(super) fn read_one(file: File, known: &mut HashMap<TreePath, Line>) -> io::Result<u64> {
-    let mut file = BufReader::with_capacity(BUFFER, file);
-    let (mut text, mut torn) = (Vec::new(), 0);
-    while file.read_until(b'\n', &mut text)? > 0 {
-        match Line::read(&text) {
-            Some(line) if known.get(&line.path).is_none_or(|other| other.staged_ns <= line.staged_ns) => {
-                known.insert(line.path.clone(), line);
+/// Opens a regular file. What is none is not opened: that could wait for a writer, or do what a device does then.
+fn open_one(tree: &Tree, at: &TreePath) -> io::Result<File> {
+    let regular = |kind| if kind == Kind::File { Ok(()) } else { Err(io::Error::other("it is not a regular file")) };
+    regular(Version::of(tree.open_beneath(at, OFlags::PATH)?)?.kind)?;
+    let file = tree.open_beneath(at, OFlags::RDONLY | OFlags::NONBLOCK)?;
+    // Another may have the name by now.
+    regular(Version::of(&file)?.kind)?;
+    Ok(File::from(file))
+}
+
+/// Bytes of a line, at most: a path of the longest kind with each byte escaped, and the other keys.
+const LONGEST_LINE: u64 = 1 << 16;
+
+impl Known {
+    /// Adds what one manifest says; `name` is for what is damaged in it. Of several lines of one path in it the last counts: a clock
+    /// may be set back between two lines, and their order stays.
+    pub(super) fn read(&mut self, file: File, name: &str) -> io::Result<()> {
+        let mut file = BufReader::with_capacity(BUFFER, file);
+        let (mut lines, mut text, mut number) = (HashMap::new(), Vec::new(), 0_u64);
+        while (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut text)? > 0 {
+            number += 1;
+            let ended = text.last() == Some(&b'\n');
+            match Line::read(&text) {
+                Ok(line) => _ = lines.insert(line.path.clone(), line),
+                Err(_) if !ended && line::is_unfinished(&text) && file.fill_buf()?.is_empty() => self.torn_lines += 1,
+                Err(why) => {
+                    self.damaged.push(format!("{name} line {number}: {why}"));
+                    if !ended {
+                        file.skip_until(b'\n')?;
+                    }
+                }
             }
-            Some(_) => {}
-            None => torn += 1,
+            text.clear();
         }
-        text.clear();
+        for (path, line) in lines {
+            if self.lines.get(&path).is_none_or(|other| other.staged_ns <= line.staged_ns) {
+                self.lines.insert(path, line);
+            }
+        }
+        Ok(())
     }
-    Ok(torn)
 }
 
 /// Walks the tree for names that no manifest knows. `lines` are in the order of their paths.

@@ -27,7 +27,7 @@ pub struct Desk {
     pub deadline_ns: Option<u64>,
     /// A scan was asked for.
     pub rescan: bool,
-    /// A scan of everything is under way.
+    /// A scan that was asked for is under way.
     pub scanning: bool,
     /// Scans of everything completed.
     pub scans: u64,

@@ -6,6 +6,7 @@
 mod desk;
 mod landing;
 mod offline;
+mod opened;
 mod planner;
 mod queue;
 mod rates;
@@ -23,15 +24,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
 use crate::gentle::{self, Courtesy};
-use crate::ground::Ground;
-use crate::journal::{Journal, Opened};
+use crate::ground::{Ground, Standing};
+use crate::journal::{Journal, Opened, Owed};
 use crate::limit::Limiter;
 use crate::log::Log;
-use crate::manifest::Manifest;
-use crate::options::{Gentle, Options};
+use crate::manifest::{self, Manifest};
+use crate::options::{Check, Clear, Gentle, Options};
 use crate::rules::Rules;
 use crate::settle::Settler;
 use crate::status::{Progress, Status};
+use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::tuner::Tuner;
 use crate::watch::Watch;
@@ -58,6 +60,7 @@ struct Core {
     options: Arc<Options>,
     from: Arc<Tree>,
     to: Arc<Tree>,
+    standing: Arc<Standing>,
     journal: Arc<Journal>,
     log: Arc<Log>,
     settler: Arc<Settler>,
@@ -74,8 +77,6 @@ struct Core {
     /// Bytes of the entries in flight.
     flying_bytes: AtomicU64,
     began: Instant,
-    /// The former journal is lost, and with it what it knew of temporaries.
-    rebuilt: bool,
     /// Most entries in flight at once.
     most_open: usize,
 }
@@ -83,48 +84,67 @@ struct Core {
 /// What is kept on disk.
 struct Books {
     journal: Arc<Journal>,
+    standing: Arc<Standing>,
     manifest: Arc<Manifest>,
     /// What the user must know.
     notes: Vec<String>,
-    rebuilt: bool,
 }
 
 impl Books {
     fn open(options: &Options, ground: &Ground) -> Result<Self> {
         let (journal, opened) = Journal::open(&options.state, ground.identity())?;
+        let standing = ground.establish(options, &journal)?;
+        let manifest_lost = journal.totals().safe().files > 0 && !manifest::is_begun(&ground.to, journal.id());
         let manifest = Manifest::open(&ground.to, journal.id())?;
-        if opened != Opened::Again {
+        if manifest_lost {
+            manifest.restore(&journal, options.check == Check::ReadBack)?;
+        }
+        if journal.owed()? == Owed::Manifest {
             // What an earlier journal of this mover had placed is still its own to replace.
             manifest.adopt(&ground.to, &journal)?;
+            journal.owe(Owed::Sweep)?;
         }
         offline::remember(&journal, options)?;
         let mut notes = ground.notes().to_vec();
-        let rebuilt = matches!(opened, Opened::Rebuilt { .. });
+        if options.clear != Clear::Never && options.check != Check::ReadBack {
+            notes.push("copies are not read back before their sources are deleted, as --check asked".to_owned());
+        }
         if let Opened::Rebuilt { backup, why } = opened {
             let backup = backup.display();
             notes.push(format!("the journal could not be used ({why}); it lies at {backup} and a scan fills a new one"));
         }
-        Ok(Self { journal: Arc::new(journal), manifest: Arc::new(manifest), notes, rebuilt })
+        Ok(Self { journal: Arc::new(journal), standing: Arc::new(standing), manifest: Arc::new(manifest), notes })
     }
 }
 
 impl Mover {
-    /// Looks whether it can work, opens the journal and takes the lock. What cannot work is refused before anything is touched.
+    /// Looks whether it can work, takes the lock and opens the journal. What cannot work is refused before anything is touched.
     pub fn prepare(options: Options) -> Result<Self> {
+        Self::prepare_with(options, || Ok(()))
+    }
+
+    /// The same; `before_journal` is called with the lock held where there is no journal yet. What it keeps in the state directory
+    /// is there whenever a journal is.
+    pub fn prepare_with(options: Options, before_journal: impl FnOnce() -> Result<()>) -> Result<Self> {
         let rules = Rules::new(&options)?;
+        Log::look(options.log.as_deref())?;
         let ground = Ground::check(&options)?;
-        let Books { journal, manifest, notes, rebuilt } = Books::open(&options, &ground)?;
+        if !Journal::exists(&options.state)? {
+            before_journal()?;
+        }
+        let Books { journal, standing, manifest, notes } = Books::open(&options, &ground)?;
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
         counters.workers.store(options.workers.unwrap_or_else(processors), Ordering::Relaxed);
         let options = Arc::new(options);
-        let settler = Arc::new(Settler::new(options.settle_ns));
+        let settler = Arc::new(Settler::new(options.settle_ns, Stores::of(from.root())));
         let parts = Parts {
             from: Arc::clone(&from),
             to: Arc::clone(&to),
             journal: Arc::clone(&journal),
+            standing: Arc::clone(&standing),
             manifest,
             log: Arc::clone(&log),
             settler: Arc::clone(&settler),
@@ -141,11 +161,11 @@ impl Mover {
             bell: Condvar::new(),
             flying_bytes: AtomicU64::new(0),
             began: Instant::now(),
-            rebuilt,
             most_open: raise_open_files(),
             options,
             from,
             to,
+            standing,
             journal,
             log,
             settler,

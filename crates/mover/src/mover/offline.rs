@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::entry::State;
 use crate::error::{MoverError, Result};
 use crate::journal::Journal;
 use crate::options::Options;
@@ -44,7 +43,7 @@ pub fn status_of(state: &Path) -> Result<Status> {
         ))
     })?;
     let totals = journal.totals();
-    let whole = totals.pending().files + totals.of(State::Failed).files == 0;
+    let whole = totals.pending().files + totals.failed().files == 0;
     Ok(standing::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
 }
 

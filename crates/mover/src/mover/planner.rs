@@ -6,11 +6,13 @@ use std::time::Duration;
 use rustix::fs::fstatvfs;
 
 use crate::clear::{Clearer, used_permille};
-use crate::entry::{Entry, State};
+use crate::entry::Entry;
 use crate::error::{MoverError, Result};
+use crate::journal::Doubt;
 use crate::path::TreePath;
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
+use crate::stores::Stores;
 use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
@@ -24,6 +26,8 @@ const FILL_NS: u64 = 500_000_000;
 /// Longest wait for a hint while something is on its way, and while nothing is.
 const BUSY: Duration = Duration::from_millis(10);
 const IDLE: Duration = Duration::from_millis(50);
+/// So often copies that are missing go again by one mover.
+const LOOKS: u32 = 4;
 /// Entries that come from the journal at once.
 const PAGE: u32 = 8192;
 
@@ -35,12 +39,16 @@ pub(super) struct Planner<'a> {
     tick_ns: u64,
     fill_ns: u64,
     scanned_ns: u64,
+    /// What is done has been shown to be so since the drain began.
+    shown: bool,
+    /// Looks at the copies that found some missing.
+    looks_in_vain: u32,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
-        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options);
-        Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0 }
+        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt);
+        Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0, shown: false, looks_in_vain: 0 }
     }
 
     /// Until everything is done, or the mover is halted.
@@ -56,27 +64,42 @@ impl<'a> Planner<'a> {
                 break;
             }
         }
+        self.leave_source()?;
         self.core.end();
         Ok(())
     }
 
+    /// Leaves nothing set aside at the source, and says what could not be helped.
+    fn leave_source(&mut self) -> Result<()> {
+        self.clearer.settle()?;
+        for (path, why) in self.clearer.stranded() {
+            match self.core.journal.by_path(&path)? {
+                Some(entry) => self.core.journal.strand(entry.id, &why)?,
+                None => self.core.lock().unreadable.push((path.to_string(), why)),
+            }
+        }
+        self.note_clearing().map(|_| ())
+    }
+
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
-        if self.core.rebuilt {
-            self.core.carrier.sweep()?;
-        }
+        self.core.carrier.sweep()?;
         self.core.carrier.recover()?;
         self.clearer.recover()?;
-        self.note_clearing();
-        let mut after = 0;
-        loop {
-            let page = self.core.journal.queued(after, PAGE)?;
-            let Some(last) = page.last() else { break };
-            after = last.id;
-            // Its line in the log is the earlier mover's.
-            self.core.queue(page, false);
+        self.note_clearing()?;
+        if self.core.settler.stores() == Stores::Timed {
+            self.queue_known(false)?;
+            self.scan(&TreePath::root())?;
+        } else {
+            // What an earlier mover called done may have been written since. Looked at before its directory has a watch, it might be
+            // written once more unseen.
+            let before_id = self.core.journal.next_id();
+            self.scan(&TreePath::root())?;
+            self.core.journal.doubt(&Doubt { before_id, all: true, linked: true, not_of: None })?;
+            self.queue_known(false)?;
         }
-        self.scan(&TreePath::root())?;
+        // After the scan: it says what the source still has.
+        self.look_at_copies()?;
         let mut desk = self.core.lock();
         if desk.progress == Progress::Starting {
             desk.progress = Progress::Watching;
@@ -84,26 +107,107 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Queues what the journal has to be carried over; `say` it in the log, of what is not there yet.
+    fn queue_known(&self, say: bool) -> Result<()> {
+        let mut after = 0;
+        loop {
+            let page = self.core.journal.queued(after, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.id;
+            self.core.queue(page, say);
+        }
+    }
+
     /// Follows hints; whether there were any.
     fn hear(&mut self) -> Result<bool> {
         let idle = self.core.lock().queue.is_empty();
         let hints = self.core.watch.next(if idle { IDLE } else { BUSY });
         let heard = !hints.is_empty();
-        let mut names = Vec::new();
-        let mut everything = self.core.scan_asked() || self.core.now_ns() >= self.scanned_ns + self.core.options.rescan_ns;
+        let asked = self.core.scan_asked();
+        let mut everything = asked || self.core.now_ns() >= self.scanned_ns + self.core.options.rescan_ns;
+        everything |= self.follow(hints)?;
+        if asked {
+            self.hear_out()?;
+            self.scan_as_asked()?;
+        } else if everything {
+            self.scan(&TreePath::root())?;
+        }
+        Ok(heard)
+    }
+
+    /// Follows all hints that there are, so that what was written until now is known; whether everything must be scanned.
+    fn hear_out(&mut self) -> Result<bool> {
+        let mut everything = false;
+        while !self.core.halted() {
+            let hints = self.core.watch.next(Duration::ZERO);
+            if hints.is_empty() {
+                break;
+            }
+            everything |= self.follow(hints)?;
+        }
+        Ok(everything)
+    }
+
+    /// Looks where hints say; whether everything must be scanned.
+    fn follow(&mut self, hints: Vec<Hint>) -> Result<bool> {
+        let (mut names, mut written, mut everything) = (Vec::new(), Vec::new(), false);
         for hint in hints {
             match hint {
                 Hint::Name(path) => names.push(path),
+                Hint::Written(path) => {
+                    names.push(path.clone());
+                    written.push(path);
+                }
                 Hint::Directory(path) => self.scan(&path)?,
                 Hint::Overflow => everything = true,
             }
         }
-        if everything {
-            self.scan(&TreePath::root())?;
-        } else if !names.is_empty() {
+        if !names.is_empty() {
             self.scanner(|scanner, sink| scanner.look(&names, sink))?;
         }
-        Ok(heard)
+        if !written.is_empty() && self.core.settler.stores() != Stores::Timed {
+            let flies = |id| self.core.lock().queue.flies(id);
+            self.core.queue(self.core.journal.written(&written, flies)?, true);
+        }
+        Ok(everything)
+    }
+
+    /// Scans everything, and queues what may have been written without any sign of it. Who asked is told after that.
+    fn scan_as_asked(&mut self) -> Result<()> {
+        self.core.lock().scanning = true;
+        let scanned = self.scanner(|scanner, sink| scanner.scan(&TreePath::root(), sink))?;
+        self.doubt(true)?;
+        self.scanned_ns = self.core.now_ns();
+        self.core.told_by_scan(&scanned, true);
+        Ok(())
+    }
+
+    /// Queues what is done and may have been written without any sign of it, `again`: also what was compared before; how many.
+    fn doubt(&mut self, again: bool) -> Result<u64> {
+        let (core, stores) = (self.core, self.core.settler.stores());
+        let mut opened = 0;
+        if again && stores == Stores::Closed {
+            opened = core.doubt_opened()?;
+            // Who closed a file before that look has given a hint by now.
+            core.lock().rescan |= self.hear_out()?;
+        }
+        let missed = stores == Stores::Closed && core.watch.missed();
+        let root = rustix::process::geteuid();
+        let not_of = (again && !root.is_root()).then_some(root.as_raw());
+        let all = missed || again && stores == Stores::Unseen;
+        let linked = again && stores == Stores::Closed;
+        if !all && !linked && not_of.is_none() {
+            return Ok(opened);
+        }
+        if missed {
+            let flying = core.lock().queue.all_flying();
+            core.journal.doubt_once_done(flying.into_iter());
+        }
+        let doubted = core.journal.doubt(&Doubt { before_id: i64::MAX, all, linked, not_of })?;
+        if doubted > 0 {
+            self.queue_known(true)?;
+        }
+        Ok(opened + doubted)
     }
 
     fn scan(&mut self, below: &TreePath) -> Result<()> {
@@ -112,11 +216,10 @@ impl<'a> Planner<'a> {
 
     /// Scans; how many entries were queued by it.
     fn scan_counting(&mut self, below: &TreePath) -> Result<u64> {
-        self.core.lock().scanning = below.is_root();
         let scanned = self.scanner(|scanner, sink| scanner.scan(below, sink))?;
         if below.is_root() {
             self.scanned_ns = self.core.now_ns();
-            self.core.told_by_scan(&scanned);
+            self.core.told_by_scan(&scanned, false);
         }
         Ok(scanned.queued)
     }
@@ -126,6 +229,22 @@ impl<'a> Planner<'a> {
         let scanner =
             Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
         look(&scanner, &mut |entries| core.queue(entries, true))
+    }
+
+    /// Looks whether all that is called safe is at the destination; whether any of it goes again.
+    fn look_at_copies(&mut self) -> Result<bool> {
+        let again = self.core.carrier.look_at_copies()?;
+        if again.is_empty() {
+            return Ok(false);
+        }
+        if self.looks_in_vain == LOOKS {
+            let why = "its copy at the destination is removed or changed each time; hint: end who does that, then resume";
+            again.iter().try_for_each(|entry| self.core.journal.failed(entry.id, why))?;
+            return Ok(false);
+        }
+        self.looks_in_vain += 1;
+        self.core.queue(again, true);
+        Ok(true)
     }
 
     /// What happens by the clock.
@@ -138,26 +257,32 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         self.tick_ns = now_ns + TICK_NS;
+        self.core.standing.check(&self.core.from, &self.core.to)?;
         self.measure(now_ns);
         self.release_markers()?;
         if now_ns >= self.fill_ns {
             self.fill_ns = now_ns + FILL_NS;
             self.core.look_at_fill()?;
         }
+        self.clearer.set_unread(self.core.lock().unreadable.len());
         self.clearer.step()?;
-        self.note_clearing();
-        Ok(())
+        self.note_clearing().map(|_| ())
     }
 
-    /// What the user must know of what stayed at the source.
-    fn note_clearing(&mut self) {
-        let notes = self.clearer.notes();
+    /// What the user must know of what stayed at the source; whether some of that goes again.
+    fn note_clearing(&mut self) -> Result<bool> {
+        let mut notes = self.clearer.notes();
+        notes.extend(self.core.carrier.notes());
         if !notes.is_empty() {
             let mut desk = self.core.lock();
             for note in notes {
                 desk.note(note);
             }
         }
+        let fresh = self.clearer.fresh()?;
+        let any = !fresh.is_empty();
+        self.core.queue(fresh, true);
+        Ok(any)
     }
 
     /// Rates, and from them the number of workers and what will not fit.
@@ -189,7 +314,7 @@ impl<'a> Planner<'a> {
         for directory in directories {
             let waiting = self.core.lock().sets.of(&directory).len() as u64;
             let below = self.core.journal.below(&directory)?;
-            let (missing, failed) = (below.pending().files.saturating_sub(waiting), below.of(State::Failed).files);
+            let (missing, failed) = (below.pending().files.saturating_sub(waiting), below.failed().files);
             if missing + failed == 0 && self.scan_counting(&directory)? == 0 {
                 self.core.release(&directory);
             } else {
@@ -211,17 +336,48 @@ impl<'a> Planner<'a> {
                 return Ok(false);
             }
         }
-        if self.scan_counting(&TreePath::root())? > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
+        self.hear_out()?;
+        let queued = self.scan_counting(&TreePath::root())?;
+        // The application has ended: what is compared from now on stays so.
+        let again = !std::mem::replace(&mut self.shown, true);
+        let doubted = self.doubt(again)?;
+        if queued + doubted > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
             return Ok(false);
         }
-        self.clearer.begin_anew();
-        while self.clearer.step()? && !self.core.halted() {}
-        self.note_clearing();
-        for (_, reason) in self.core.carrier.finish_directories()? {
-            self.core.lock().note(reason);
+        let core = self.core;
+        self.clearer.set_unread(core.lock().unreadable.len());
+        self.clearer.finish(|| core.halted() || core.deadline_passed())?;
+        let back = self.clearer.settle()?;
+        if self.note_clearing()? || back {
+            return Ok(false);
         }
+        self.core.standing.check(&self.core.from, &self.core.to)?;
+        if self.look_at_copies()? || self.core.halted() {
+            return Ok(false);
+        }
+        self.clearer.close();
+        self.finish_directories()?;
         self.core.lock().progress = Progress::Finished;
         Ok(true)
+    }
+}
+
+impl Planner<'_> {
+    /// Gives the directories at the destination their times; one that does not take them after some tries is not safe.
+    fn finish_directories(&self) -> Result<()> {
+        let mut failures = self.core.carrier.finish_directories()?;
+        for _ in 1..self.core.options.attempts {
+            if failures.is_empty() || self.core.halted() {
+                break;
+            }
+            std::thread::sleep(IDLE);
+            failures = self.core.carrier.finish_directories()?;
+        }
+        for (id, reason) in failures {
+            self.core.journal.strand(id, &reason)?;
+            self.core.lock().note(reason);
+        }
+        Ok(())
     }
 }
 
@@ -292,10 +448,11 @@ impl Core {
         self.lock().deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns)
     }
 
-    fn told_by_scan(&self, scanned: &Scanned) {
+    /// While somebody waits for the scan that he `asked` for, no other one counts: it looks at less.
+    fn told_by_scan(&self, scanned: &Scanned, asked: bool) {
         let mut desk = self.lock();
-        desk.scanning = false;
-        desk.scans += u64::from(!scanned.halted);
+        desk.scanning &= !asked;
+        desk.scans += u64::from(!scanned.halted && (asked || !desk.rescan));
         desk.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
         for mount in &scanned.mounts {
             desk.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));

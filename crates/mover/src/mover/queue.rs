@@ -54,6 +54,16 @@ impl Queue {
         self.places.contains_key(&id) || self.kept.contains_key(&id)
     }
 
+    /// Whether it is in flight.
+    pub fn flies(&self, id: i64) -> bool {
+        matches!(self.places.get(&id), Some(Place::Flying { .. }))
+    }
+
+    /// All that are in flight.
+    pub fn all_flying(&self) -> Vec<i64> {
+        self.places.iter().filter(|(_, place)| matches!(place, Place::Flying { .. })).map(|(&id, _)| id).collect()
+    }
+
     /// Takes the next ones off, at most `count`, with whether it is for the first time. Each is in flight until it has landed or is
     /// kept.
     pub fn take(&mut self, count: usize) -> Vec<(i64, bool)> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::entry::State;
 use crate::gentle::Own;
 use crate::journal::Journal;
-use crate::options::Options;
+use crate::options::{Clear, Options};
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
 use super::Core;
@@ -81,8 +81,8 @@ impl Core {
 /// What the journal alone tells.
 pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progress) -> Status {
     let totals = journal.totals();
+    let (dropped_attributes, what) = journal.all_dropped().unwrap_or_default();
     let failures = journal.failures(0, SHOWN as u32).unwrap_or_default();
-    let done = totals.of(State::Done);
     let cleared = totals.of(State::Cleared);
     Status {
         id: journal.id().to_owned(),
@@ -92,11 +92,12 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
         progress,
         queued: totals.pending(),
         copying: Totals::default(),
-        done: Totals { files: done.files + cleared.files, bytes: done.bytes + cleared.bytes },
+        done: totals.safe(),
         cleared,
-        failed: totals.of(State::Failed),
+        failed: totals.failed(),
         gone: totals.of(State::Gone),
         skipped: totals.of(State::Skipped),
+        dropped_attributes,
         copied_bytes: 0,
         rate_bytes_per_s: None,
         rate_files_per_s: None,
@@ -115,8 +116,19 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
             .map(|entry| Failure { path: entry.path.to_string(), reason: entry.reason.unwrap_or_default() })
             .collect(),
         will_not_fit: Totals::default(),
-        notes: journal.notes(),
+        notes: journal.notes().into_iter().chain(dropped_note(options, dropped_attributes, &what)).collect(),
     }
+}
+
+/// The number is left out: it would be said anew with each.
+fn dropped_note(options: &Options, dropped: u64, what: &str) -> Option<String> {
+    let kept = match options.clear {
+        Clear::Never => "",
+        _ if options.drop_attributes => "; their sources are deleted all the same, as asked",
+        _ => "; their sources stay; hint: --drop-attributes deletes them too",
+    };
+    let said = format!("some copies lack attributes that the destination does not take, such as {what}{kept}");
+    (dropped > 0).then_some(said)
 }
 
 /// The longer of what the bytes and what the files need at this rate.

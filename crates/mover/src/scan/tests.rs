@@ -97,7 +97,7 @@ impl Place {
             }
             for hint in hints {
                 match hint {
-                    Hint::Name(name) => self.scanner().look(&[name], &mut |_| {}).unwrap(),
+                    Hint::Name(name) | Hint::Written(name) => self.scanner().look(&[name], &mut |_| {}).unwrap(),
                     Hint::Directory(below) => self.scanner().scan(&below, &mut |_| {}).unwrap(),
                     Hint::Overflow => self.scanner().scan(&TreePath::root(), &mut |_| {}).unwrap(),
                 };
@@ -172,7 +172,8 @@ fn what_went_is_gone_and_what_was_safe_stays_done() {
     assert_eq!(place.scan().0.gone, 0);
     place.check();
     rename(outside.path().join("a"), place.at("a")).unwrap();
-    assert_eq!(place.queued(), ["a", "a/b", "a/b/c", "a/b/c/waits", "a/b/waits"], "back again, and the safe one is safe");
+    let all = ["a", "a/b", "a/b/c", "a/b/c/waits", "a/b/waits", "a/safe"];
+    assert_eq!(place.queued(), all, "back again, and nobody watched the one that was safe");
 }
 
 #[test]

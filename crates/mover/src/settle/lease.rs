@@ -1,10 +1,10 @@
-//! A read lease, taken and given back: the kernel's own word on whether anybody can write a file.
+//! A read lease: the kernel's own word on whether anybody can write a file; held, on whether anybody has begun to.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::c_int;
 use rustix::fs::fstatfs;
-use rustix::io::{Errno, Result as SysResult};
+use rustix::io::{Errno, Result as SysResult, retry_on_intr};
 
 /// File systems that refuse a lease as if there were a writer, for want of a delegation: NFS, SMB and its elder forms.
 const SAYS_NOTHING: [u32; 4] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x517b];
@@ -28,11 +28,34 @@ pub(super) enum Lease {
 /// Who opens it for writing in between waits until the lease is back: a few microseconds.
 pub(super) fn of(file: impl AsFd) -> SysResult<Lease> {
     let file = file.as_fd();
+    let word = ask(file)?;
+    if word == Lease::Free {
+        fcntl(file, libc::F_SETLEASE, libc::F_UNLCK)?;
+    }
+    Ok(word)
+}
+
+/// A lease that is kept until this is dropped, which closes the file. Who opens the file for writing meanwhile waits until then, at
+/// most `fs.lease-break-time`.
+#[derive(Debug)]
+pub(super) struct Held(OwnedFd);
+
+impl Held {
+    /// Takes it for `file`, a regular file that is open for reading only; `None`, with the word of the kernel, where there is none.
+    pub(super) fn take(file: OwnedFd) -> SysResult<(Lease, Option<Self>)> {
+        let word = ask(file.as_fd())?;
+        Ok((word, (word == Lease::Free).then_some(Self(file))))
+    }
+
+    /// Whether nobody has opened the file for writing since the lease was taken.
+    pub(super) fn is_whole(&self) -> SysResult<bool> {
+        Ok(fcntl(self.0.as_fd(), libc::F_GETLEASE, 0)? == libc::F_RDLCK)
+    }
+}
+
+fn ask(file: BorrowedFd<'_>) -> SysResult<Lease> {
     match take(file) {
-        Ok(()) => {
-            fcntl(file, libc::F_SETLEASE, libc::F_UNLCK)?;
-            Ok(Lease::Free)
-        }
+        Ok(()) => Ok(Lease::Free),
         Err(Errno::AGAIN) if !SAYS_NOTHING.contains(&(fstatfs(file)?.f_type as u32)) => Ok(Lease::Writer),
         Err(_) => Ok(Lease::Unknown),
     }
@@ -41,16 +64,15 @@ pub(super) fn of(file: impl AsFd) -> SysResult<Lease> {
 fn take(file: BorrowedFd<'_>) -> SysResult<()> {
     // The holder of a lease that is broken gets a signal. Unasked, that is SIGIO, which ends a process; SIGURG is ignored.
     fcntl(file, F_SETSIG, libc::SIGURG)?;
-    fcntl(file, libc::F_SETLEASE, libc::F_RDLCK)
+    fcntl(file, libc::F_SETLEASE, libc::F_RDLCK).map(|_| ())
 }
 
-fn fcntl(file: BorrowedFd<'_>, command: c_int, argument: c_int) -> SysResult<()> {
-    // SAFETY: these commands take a number, touch no memory of this process, and the descriptor is open while it is borrowed.
-    if unsafe { libc::fcntl(file.as_raw_fd(), command, argument) } == 0 {
-        Ok(())
-    } else {
-        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
-    }
+fn fcntl(file: BorrowedFd<'_>, command: c_int, argument: c_int) -> SysResult<c_int> {
+    retry_on_intr(|| {
+        // SAFETY: these commands take a number, touch no memory of this process, and the descriptor is open while it is borrowed.
+        let answer = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+        if answer >= 0 { Ok(answer) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
+    })
 }
 
 #[cfg(test)]
@@ -67,10 +89,13 @@ mod tests {
         let (writer, _kept) = named.into_parts();
         assert_eq!(of(&reader).unwrap(), Lease::Writer);
         drop(writer);
-        take(reader.as_fd()).unwrap();
+        let (word, held) = Held::take(reader.try_clone().unwrap().into()).unwrap();
+        let held = held.unwrap();
+        assert!(word == Lease::Free && held.is_whole().unwrap());
         // Told not to wait, the writer is refused; the holder has its signal by then.
         let refused = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
+        assert!(!held.is_whole().unwrap(), "the holder is told");
         fcntl(reader.as_fd(), libc::F_SETLEASE, libc::F_UNLCK).unwrap();
         assert_eq!(of(&reader).unwrap(), Lease::Free);
         drop(OpenOptions::new().write(true).open(&path).unwrap());

@@ -59,6 +59,10 @@ fn name(text: &str) -> Hint {
     Hint::Name(path(text))
 }
 
+fn written(text: &str) -> Hint {
+    Hint::Written(path(text))
+}
+
 fn directory_at(text: &str) -> Hint {
     Hint::Directory(path(text))
 }
@@ -71,9 +75,9 @@ fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
     assert_eq!(place.hints(), [directory_at("d")]);
     let f = place.at("d/f");
     drop(File::create(&f).unwrap());
-    assert_eq!(place.hints(), [name("d/f")], "made and closed: one name, one hint");
+    assert_eq!(place.hints(), [written("d/f")], "made and closed: one name, one hint");
     let steps: [(&dyn Fn(), Vec<Hint>); 6] = [
-        (&|| drop(File::options().append(true).open(&f).unwrap()), vec![name("d/f")]),
+        (&|| drop(File::options().append(true).open(&f).unwrap()), vec![written("d/f")]),
         (&|| fs::set_permissions(&f, Permissions::from_mode(0o600)).unwrap(), vec![name("d/f")]),
         (&|| symlink("f", place.at("l")).unwrap(), vec![name("l")]),
         (&|| fs::hard_link(&f, place.at("h")).unwrap(), vec![name("h")]),
@@ -96,7 +100,7 @@ fn a_new_directory_is_hinted_at_and_covered_by_whoever_scans_it() {
     assert_eq!(place.hints(), [directory_at("new")]);
     place.cover("new");
     drop(File::create(place.at("new/f")).unwrap());
-    assert_eq!(place.hints(), [name("new/f")]);
+    assert_eq!(place.hints(), [written("new/f")]);
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn after_a_rename_names_deep_below_are_hinted_at_where_they_are() {
     let place = Place::new(&["a", "a/b", "a/b/c"]);
     rename(place.at("a/b"), place.at("z")).unwrap();
     drop(File::create(place.at("z/c/f")).unwrap());
-    assert_eq!(place.hints(), [directory_at("a/b"), directory_at("z"), name("z/c/f")]);
+    assert_eq!(place.hints(), [directory_at("a/b"), directory_at("z"), written("z/c/f")]);
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn events_older_than_a_scan_may_confuse_the_names_but_their_hints_lead_to_a_scan
     place.cover("z");
     drop(File::create(place.at("z/b/f")).unwrap());
     drop(File::create(place.at("a/f")).unwrap());
-    assert_eq!(place.hints(), [name("z/b/f"), name("a/f")]);
+    assert_eq!(place.hints(), [written("z/b/f"), written("a/f")]);
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn a_queue_that_ran_over_asks_for_a_scan_of_everything() {
     }
     assert_eq!(place.hints(), [Hint::Overflow]);
     drop(File::create(place.at("c")).unwrap());
-    assert_eq!(place.hints(), [name("c")], "and goes on after it");
+    assert_eq!(place.hints(), [written("c")], "and goes on after it");
 }
 
 #[test]
@@ -182,6 +186,6 @@ fn without_events_the_wait_ends_with_its_time_and_with_one_at_once() {
     assert_eq!(place.watch.next(Duration::from_millis(30)), []);
     assert!(begin.elapsed() >= Duration::from_millis(30));
     drop(File::create(place.at("f")).unwrap());
-    assert_eq!(place.watch.next(PATIENCE), [name("f")]);
+    assert_eq!(place.watch.next(PATIENCE), [written("f")]);
     assert!(begin.elapsed() < PATIENCE);
 }

@@ -29,5 +29,7 @@ pub fn options(from: &Path, to: &Path) -> Options {
         open_grace_ns: 0,
         attempts: 3,
         log: None,
+        drop_attributes: false,
+        trees_changed: false,
     }
 }

@@ -133,6 +133,27 @@ fn a_damaged_chunk_is_copied_again_and_the_others_are_not() {
 }
 
 #[test]
+fn where_a_damaged_chunk_must_have_a_hole_nothing_of_the_damage_stays() {
+    let stage = Stage::new();
+    let path = stage.put("file", b"");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(24 << 20).unwrap();
+    file.write_all_at(b"in the middle", (10 << 20) + 77).unwrap();
+    drop(file);
+    let temporary = half(&stage);
+    let damaged = fs::OpenOptions::new().write(true).open(temporary).unwrap();
+    // Where the source has a hole, in a chunk that also has data and in one that has none.
+    for offset in [9 << 20, 20 << 20] {
+        damaged.write_all_at(b"garbage", offset).unwrap();
+    }
+    drop(damaged);
+    assert_eq!(carry(&stage, "file", 2), Outcome::Done);
+    stage.assert_same();
+    let blocks = fs::metadata(stage.to.join("file")).unwrap().blocks();
+    assert!(blocks * 512 <= 1 << 20, "{} bytes are allocated", blocks * 512);
+}
+
+#[test]
 fn chunks_of_another_version_are_not_used() {
     let mut stage = Stage::new();
     let path = stage.put("file", &bytes(1));

@@ -23,6 +23,7 @@ use crate::manifest::Manifest;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::settle::Settler;
+use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 use crate::{STATE_DIRECTORY, testing};
@@ -52,7 +53,11 @@ impl Stage {
 
     /// With the destination on a file system of its own.
     pub(super) fn to(to: PathBuf) -> Self {
-        Self::between(tempfile::tempdir().unwrap(), to, |_| ())
+        Self::to_with(to, |_| ())
+    }
+
+    pub(super) fn to_with(to: PathBuf, ask: impl FnOnce(&mut Options)) -> Self {
+        Self::between(tempfile::tempdir().unwrap(), to, ask)
     }
 
     fn between(root: tempfile::TempDir, to: PathBuf, ask: impl FnOnce(&mut Options)) -> Self {
@@ -136,11 +141,13 @@ fn begin(options: &Options) -> (Arc<Journal>, Arc<AtomicBool>, Carrier) {
     let identity = Identity { from: options.from.clone(), to: options.to.clone() };
     let journal = Arc::new(Journal::open(&options.state, &identity).unwrap().0);
     let halt = Arc::new(AtomicBool::new(false));
+    let standing = crate::ground::establish(&options.state, (&from, &to), &journal, &identity, false).unwrap();
     let carrier = Carrier::new(Parts {
+        standing: Arc::new(standing),
         manifest: Arc::new(Manifest::open(&to, journal.id()).unwrap()),
         log: Arc::new(Log::open(None, &options.to).unwrap()),
         limiter: Arc::new(Limiter::new(None, None)),
-        settler: Arc::new(Settler::new(0)),
+        settler: Arc::new(Settler::new(0, Stores::Timed)),
         counters: Arc::new(Counters::default()),
         options: Arc::new(options.clone()),
         journal: Arc::clone(&journal),

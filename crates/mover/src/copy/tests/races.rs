@@ -97,6 +97,46 @@ fn what_this_mover_placed_and_somebody_changed_since_is_foreign() {
     assert_eq!(stage.bytes("file"), b"edited there");
 }
 
+/// Gives a copy another inode, with everything else as it was: so it looks where numbers are new with each mount.
+fn renumber(stage: &Stage, name: &str, bytes: &[u8]) {
+    let at = stage.to.join(name);
+    let time = fs::metadata(&at).unwrap().modified().unwrap();
+    let new = stage.to.join("new");
+    make(&new, bytes);
+    fs::File::options().write(true).open(&new).unwrap().set_modified(time).unwrap();
+    rustix::fs::rename(new, at).unwrap();
+}
+
+#[test]
+fn a_copy_whose_inode_has_another_number_is_known_by_its_bytes_and_one_of_other_bytes_is_foreign() {
+    for (there, known) in [(b"first", true), (b"other", false)] {
+        let stage = Stage::new();
+        let path = stage.put("file", b"first");
+        assert_eq!(only(stage.carry()), Outcome::Done);
+        renumber(&stage, "file", there);
+        make(&path, b"second version");
+        let outcome = only(stage.carry());
+        if known {
+            assert_eq!((outcome, stage.bytes("file")), (Outcome::Done, b"second version".to_vec()));
+        } else {
+            refused(&outcome, "has the name");
+            assert_eq!(stage.bytes("file"), there);
+        }
+    }
+}
+
+#[test]
+fn a_further_name_of_a_copy_whose_inode_has_another_number_becomes_a_link_to_it() {
+    let stage = Stage::new();
+    let path = stage.put("one", b"bytes");
+    assert_eq!(only(stage.carry()), Outcome::Done);
+    renumber(&stage, "one", b"bytes");
+    fs::hard_link(&path, stage.from.join("two")).unwrap();
+    all_done(&stage.carry());
+    let [one, two] = ["one", "two"].map(|name| fs::metadata(stage.to.join(name)).unwrap().ino());
+    assert_eq!(one, two);
+}
+
 #[test]
 fn a_file_that_somebody_writes_is_not_taken() {
     let stage = Stage::new();
@@ -196,36 +236,57 @@ fn killed_after_the_rename_it_is_only_said() {
     );
 }
 
-fn exchange(stage: &Stage, temporary: &std::path::Path) {
+/// What a replacement does first; `.part`: what movers before this one did.
+fn exchange(stage: &Stage, temporary: &std::path::Path, ending: &str) {
+    let old = temporary.with_extension(ending);
+    rustix::fs::rename(temporary, &old).unwrap();
     let (here, flags) = (rustix::fs::CWD, rustix::fs::RenameFlags::EXCHANGE);
-    rustix::fs::renameat_with(here, temporary, here, stage.to.join("file"), flags).unwrap();
+    rustix::fs::renameat_with(here, old, here, stage.to.join("file"), flags).unwrap();
 }
 
 #[test]
 fn killed_after_an_exchange_the_former_version_is_removed() {
-    let mut stage = Stage::new();
-    let path = stage.put("file", b"first");
-    assert_eq!(only(stage.carry()), Outcome::Done);
-    make(&path, b"second");
-    let temporary = placing(&stage, "file", b"second");
-    exchange(&stage, &temporary);
-    resume(&mut stage);
-    assert_eq!(
-        (stage.state("file"), stage.names(), stage.bytes("file")),
-        (State::Done, vec!["file".to_owned()], b"second".to_vec())
-    );
+    for ending in ["old", "part"] {
+        let mut stage = Stage::new();
+        let path = stage.put("file", b"first");
+        assert_eq!(only(stage.carry()), Outcome::Done);
+        make(&path, b"second");
+        let temporary = placing(&stage, "file", b"second");
+        exchange(&stage, &temporary, ending);
+        resume(&mut stage);
+        assert_eq!(
+            (stage.state("file"), stage.names(), stage.bytes("file")),
+            (State::Done, vec!["file".to_owned()], b"second".to_vec())
+        );
+    }
 }
 
 #[test]
 fn killed_after_an_exchange_with_something_foreign_that_gets_its_name_back() {
+    for ending in ["old", "part"] {
+        let mut stage = Stage::new();
+        stage.put("file", b"ours");
+        let temporary = placing(&stage, "file", b"ours");
+        make(&stage.to.join("file"), b"theirs, placed at the last moment");
+        exchange(&stage, &temporary, ending);
+        resume(&mut stage);
+        // The mover's own copy waits under its temporary name for the next attempt, or for the entry's end.
+        let _ = stage.carrier.abandon(&stage.entry("file"));
+        let theirs = b"theirs, placed at the last moment".to_vec();
+        assert_eq!((stage.names(), stage.bytes("file")), (vec!["file".to_owned()], theirs));
+        assert_ne!(stage.state("file"), State::Done);
+    }
+}
+
+#[test]
+fn given_up_between_moving_out_and_looking_what_was_there_has_its_name_again() {
     let mut stage = Stage::new();
     stage.put("file", b"ours");
     let temporary = placing(&stage, "file", b"ours");
-    make(&stage.to.join("file"), b"theirs, placed at the last moment");
-    exchange(&stage, &temporary);
-    resume(&mut stage);
-    assert_eq!((stage.names(), stage.bytes("file")), (vec!["file".to_owned()], b"theirs, placed at the last moment".to_vec()));
-    assert_ne!(stage.state("file"), State::Done);
+    make(&temporary.with_extension("old"), b"theirs");
+    stage.again();
+    stage.carrier.abandon(&stage.entry("file")).unwrap();
+    assert_eq!((stage.names(), stage.bytes("file")), (vec!["file".to_owned()], b"theirs".to_vec()));
 }
 
 #[test]
