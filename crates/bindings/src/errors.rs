@@ -66,7 +66,7 @@ pub fn mover(error: &MoverError) -> PyErr {
     match error {
         MoverError::Request(text) => PyValueError::new_err(text.clone()),
         MoverError::Path { path, source, .. } => os_error(source, path, error.to_string()),
-        MoverError::Journal { .. } | MoverError::Thread(_) => PyRuntimeError::new_err(error.to_string()),
+        MoverError::Journal { .. } | MoverError::Moved(_) | MoverError::Thread(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }
 

@@ -31,8 +31,9 @@ impl Scratch {
     }
 
     #[staticmethod]
-    fn reopen(path: PathBuf) -> PyResult<Self> {
-        tonnage_storage::Scratch::reopen(&path).map(Self::from).map_err(|error| errors::storage(&error))
+    #[pyo3(signature = (path, *, force=false))]
+    fn reopen(path: PathBuf, force: bool) -> PyResult<Self> {
+        tonnage_storage::Scratch::reopen(&path, force).map(Self::from).map_err(|error| errors::storage(&error))
     }
 
     #[staticmethod]
@@ -41,14 +42,26 @@ impl Scratch {
     }
 
     #[staticmethod]
-    fn reopen_named(parent: PathBuf, name: &str) -> PyResult<Self> {
-        tonnage_storage::Scratch::reopen_named(&parent, name).map(Self::from).map_err(|error| errors::storage(&error))
+    #[pyo3(signature = (parent, name, *, stays=false))]
+    fn reopen_named(parent: PathBuf, name: &str, stays: bool) -> PyResult<Self> {
+        tonnage_storage::Scratch::reopen_named(&parent, name, stays).map(Self::from).map_err(|error| errors::storage(&error))
     }
 
     #[staticmethod]
     fn leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let found = tonnage_storage::Scratch::leftovers(&parent).map_err(|error| errors::storage(&error))?;
         as_dicts(py, found)
+    }
+
+    #[staticmethod]
+    fn file_leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        let found = tonnage_storage::file_leftovers(&parent).map_err(|error| errors::storage(&error))?;
+        as_dicts(py, found)
+    }
+
+    #[staticmethod]
+    fn remove_left_file(path: PathBuf) -> PyResult<()> {
+        tonnage_storage::remove_left_file(&path).map_err(|error| errors::storage(&error))
     }
 
     #[getter]
@@ -76,7 +89,8 @@ fn as_dicts(py: Python<'_>, found: Vec<Leftover>) -> PyResult<Vec<Bound<'_, PyDi
             dict.set_item("run_id", leftover.run_id)?;
             dict.set_item("pid", leftover.pid)?;
             dict.set_item("host", leftover.host)?;
-            dict.set_item("alive", leftover.alive)?;
+            dict.set_item("state", format!("{:?}", leftover.state).to_lowercase())?;
+            dict.set_item("why", leftover.why)?;
             Ok(dict)
         })
         .collect()
@@ -90,9 +104,10 @@ pub fn pool_leftovers<'py>(py: Python<'py>, pool: &str) -> PyResult<Vec<Bound<'p
 }
 
 #[pyfunction]
-pub fn clean_pool(py: Python<'_>, pool: &str) -> PyResult<()> {
+#[pyo3(signature = (pool, *, force=false))]
+pub fn clean_pool(py: Python<'_>, pool: &str, force: bool) -> PyResult<()> {
     let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
-    py.detach(|| tonnage_storage::clean_pool(&pool)).map_err(|error| errors::storage(&error))
+    py.detach(|| tonnage_storage::clean_pool(&pool, force)).map_err(|error| errors::storage(&error))
 }
 
 impl Scratch {

@@ -17,10 +17,24 @@ pub struct Mover {
 #[pymethods]
 impl Mover {
     #[new]
-    fn new(py: Python<'_>, options: &str) -> PyResult<Self> {
+    #[pyo3(signature = (options, before_journal=None))]
+    fn new(py: Python<'_>, options: &str, before_journal: Option<Py<PyAny>>) -> PyResult<Self> {
         let options: Options = serde_json::from_str(options).map_err(|error| errors::json("options", &error))?;
-        let mover = py.detach(|| tonnage_mover::Mover::prepare(options)).map_err(failed)?;
-        Ok(Self { mover })
+        let mut raised = None;
+        let prepared = py.detach(|| {
+            tonnage_mover::Mover::prepare_with(options, || {
+                let Some(callback) = before_journal else { return Ok(()) };
+                Python::attach(|py| callback.call0(py).map(drop)).map_err(|error| {
+                    let said = error.to_string();
+                    raised = Some(error);
+                    MoverError::Request(said)
+                })
+            })
+        });
+        match (prepared, raised) {
+            (_, Some(error)) => Err(error),
+            (prepared, None) => Ok(Self { mover: prepared.map_err(failed)? }),
+        }
     }
 
     fn retry_failed(&self, py: Python<'_>) -> PyResult<u64> {

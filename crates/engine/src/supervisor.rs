@@ -61,6 +61,9 @@ impl Supervisor {
         let interval = Duration::from_nanos(self.shared.spec.interval_ns);
         while self.shared.running.load(Ordering::Acquire) > 0 {
             std::thread::park_timeout(interval);
+            if self.shared.stop.load(Ordering::Relaxed) {
+                self.shared.storage.cut_short();
+            }
             sampler.sample(&self.recent);
             self.shared.crew.tick(&self.shared);
         }

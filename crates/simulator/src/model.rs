@@ -143,7 +143,7 @@ impl Default for ModelSpec {
 
 /// A value that no storage could have.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[error("sim: {key} is {value}; give {wanted}")]
+#[error("sim: {key} is {}; give {wanted}", short(*value))]
 pub struct ModelError {
     /// The JSON key.
     pub key: &'static str,
@@ -190,6 +190,11 @@ impl ModelSpec {
         }
         Ok(())
     }
+}
+
+/// Without hundreds of digits.
+fn short(value: f64) -> String {
+    if value.abs() < 1e15 { value.to_string() } else { format!("{value:e}") }
 }
 
 fn require(key: &'static str, value: f64, holds: bool, wanted: &'static str) -> Result<(), ModelError> {

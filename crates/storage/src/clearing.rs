@@ -84,6 +84,8 @@ fn remove_entry(held: &OwnedFd, entry: &DirEntry, path: &Path, device: u64, leve
     match spelled(name.to_bytes()) {
         Some(Spelled::ItemFile) if is_file(held, entry, &path)? => match fs::unlinkat(held, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(None),
+            // Something is mounted on it.
+            Err(Errno::BUSY) => Ok(Some(path)),
             Err(errno) => Err(failed("remove", &path, errno)),
         },
         Some(Spelled::ItemDirectory) => remove_empty(held, name, &path),

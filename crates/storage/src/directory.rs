@@ -10,7 +10,8 @@ use rustix::io::Errno;
 
 use crate::clearing::remove_tree;
 use crate::error::{Result, StorageError};
-use crate::marker::{MARKER_NAME, Marker};
+use crate::marker::{End, MARKER_NAME, Marker};
+use crate::marker_file::MarkerFile;
 use crate::names::is_tree_name;
 use crate::snapshots::{is_room_name, is_round_name, remove_room, round_name};
 use crate::staged::{STATE_DIRECTORY, is_temporary, remove_state};
@@ -20,6 +21,7 @@ use crate::staged::{STATE_DIRECTORY, is_temporary, remove_state};
 pub(crate) struct Directory {
     handle: OwnedFd,
     path: PathBuf,
+    marker: MarkerFile,
     run_id: String,
     mark: String,
 }
@@ -33,9 +35,31 @@ impl Directory {
     /// The same relative to a handle; `path` is where that is, for messages.
     pub(crate) fn open_at<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path) -> Result<Self> {
         let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
-        let marker = Marker::read(&handle, path)?;
-        let mark = marker.mark();
-        Ok(Self { handle, path: path.to_owned(), run_id: marker.run_id, mark })
+        let (file, marker) = MarkerFile::open(&handle, path)?;
+        Ok(Self::with(handle, path, file, &marker))
+    }
+
+    /// A new one, whose marker was made.
+    pub(crate) fn made(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
+        let file = MarkerFile::create(&handle, path, run_id)?;
+        let marker = file.read_again(&handle, path)?;
+        Ok(Self::with(handle, path, file, &marker))
+    }
+
+    /// One whose run is over, taken over: see [`MarkerFile::take_over`].
+    pub(crate) fn taken<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path, end: End) -> Result<Self> {
+        let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
+        let (file, marker) = MarkerFile::take_over(&handle, path, end)?;
+        Ok(Self::with(handle, path, file, &marker))
+    }
+
+    fn with(handle: OwnedFd, path: &Path, file: MarkerFile, marker: &Marker) -> Self {
+        Self { handle, path: path.to_owned(), marker: file, run_id: marker.run_id.clone(), mark: marker.mark() }
+    }
+
+    /// Replaces what its marker says.
+    pub(crate) fn mark_as(&self, marker: Marker) -> Result<()> {
+        self.marker.replace(&self.handle, &self.path, marker)
     }
 
     /// The same, of the process that another one of its run knows; an error if another marked it, for then it is not
@@ -144,7 +168,7 @@ impl Directory {
     /// Removes the data files, which are the regular files named like one, the trees, and what a mover left between two
     /// scratch directories. Gives the first thing that is none of them nor the marker; it stays.
     pub(crate) fn remove_data(&self) -> Result<Option<PathBuf>> {
-        let marker = Marker::read(&self.handle, &self.path)?;
+        let marker = self.marker.read_again(&self.handle, &self.path)?;
         if marker.run_id != self.run_id {
             let why = format!("its marker now names run {}", marker.run_id);
             return Err(StorageError::NotOurs { path: self.path.clone(), why });
@@ -185,6 +209,8 @@ impl Directory {
         }
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),
+            // Something is mounted on it.
+            Err(Errno::BUSY) => Ok(false),
             Err(errno) => Err(failed("remove", &path(), errno)),
         }
     }
@@ -204,6 +230,16 @@ impl AsFd for Directory {
 /// Opens a directory, not through a symbolic link in the last component.
 pub(crate) fn open_directory<P: rustix::path::Arg>(at: impl AsFd, path: P) -> rustix::io::Result<OwnedFd> {
     fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The same, not what is mounted there; a subvolume of Btrfs is no mount.
+pub(crate) fn open_in_mount<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    match fs::openat2(&at, path, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => open_directory(at, path),
+        other => other,
+    }
 }
 
 /// Opens the directory at a relative `path` below `at`, through no symbolic link and no mount point.

@@ -99,6 +99,10 @@ impl Storage for Faulty {
         Ok(Box::new(Wrapped { inner: self.inner.snapshots(request)?, wrap }))
     }
 
+    fn cut_short(&self) {
+        self.inner.cut_short();
+    }
+
     fn clear(&self) -> Result<()> {
         self.inner.clear()
     }

@@ -14,10 +14,13 @@ mod directory;
 mod error;
 mod faulty;
 mod files;
+mod here;
 mod holes;
 mod kinds;
+mod left_files;
 mod mark;
 mod marker;
+mod marker_file;
 mod memory;
 mod memory_names;
 mod mmap;
@@ -49,6 +52,8 @@ pub use buffer::Buffer;
 pub use error::{Result, StorageError};
 pub use faulty::{Fault, Faulty};
 pub use kinds::open;
+pub use left_files::{file_leftovers, remove_left_file};
+pub use marker::State;
 pub use names::{ItemKind, Names, NamesRequest, Opening};
 pub use nfs::{ExportFacts, ExportSpec, export_facts};
 pub use pieces::{Cut, Pieces};
@@ -171,6 +176,9 @@ pub trait Storage: Send + Sync {
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         snapshots::of_any(request, &[], "another storage")
     }
+
+    /// The phase is told to end: what the storage waits for by itself, and for nothing that could come, ends now.
+    fn cut_short(&self) {}
 
     /// Removes every file, snapshot and tree that this storage created and gives the space back. Nothing else is ever removed.
     fn clear(&self) -> Result<()>;

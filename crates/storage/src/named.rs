@@ -15,6 +15,7 @@
 //! may have written to them since. Where the file system keeps no
 //! attributes only the process itself knows what is its own, and a note says so.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -269,10 +270,14 @@ impl Named {
     fn adopt(&self, file: &NamedFile, handle: &OwnedFd) -> Result<Identity> {
         let (identity, marked) = self.marks.adopt(handle).map_err(|errno| failed("measure", &file.path, errno))?;
         if !marked {
-            let why = "cannot be marked (the file system keeps no user attributes): should this run be killed, or keep it,";
-            self.note("no-file-mark", format!("{} {why} a later run will not replace it", file.path.display()));
+            self.note_unmarked(file);
         }
         Ok(identity)
+    }
+
+    fn note_unmarked(&self, file: &NamedFile) {
+        let why = "cannot be marked (the file system keeps no user attributes, or no time of a change): should this run be";
+        self.note("no-file-mark", format!("{} {why} killed, or keep it, a later run will not replace it", file.path.display()));
     }
 
     /// Each code once: the first file stands for the others.
@@ -367,11 +372,15 @@ impl Place for Named {
 
     fn finish(&self) -> Result<Vec<Note>> {
         if self.keep.load(Ordering::Relaxed) {
-            // A file that cannot be marked was noted when it was made.
-            self.each_of_ours(|_, found| {
-                let _ = self.marks.seal(&found.handle);
+            let longest = Cell::new(Duration::ZERO);
+            self.each_of_ours(|file, found| {
+                match self.marks.seal(&found.handle) {
+                    Ok(wait) => longest.set(longest.get().max(wait)),
+                    Err(_) => self.note_unmarked(file),
+                }
                 Ok(())
             })?;
+            sleep(longest.get());
         } else {
             self.clear()?;
         }

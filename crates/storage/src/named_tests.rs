@@ -129,7 +129,8 @@ fn the_file_of_a_run_on_another_host_is_refused_until_it_is_sealed() {
     let (_home, name) = home();
     let first = named("busy", &name);
     make(&first);
-    change_mark(&name, &[("host", "elsewhere".into())]);
+    let elsewhere = [("host", "elsewhere".into()), ("boot", "00000000-0000-0000-0000-000000000000".into())];
+    change_mark(&name, &elsewhere);
     let later = named("b2", &name);
     let refused = later.prepare_write(&[0]).unwrap_err().to_string();
     assert!(refused.contains("of run busy on host elsewhere may still work on it"), "{refused}");
@@ -137,7 +138,11 @@ fn the_file_of_a_run_on_another_host_is_refused_until_it_is_sealed() {
     assert!(name.exists());
 
     first.marks.seal(File::open(&name).unwrap()).unwrap();
-    change_mark(&name, &[("host", "elsewhere".into())]);
+    // As a process of that host would have sealed it: at any time.
+    let look = Look::at_name(fs::CWD, &name).unwrap();
+    let sealed = serde_json::json!({"bytes": look.bytes, "changed_ns": look.changed_ns(), "touched_ns": [0, i64::MAX]});
+    change_mark(&name, &[("sealed", sealed)]);
+    change_mark(&name, &elsewhere);
     make(&later);
     later.clear().unwrap();
     assert!(!name.exists());

@@ -2,31 +2,40 @@
 //! measures and prints.
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::error::Result;
 use crate::serial::Serial;
+use crate::wait::{SLICE, waits_are_over};
 use crate::{Delays, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, Storage};
 
 /// Any file, of any length; reads leave the buffer as it is.
 #[derive(Debug)]
 pub(crate) struct Null {
     delays: Delays,
+    /// No delay lasts any longer.
+    over: Arc<AtomicBool>,
 }
 
 impl Null {
-    pub(crate) const fn new(delays: Delays) -> Self {
-        Self { delays }
+    pub(crate) fn new(delays: Delays) -> Self {
+        Self { delays, over: Arc::default() }
     }
 }
 
 impl Storage for Null {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         let slow = self.delays != Delays::default() && self.delays.task.is_none_or(|task| task == request.task);
-        let file: Box<dyn File> =
-            if slow { Box::new(SlowFile { delays: self.delays, op: request.op }) } else { Box::new(NullFile) };
+        let file: Box<dyn File> = if slow {
+            Box::new(SlowFile { delays: self.delays, op: request.op, over: Arc::clone(&self.over) })
+        } else {
+            Box::new(NullFile)
+        };
+        self.over.store(false, Ordering::Relaxed);
         Ok(Serial::lane(file, request.queue_depth))
     }
 
@@ -44,6 +53,10 @@ impl Storage for Null {
 
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         Ok(Residency::default())
+    }
+
+    fn cut_short(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 
     fn clear(&self) -> Result<()> {
@@ -89,39 +102,49 @@ impl File for NullFile {
 struct SlowFile {
     delays: Delays,
     op: Op,
+    over: Arc<AtomicBool>,
 }
 
-fn wait(time_ns: u64) {
-    if time_ns > 0 {
-        std::thread::sleep(Duration::from_nanos(time_ns));
+impl SlowFile {
+    /// In slices, so that a phase that is told to end does.
+    fn wait(&self, time_ns: u64) {
+        let began = Instant::now();
+        let time = Duration::from_nanos(time_ns);
+        while !self.over.load(Ordering::Relaxed) && !waits_are_over() {
+            let left = time.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(SLICE));
+        }
     }
 }
 
 impl File for SlowFile {
     fn open(&mut self) -> Result<()> {
         if self.op == Op::Write {
-            wait(self.delays.create_ns);
+            self.wait(self.delays.create_ns);
         }
         Ok(())
     }
 
     fn read_at(&mut self, _offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        wait(self.delays.transfer_ns);
+        self.wait(self.delays.transfer_ns);
         Ok(buffer.len())
     }
 
     fn write_at(&mut self, _offset: u64, buffer: &[u8]) -> io::Result<usize> {
-        wait(self.delays.transfer_ns);
+        self.wait(self.delays.transfer_ns);
         Ok(buffer.len())
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        wait(self.delays.sync_ns);
+        self.wait(self.delays.sync_ns);
         Ok(())
     }
 
     fn close(&mut self) -> io::Result<()> {
-        wait(self.delays.close_ns);
+        self.wait(self.delays.close_ns);
         Ok(())
     }
 }

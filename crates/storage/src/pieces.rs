@@ -91,6 +91,10 @@ impl Storage for Pieces {
         Err(StorageError::Unsupported(text.to_owned()))
     }
 
+    fn cut_short(&self) {
+        self.inner.cut_short();
+    }
+
     fn clear(&self) -> Result<()> {
         self.inner.clear()
     }

@@ -6,11 +6,13 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
-use crate::directory::{Directory, failed, open_directory};
+use crate::directory::{Directory, failed, open_below, open_directory};
 use crate::error::{Result, StorageError};
-use crate::marker::{MARKER_NAME, Marker};
+use crate::marker::{End, MARKER_NAME, Marker, State};
+use crate::marker_file::MarkerFile;
 
 pub(crate) const PREFIX: &str = ".tonnage-";
 
@@ -33,8 +35,10 @@ pub struct Leftover {
     pub pid: u32,
     /// The host of that process.
     pub host: String,
-    /// Whether that process still runs; `None` if it ran on another host.
-    pub alive: Option<bool>,
+    /// What is known of its run.
+    pub state: State,
+    /// A clause that says so.
+    pub why: String,
 }
 
 impl Scratch {
@@ -62,8 +66,8 @@ impl Scratch {
 
     fn mark_new(parent: OwnedFd, name: String, path: &Path, run_id: &str) -> Result<Self> {
         let made = open_directory(&parent, &name).map_err(|errno| failed("open the directory", path, errno))?;
-        let marked = Marker::of_this_process(run_id).create(&made, path);
-        let marked = marked.and_then(|()| Directory::open_at(&parent, &name, path));
+        let marked = made.try_clone().map_err(|source| StorageError::Path { action: "hold", path: path.to_owned(), source });
+        let marked = marked.and_then(|handle| Directory::made(handle, path, run_id));
         if marked.is_err() {
             // A full disk took the directory but not the marker: without one nobody may ever remove it, so it goes
             // now, if it is as empty as it was made. The error that led here says more than these calls could.
@@ -73,55 +77,50 @@ impl Scratch {
         Ok(Self { parent, name, directory: marked? })
     }
 
-    /// Takes over the scratch directory of a run that died.
-    pub fn reopen(path: &Path) -> Result<Self> {
+    /// Takes over what a run left that is over, as [`leftovers`](Self::leftovers) found it. `force`: also where nobody
+    /// can know whether it is; never where it goes on, or was kept.
+    pub fn reopen(path: &Path, force: bool) -> Result<Self> {
         let not_ours = |why: &str| StorageError::NotOurs { path: path.to_owned(), why: why.to_owned() };
-        let name = path.file_name().and_then(|name| name.to_str()).filter(|name| name.starts_with(PREFIX));
-        let name = name.ok_or_else(|| not_ours("its name does not begin with .tonnage-"))?.to_owned();
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|name| is_scratch_name(name));
+        let name = name.ok_or_else(|| not_ours("no scratch directory has such a name"))?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let parent = open_parent(parent)?;
-        let directory = Directory::open_at(&parent, &name, path)?;
-        if name.strip_prefix(PREFIX) != Some(directory.run_id()) {
+        let found = look(&parent, &name, path)?.ok_or_else(|| not_ours("it is a mount, or no directory"))?;
+        if !fits(&name, &found.run_id) {
             return Err(not_ours("its marker names another run"));
         }
-        Self::take_over(parent, name, directory)
+        let directory = Directory::taken(&parent, &name, path, End::Remove { force })?;
+        Ok(Self { parent, name, directory })
     }
 
     /// Takes over `parent/name`, which [`create_named`](Self::create_named) made, from a run that died or that
-    /// [kept](Self::keep) it.
-    pub fn reopen_named(parent: &Path, name: &str) -> Result<Self> {
+    /// [kept](Self::keep) it. `stays`: it is left again.
+    pub fn reopen_named(parent: &Path, name: &str, stays: bool) -> Result<Self> {
         check_name(name)?;
         let handle = open_parent(parent)?;
-        let directory = Directory::open_at(&handle, name, &parent.join(name))?;
-        Self::take_over(handle, name.to_owned(), directory)
-    }
-
-    fn take_over(parent: OwnedFd, name: String, directory: Directory) -> Result<Self> {
-        let marker = Marker::read(&directory, directory.path())?;
-        marker.require_free(directory.path())?;
-        Marker::of_this_process(&marker.run_id).replace(&directory, directory.path())?;
-        Ok(Self { parent, name, directory })
+        let directory = Directory::taken(&handle, name, &parent.join(name), End::GoOn { stays })?;
+        Ok(Self { parent: handle, name: name.to_owned(), directory })
     }
 
     /// Leaves it, with all that is in it, to a later run.
     pub fn keep(self) -> Result<()> {
         self.check_place()?;
-        let marker = Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) };
-        marker.replace(&self.directory, self.path())
+        self.directory.mark_as(Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) })
     }
 
-    /// The marked scratch directories in `parent`, by name. Others that are merely named alike are left out.
+    /// The marked scratch directories in `parent`, by name: those of runs, and those that have a name of their own.
+    /// Others that are merely named alike are left out. No mount is entered.
     pub fn leftovers(parent: &Path) -> Result<Vec<Leftover>> {
         let handle = open_parent(parent)?;
         let mut found = Vec::new();
         for entry in Dir::read_from(&handle).map_err(|errno| failed("list", parent, errno))? {
             let entry = entry.map_err(|errno| failed("list", parent, errno))?;
-            let Some(name) = entry.file_name().to_str().ok().filter(|name| name.starts_with(PREFIX)) else { continue };
-            let path = parent.join(name);
-            let Ok(directory) = open_directory(&handle, name) else { continue };
-            let Ok(marker) = Marker::read(directory, &path) else { continue };
-            let alive = marker.owner_alive();
-            found.push(Leftover { path, run_id: marker.run_id, pid: marker.pid, host: marker.host, alive });
+            if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+                continue;
+            }
+            let Some(name) = entry.file_name().to_str().ok().filter(|name| is_scratch_name(name)) else { continue };
+            let left = look(&handle, name, &parent.join(name)).ok().flatten();
+            found.extend(left.filter(|left| fits(name, &left.run_id)));
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
@@ -141,10 +140,15 @@ impl Scratch {
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }
+        self.check_place()?;
         fs::unlinkat(&self.directory, MARKER_NAME, AtFlags::empty())
             .map_err(|errno| failed("remove the marker in", self.path(), errno))?;
-        fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR)
-            .map_err(|errno| failed("remove the directory", self.path(), errno))
+        let removed = fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
+        if removed.is_err() {
+            // Something came into it just now: with a marker it can be found and removed later.
+            let _ = MarkerFile::create(&self.directory, self.path(), self.directory.run_id());
+        }
+        removed.map_err(|errno| failed("remove the directory", self.path(), errno))
     }
 
     /// The name still leads to the directory that is held.
@@ -157,6 +161,35 @@ impl Scratch {
         }
         Err(StorageError::NotOurs { path: self.path().to_owned(), why: "another one took its place".to_owned() })
     }
+}
+
+/// Whether a scratch directory may have such a name.
+fn is_scratch_name(name: &str) -> bool {
+    name.starts_with(PREFIX) || check_name(name).is_ok()
+}
+
+/// Whether a directory of that name is where a run of that id has its scratch.
+fn fits(name: &str, run_id: &str) -> bool {
+    name.strip_prefix(PREFIX).is_none_or(|id| id == run_id)
+}
+
+/// What is known of the marked directory `name`; `None` where that is a mount, or no directory.
+fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Leftover>> {
+    let measured = |errno| failed("measure", path, errno);
+    // A mount is not entered, not even one that would only be made by that.
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let stat = fs::statat(parent, name, flags).map_err(measured)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || stat.st_dev != fs::fstat(parent).map_err(measured)?.st_dev
+    {
+        return Ok(None);
+    }
+    let directory = match open_below(parent, name) {
+        Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
+        opened => opened.map_err(|errno| failed("open the directory", path, errno))?,
+    };
+    let (marker, (state, why)) = MarkerFile::look(&directory, path)?;
+    let Marker { run_id, pid, host, .. } = marker;
+    Ok(Some(Leftover { path: path.to_owned(), run_id, pid, host, state, why }))
 }
 
 fn check_name(name: &str) -> Result<()> {

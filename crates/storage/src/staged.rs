@@ -59,11 +59,13 @@ pub(crate) fn remove_state(parent: impl AsFd, path: &Path, device: u64) -> Resul
     }
 }
 
-/// Journal, lock, and manifests: what a mover keeps in its state directory and at the destination.
+/// Journal, lock, the trees' tokens, marks and manifests: what a mover keeps in its state directory and at the destination.
 fn is_state(name: &[u8]) -> bool {
     let manifest = name.strip_prefix(b"manifest-").and_then(|rest| rest.strip_suffix(b".jsonl"));
-    matches!(name, b"journal.sqlite" | b"journal.sqlite-wal" | b"journal.sqlite-shm" | b"reserve" | b"lock" | b"id")
-        || manifest.is_some_and(is_hex)
+    let mark = name.strip_prefix(b"mover-");
+    matches!(name, b"journal.sqlite" | b"journal.sqlite-wal" | b"journal.sqlite-shm")
+        || matches!(name, b"reserve" | b"lock" | b"id" | b"trees.json")
+        || manifest.or(mark).is_some_and(is_hex)
 }
 
 fn is_hex(text: &[u8]) -> bool {
@@ -90,7 +92,9 @@ mod tests {
         let held = crate::directory::open_directory(fs::CWD, home.path()).unwrap();
         for foreign in [false, true] {
             std::fs::create_dir(&state).unwrap();
-            for name in ["journal.sqlite", "journal.sqlite-wal", "lock", "manifest-0123abcd.jsonl"] {
+            for name in
+                ["journal.sqlite", "journal.sqlite-wal", "lock", "trees.json", "mover-0123abcd", "manifest-0123abcd.jsonl"]
+            {
                 std::fs::File::create_new(state.join(name)).unwrap();
             }
             if foreign {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use tonnage_storage::{Scratch, StorageError, StorageKind, TargetSpec, open};
+use tonnage_storage::{Scratch, State, StorageError, StorageKind, TargetSpec, open};
 
 fn posix(directory: &Path) -> tonnage_storage::Result<std::sync::Arc<dyn tonnage_storage::Storage>> {
     open(&TargetSpec { directories: vec![directory.to_owned()], ..TargetSpec::new(StorageKind::Posix) })
@@ -27,23 +27,26 @@ fn abandoned(parent: &Path, run_id: &str) -> std::path::PathBuf {
     path
 }
 
-/// Changes the marker as if a process of another host had made it.
-fn give_to_host(marker: &Path, host: &str) {
+/// Changes the marker as another process would have written it.
+fn change(marker: &Path, changes: &[(&str, serde_json::Value)]) {
     let mut fields: serde_json::Value = serde_json::from_str(&fs::read_to_string(marker).unwrap()).unwrap();
-    fields["host"] = host.into();
+    for (key, value) in changes {
+        fields[*key] = value.clone();
+    }
     let mut file = File::options().write(true).truncate(true).open(marker).unwrap();
     file.write_all(fields.to_string().as_bytes()).unwrap();
+}
+
+/// Changes the marker as if a process of another host had made it.
+fn give_to_host(marker: &Path, host: &str) {
+    change(marker, &[("host", host.into()), ("boot", "00000000-0000-0000-0000-000000000000".into())]);
 }
 
 /// Changes the marker as if the living process `pid` had made it.
 fn give_to(marker: &Path, pid: u32) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let ticks: u64 = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().nth(19).unwrap().parse().unwrap();
-    let mut fields: serde_json::Value = serde_json::from_str(&fs::read_to_string(marker).unwrap()).unwrap();
-    fields["pid"] = pid.into();
-    fields["pid_start_ticks"] = ticks.into();
-    let mut file = File::options().write(true).truncate(true).open(marker).unwrap();
-    file.write_all(fields.to_string().as_bytes()).unwrap();
+    change(marker, &[("pid", pid.into()), ("pid_start_ticks", ticks.into())]);
 }
 
 #[test]
@@ -146,8 +149,8 @@ fn leftovers_tell_the_dead_from_the_living() {
     fs::create_dir(home.path().join(".tonnage-unmarked")).unwrap();
     symlink(living.path(), home.path().join(".tonnage-link")).unwrap();
     let found = Scratch::leftovers(home.path()).unwrap();
-    let seen: Vec<_> = found.iter().map(|left| (left.run_id.as_str(), left.alive)).collect();
-    assert_eq!(seen, [("dead", Some(false)), ("living", Some(true))]);
+    let seen: Vec<_> = found.iter().map(|left| (left.run_id.as_str(), left.state)).collect();
+    assert_eq!(seen, [("dead", State::Dead), ("living", State::Running)]);
     assert_eq!(found[1].pid, std::process::id());
 }
 
@@ -155,19 +158,101 @@ fn leftovers_tell_the_dead_from_the_living() {
 fn a_dead_run_is_taken_over_and_a_living_one_is_not() {
     let home = tempfile::tempdir().unwrap();
     let path = abandoned(home.path(), "dead");
-    let scratch = Scratch::reopen(&path).unwrap();
-    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].alive, Some(true), "it is ours now");
+    let scratch = Scratch::reopen(&path, false).unwrap();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].state, State::Running, "it is ours now");
     scratch.remove().unwrap();
     assert!(!path.exists());
 
     let path = abandoned(home.path(), "busy");
     let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     give_to(&path.join("TONNAGE-SCRATCH"), owner.id());
-    let refused = Scratch::reopen(&path);
+    let refused = Scratch::reopen(&path, false);
     owner.kill().unwrap();
     owner.wait().unwrap();
-    assert!(refused.unwrap_err().to_string().contains("still works"));
-    Scratch::reopen(&path).unwrap().remove().unwrap();
+    assert!(refused.unwrap_err().to_string().contains("still running"));
+    Scratch::reopen(&path, false).unwrap().remove().unwrap();
+}
+
+#[test]
+fn a_process_that_works_in_it_keeps_it_after_its_maker_died() {
+    let home = tempfile::tempdir().unwrap();
+    let path = abandoned(home.path(), "wide");
+    // As a rank of the run does, which is another process.
+    let storage = posix(&path).unwrap();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].state, State::Running);
+    for force in [false, true] {
+        assert!(Scratch::reopen(&path, force).unwrap_err().to_string().contains("holds the lock"));
+    }
+    drop(storage);
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].state, State::Dead);
+    Scratch::reopen(&path, false).unwrap().remove().unwrap();
+}
+
+#[test]
+fn two_that_clean_at_once_do_not_both_have_it() {
+    let home = tempfile::tempdir().unwrap();
+    for _ in 0..50 {
+        let path = abandoned(home.path(), "dead");
+        let had: Vec<_> = std::thread::scope(|scope| {
+            let both: Vec<_> = (0..2).map(|_| scope.spawn(|| Scratch::reopen(&path, false))).collect();
+            both.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
+        });
+        assert_eq!(had.len(), 1);
+        for scratch in had {
+            scratch.remove().unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_hostile_marker_says_is_not_believed_and_harms_nobody() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".tonnage-a1");
+    fs::create_dir(&path).unwrap();
+    File::create_new(path.join("data.00000000")).unwrap();
+    let marker = path.join("TONNAGE-SCRATCH");
+    let with = |text: String| {
+        File::options().create(true).write(true).truncate(true).open(&marker).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for text in [
+        String::new(),
+        "null".to_owned(),
+        deep.clone(),
+        format!(r#"{{"run_id":"a1","pid":1,"pid_start_ticks":0,"host":"h","more":{deep}}}"#),
+        r#"{"run_id":"a1","pid":1e99,"pid_start_ticks":0,"host":"h"}"#.to_owned(),
+        r#"{"run_id":"a1","pid":-1,"pid_start_ticks":0,"host":"h"}"#.to_owned(),
+        r#"{"run_id":"a1","pid":1,"pid_start_ticks":0,"host":"[2J"}"#.to_owned(),
+        r#"{"run_id":"b2","pid":999999999,"pid_start_ticks":0,"host":"h"}"#.to_owned(),
+        r#"{"run_id":"a1","pid":1,"pid_start_ticks":0,"host":"h","directory":{"inode":99999999999999999999}}"#.to_owned(),
+        format!(r#"{{"run_id":"a1","pid":1,"host":"{}"}}"#, "h".repeat(1 << 20)),
+    ] {
+        with(text.clone());
+        assert!(Scratch::leftovers(home.path()).unwrap().is_empty(), "{text:.99}");
+        assert!(Scratch::reopen(&path, true).is_err(), "{text:.99}");
+    }
+    for (plant, arguments) in [("mkfifo", vec![]), ("mkdir", vec![]), ("ln", vec!["-s", "/etc/hostname"])] {
+        assert!(std::process::Command::new("rm").arg("-rf").arg(&marker).status().unwrap().success());
+        assert!(std::process::Command::new(plant).args(arguments).arg(&marker).status().unwrap().success());
+        assert!(Scratch::leftovers(home.path()).unwrap().is_empty(), "{plant}");
+        assert!(Scratch::reopen(&path, true).is_err(), "{plant}");
+    }
+    assert!(path.join("data.00000000").exists());
+}
+
+#[test]
+fn a_marker_that_was_exchanged_while_it_was_held_marks_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    let (path, marker) = (scratch.path().to_owned(), scratch.path().join("TONNAGE-SCRATCH"));
+    File::create_new(path.join("data.00000000")).unwrap();
+    let copy = home.path().join("copy");
+    for (program, from, to) in [("cp", &marker, &copy), ("mv", &copy, &marker)] {
+        assert!(std::process::Command::new(program).args([from, to]).status().unwrap().success());
+    }
+    let error = scratch.remove().unwrap_err();
+    assert!(error.to_string().contains("another file took the place of its marker"), "{error}");
+    assert!(path.join("data.00000000").exists());
 }
 
 #[test]
@@ -180,8 +265,9 @@ fn a_named_one_that_was_kept_is_taken_over_with_what_is_in_it() {
     first.keep().unwrap();
     let text = fs::read_to_string(path.join("TONNAGE-SCRATCH")).unwrap();
     assert!(text.contains("\"kept\":true"), "{text}");
-    assert!(Scratch::leftovers(home.path()).unwrap().is_empty(), "it was left on purpose");
-    let second = Scratch::reopen_named(home.path(), "test-dir").unwrap();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].state, State::Kept);
+    assert!(matches!(Scratch::reopen(&path, true), Err(StorageError::NotOurs { .. })), "it was left on purpose");
+    let second = Scratch::reopen_named(home.path(), "test-dir", false).unwrap();
     assert!(!fs::read_to_string(path.join("TONNAGE-SCRATCH")).unwrap().contains("kept"), "it is in use again");
     assert!(path.join("data.00000000").exists());
     second.remove().unwrap();
@@ -193,24 +279,26 @@ fn a_named_one_is_never_taken_from_the_user_or_from_a_living_run() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("results")).unwrap();
     File::create_new(home.path().join("results/data.00000000")).unwrap();
-    assert!(matches!(Scratch::reopen_named(home.path(), "results"), Err(StorageError::NotOurs { .. })));
+    assert!(matches!(Scratch::reopen_named(home.path(), "results", false), Err(StorageError::NotOurs { .. })));
     let taken = Scratch::create_named(home.path(), "results", "a1").unwrap_err();
     assert_eq!(taken.io().map(std::io::Error::kind), Some(std::io::ErrorKind::AlreadyExists));
     symlink(home.path().join("results"), home.path().join("link")).unwrap();
-    assert!(Scratch::reopen_named(home.path(), "link").is_err());
+    assert!(Scratch::reopen_named(home.path(), "link", false).is_err());
     assert!(home.path().join("results/data.00000000").exists());
 
     let scratch = Scratch::create_named(home.path(), "busy", "a1").unwrap();
     let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     give_to(&scratch.path().join("TONNAGE-SCRATCH"), owner.id());
-    let refused = Scratch::reopen_named(home.path(), "busy");
+    let refused = Scratch::reopen_named(home.path(), "busy", false);
     owner.kill().unwrap();
     owner.wait().unwrap();
-    assert!(refused.unwrap_err().to_string().contains("still works on it"));
-    Scratch::reopen_named(home.path(), "busy").unwrap().remove().unwrap();
+    assert!(refused.unwrap_err().to_string().contains("still running"));
+    assert!(Scratch::reopen_named(home.path(), "busy", false).is_err(), "this process has it as well");
+    drop(scratch);
+    Scratch::reopen_named(home.path(), "busy", false).unwrap().remove().unwrap();
 
     for name in ["", "a/b", "..", ".hidden", "new\nline", &"x".repeat(256)] {
-        for result in [Scratch::create_named(home.path(), name, "a1"), Scratch::reopen_named(home.path(), name)] {
+        for result in [Scratch::create_named(home.path(), name, "a1"), Scratch::reopen_named(home.path(), name, false)] {
             assert!(result.unwrap_err().to_string().contains("cannot name a scratch directory"), "{name}");
         }
     }
@@ -219,17 +307,17 @@ fn a_named_one_is_never_taken_from_the_user_or_from_a_living_run() {
 #[test]
 fn what_another_host_may_work_in_is_taken_only_where_it_was_kept() {
     let home = tempfile::tempdir().unwrap();
-    let named = Scratch::create_named(home.path(), "shared", "a1").unwrap();
-    let marker = named.path().join("TONNAGE-SCRATCH");
+    let marker = home.path().join("shared/TONNAGE-SCRATCH");
+    drop(Scratch::create_named(home.path(), "shared", "a1").unwrap());
     give_to_host(&marker, "elsewhere");
     let other = abandoned(home.path(), "b2");
     give_to_host(&other.join("TONNAGE-SCRATCH"), "elsewhere");
-    for refused in [Scratch::reopen_named(home.path(), "shared"), Scratch::reopen(&other)] {
-        assert!(refused.unwrap_err().to_string().contains("on host elsewhere may still work on it"));
+    for refused in [Scratch::reopen_named(home.path(), "shared", false), Scratch::reopen(&other, false)] {
+        assert!(refused.unwrap_err().to_string().contains("on elsewhere: of another host"));
     }
-    named.keep().unwrap();
+    change(&marker, &[("kept", true.into())]);
     give_to_host(&marker, "elsewhere");
-    Scratch::reopen_named(home.path(), "shared").unwrap().remove().unwrap();
+    Scratch::reopen_named(home.path(), "shared", false).unwrap().remove().unwrap();
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Grounds {
         pipeline.set_file(file, false);
         let mut text = [0; MARKER_BYTES];
         let count = operate(&mut pipeline, tonnage_workload::Op::Read, 0, &mut Memory::Into(&mut text), MARKER_BYTES)?;
-        Ok(serde_json::from_slice(&text[..count])?)
+        Marker::parse(&text[..count]).map_err(io::Error::other)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use super::pool::{Pool, PoolSpec};
 use super::{Rados, silence};
 use crate::error::{Result, StorageError};
-use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
+use crate::marker::{End, MARKER_BYTES, MARKER_NAME, Marker};
 use crate::{Leftover, Process};
 
 const MARKER: &CStr = c"TONNAGE-SCRATCH";
@@ -31,18 +31,19 @@ fn left_in(pool: &Arc<Pool>) -> Result<Vec<Leftover>> {
         let here = pool.beside(&name)?;
         // One that is gone meanwhile, or merely named alike, is left out.
         let Ok(Some(marker)) = read(&here) else { continue };
-        let alive = marker.owner_alive();
+        let (state, why) = marker.standing_alone();
         let path = PathBuf::from(format!("rados://{}/{name}", pool.spec.pool));
-        found.push(Leftover { path, run_id: marker.run_id, pid: marker.pid, host: marker.host, alive });
+        found.push(Leftover { path, run_id: marker.run_id, pid: marker.pid, host: marker.host, state, why });
     }
     Ok(found)
 }
 
 /// Removes what a dead run left in its namespace, which `spec` names: snapshots, objects, the marker. Nothing that the
 /// run did not note or spell.
-pub fn clean_pool(spec: &PoolSpec) -> Result<()> {
+/// `force`: also where nobody can know whether the run is over.
+pub fn clean_pool(spec: &PoolSpec, force: bool) -> Result<()> {
     let rados = Rados { pool: Arc::new(Pool::open(spec)?), process: Process::First, book: Arc::default() };
-    rados.remove_dead().map_err(|error| error.explained(|error| silence::explain(&rados.pool, error)))
+    rados.remove_dead(force).map_err(|error| error.explained(|error| silence::explain(&rados.pool, error)))
 }
 
 /// The marker of a namespace; `None` where there is none, an error where it is another's.
@@ -53,8 +54,7 @@ fn read(pool: &Pool) -> Result<Option<Marker>> {
         read => read.map_err(|error| pool.failed("read", MARKER_NAME, error))?,
     };
     let not_ours = |why: String| StorageError::NotOurs { path: pool.path(MARKER_NAME), why };
-    let marker: Marker =
-        serde_json::from_slice(&bytes[..count]).map_err(|error| not_ours(format!("its marker is damaged: {error}")))?;
+    let marker = Marker::parse(&bytes[..count]).map_err(not_ours)?;
     if marker.run_id == run_id(pool) { Ok(Some(marker)) } else { Err(not_ours("its marker is another's".to_owned())) }
 }
 
@@ -65,12 +65,12 @@ fn run_id(pool: &Pool) -> &str {
 
 impl Rados {
     /// Removes what a run left that is over.
-    fn remove_dead(&self) -> Result<()> {
+    fn remove_dead(&self, force: bool) -> Result<()> {
         let Some(marker) = read(&self.pool)? else {
             let why = format!("it has no marker {MARKER_NAME}");
             return Err(StorageError::NotOurs { path: self.pool.path(""), why });
         };
-        marker.require_free(&self.pool.path(""))?;
+        marker.require_over(marker.standing_alone(), &self.pool.path(""), End::Remove { force })?;
         self.remove_all()?;
         self.unmark()
     }
@@ -98,10 +98,8 @@ impl Rados {
         if found == *mine {
             return Ok(());
         }
-        // Of another host it is taken: only who resumes the run knows its id.
-        if found.owner_alive() == Some(true) {
-            found.require_free(&self.pool.path(""))?;
-        }
+        // Where nobody can know it is taken: only who resumes the run knows its id.
+        found.require_over(found.standing_alone(), &self.pool.path(""), End::Remove { force: true })?;
         self.remove_all()?;
         // Of one size: it is replaced at once.
         self.pool.write(MARKER, 0, &mine.text()).map_err(|error| self.pool.failed("write", MARKER_NAME, error))

@@ -18,7 +18,7 @@ use tonnage_workload::Means;
 use super::room_place::{Room, RoomPlace};
 use super::{Rebuild, SnapshotRequest, Snapshots, is_round_name, round_name};
 use crate::Storage;
-use crate::directory::{Directory, failed, is_data_name, open_directory};
+use crate::directory::{Directory, failed, is_data_name, open_directory, open_in_mount};
 use crate::error::{Result, StorageError};
 use crate::files::Files;
 
@@ -177,10 +177,10 @@ pub(crate) fn is_room_name(name: &[u8]) -> bool {
 /// Removes a room, or a snapshot of one, with its data files and its own snapshots. Gives the first thing in it that is
 /// none of these; that stays.
 pub(crate) fn remove_room<P: rustix::path::Arg + Copy>(parent: impl AsFd, name: P, path: &Path) -> Result<Option<PathBuf>> {
-    let held = match open_directory(&parent, name) {
+    let held = match open_in_mount(&parent, name) {
         Ok(held) => held,
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Some(path.to_owned())),
+        Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV) => return Ok(Some(path.to_owned())),
         Err(errno) => return Err(failed("open the directory", path, errno)),
     };
     let mut data = Vec::new();
