@@ -21,21 +21,29 @@ class Scratch:
     def create(parent: str, run_id: str) -> Scratch:
         """Makes ``parent/.tonnage-<run_id>`` (mode 0700) with a marker file in it."""
     @staticmethod
-    def reopen(path: str) -> Scratch:
-        """Takes over the scratch directory of a run that died; ValueError if it carries no marker of ours."""
+    def reopen(path: str, *, force: bool = False) -> Scratch:
+        """Takes over what a run left that is over, as ``leftovers`` found it; ``force``: also where its state is
+        ``unknown``. ValueError if it carries no marker of ours, or its run goes on, or kept it.
+        """
     @staticmethod
     def create_named(parent: str, name: str, run_id: str) -> Scratch:
         """Makes ``parent/name``, marked, which a later run may find again; one component, no dot at its beginning."""
     @staticmethod
-    def reopen_named(parent: str, name: str) -> Scratch:
-        """Takes over what ``create_named`` made, from a run that died or kept it; ValueError if it is not ours or
-        still in use.
+    def reopen_named(parent: str, name: str, *, stays: bool = False) -> Scratch:
+        """Takes over what ``create_named`` made, from a run that died or kept it; ``stays``: it is left again.
+        ValueError if it is not ours or may still be in use.
         """
     @staticmethod
     def leftovers(parent: str) -> list[dict[str, Any]]:
-        """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``alive`` (owner
-        still runs here; None if another host).
+        """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``state`` (``running``,
+        ``dead``, ``kept``, ``copy``, ``unknown``) and ``why``, a clause that says so.
         """
+    @staticmethod
+    def file_leftovers(parent: str) -> list[dict[str, Any]]:
+        """The same of marked files in ``parent`` that no run has ended with: ``running`` or ``unknown``."""
+    @staticmethod
+    def remove_left_file(path: str) -> None:
+        """Removes one of those whose state is ``unknown``; ValueError or OSError where it is none by now."""
     @property
     def path(self) -> str: ...
     def keep(self) -> None:
@@ -111,10 +119,11 @@ class Phase:
 class Mover:
     """Stages one tree into another (``crates/mover``). Its status is ``crates/mover/src/status.rs`` as a dict."""
 
-    def __init__(self, options: str) -> None:
-        """``options`` is ``crates/mover/src/options.rs`` as JSON. Checks both trees, opens the journal, takes the lock.
+    def __init__(self, options: str, before_journal: Callable[[], object] | None = None) -> None:
+        """``options`` is ``crates/mover/src/options.rs`` as JSON. Checks both trees, takes the lock, opens the journal.
 
-        ValueError for a request that cannot work, and then nothing was touched.
+        ``before_journal`` is called with the lock held where there is no journal
+        yet. ValueError for a request that cannot work, and then nothing was touched.
         """
     def retry_failed(self) -> int:
         """Before ``start``: queues the entries again that an earlier mover gave up; how many."""
@@ -160,9 +169,10 @@ def pool_leftovers(pool: str) -> list[dict[str, Any]]:
     """The marked namespaces of a pool, as ``Scratch.leftovers``; every object's name is looked at. ``pool`` and errors
     as of ``pool_free_bytes``; its namespace does not matter."""
 
-def clean_pool(pool: str) -> None:
+def clean_pool(pool: str, *, force: bool = False) -> None:
     """Removes what a dead run left in the namespace of ``pool``: the snapshots that it noted, its objects, its marker.
-    ValueError where the marker is missing, another's, or of a run that goes on; OSError."""
+    ``force``: also where nobody can know whether it is dead. ValueError where the marker is missing, another's, or of
+    a run that goes on; OSError."""
 
 def export_facts(export: str) -> str:
     """What an NFS server says of an export, as a JSON object (``ExportFacts`` of ``crates/storage/src/nfs/mod.rs``).

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import stat
 import sys
 import typing
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Document:
         except OSError as error:
             raise RequestError(f"cannot read {path}: {error.strerror}; {hint}") from None
         if len(raw) > _LARGEST_FILE:
-            raise RequestError(f"{path} is larger than 1MiB; {hint}")
+            raise RequestError(f"{path} is larger than 1MiB; hint: a {self.called} is shorter than that")
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -67,6 +68,9 @@ class Document:
             data: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise RequestError(f"{name}: {_lower_first(str(error))}; hint: see {self.example}") from None
+        except ValueError:
+            # Python reads no whole number of more than 4,300 digits, and says so in words of its own.
+            raise RequestError(f"{name}: a number in it has too many digits; hint: see {self.example}") from None
         except RecursionError:
             raise RequestError(f"{name}: nested too deeply; hint: see {self.example}") from None
         return data
@@ -87,8 +91,12 @@ class Document:
             what = _unknown_key(place)
         elif first["type"] == "value_error":
             what = first["msg"].removeprefix("Value error, ")
+        elif first["type"] == "too_short" and not first["input"]:
+            what = "the list is empty; hint: give it a value, or leave the key out"
         elif first["type"] == "missing":
             what = f"{'.'.join(place.path)} is missing; hint: add {place.path[-1]} = …"
+        elif first["type"] == "string_unicode":
+            what = f"{first['input']!r} is not UTF-8, which a name in a campaign must be; hint: give another name to it"
         else:
             what = f"{_lower_first(first['msg'])}; hint: see {self.page}"
         line = line_of(text, place.path, place.number)
@@ -106,6 +114,23 @@ class Document:
             field = table.model_fields.get(part) if table else None
             table = table_in(field.annotation) if field else None
         return Place(path, table, number)
+
+
+def read_text(path: Path) -> str:
+    """The text of a regular file of at most 1 MiB: others may have no end, or wait for one who writes.
+
+    OSError where it cannot be read, ValueError where it is no such file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not a regular file")
+        raw = file.read(_LARGEST_FILE + 1)
+    if len(raw) > _LARGEST_FILE:
+        raise ValueError("it is larger than 1MiB")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is not text") from None
 
 
 def table_in(annotation: object) -> type[BaseModel] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -31,6 +32,8 @@ def _time(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
         return _checked(units.parse_time, value)
     written = bool(info.context and info.context.get("written"))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f'{value} is not a time; hint: write it like "60s" or "500ms"')
     if isinstance(value, (int, float)) and not isinstance(value, bool) and written:
         raise ValueError(f'{value} has no unit; hint: write it like "{value}s" or "500ms"')
     return value
@@ -64,6 +67,14 @@ Part = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSche
 """A share of one, or none."""
 Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_COUNT)]
 """A number of things."""
+Depth = Annotated[
+    int, Field(ge=1, le=2**16, strict=True), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**16})
+]
+"""Operations in flight of a task: at most 65,536, twice what the largest io_uring takes."""
+Tasks = Annotated[
+    int, Field(ge=1, le=2**20, strict=True), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**20})
+]
+"""A number of tasks: at most 1,048,576, more than the largest machines have processors for one job."""
 
 
 def _rate(value: Any) -> Any:
@@ -72,7 +83,10 @@ def _rate(value: Any) -> Any:
 
 def _hog(value: Any) -> Any:
     if isinstance(value, str):
-        return _share(value) if value.endswith("%") else _size(value)
+        read = _share(value) if value.strip().endswith("%") else _size(value)
+        if isinstance(read, float) and read >= 1:
+            raise ValueError(f"{value!r} leaves no memory to anything else; hint: write it like 50% or 4GiB")
+        return read
     return value
 
 

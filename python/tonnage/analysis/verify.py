@@ -1,30 +1,56 @@
-"""Whether a run still says what it said: its figures from its files, its sentences from its figures."""
+"""Whether a run still says what it said: its bytes by their hashes, its figures from its files, its sentences from its
+figures."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import summary
+from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
+from tonnage.records.names import MANIFEST
+from tonnage.records.seal import Seal, examine
+from tonnage.records.verify import guarded
 
 _PLACES = frozenset({"run", "report"})
 """Where the run was when it was summarised; it may have moved since."""
 
 
-def verify(run: Run) -> list[str]:
-    """Sentences, one for each contradiction; empty where everything holds.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run's files say of each other."""
 
-    Checks every derived figure of the records, then analyses the run again and compares the result with the ``summary``
-    that its manifest keeps from the time it ended (if it keeps one).
+    seal: Seal
+    trials: int
+    """Records that count."""
+    contradictions: tuple[str, ...]
+    """Sentences, one for each thing that does not hold; none where everything does."""
+
+
+def verify(run: Run) -> Verdict:
+    """Compares every file with its hash, recomputes every derived figure of the records, then analyses the run again
+    and compares the result with the ``summary`` that its manifest keeps from the time it ended (if it keeps one).
+
+    A summary of records that were altered is not compared: it would say the same once more.
     """
-    found = verify_files(run)
+    seal = examine(run)
+    found = [*seal.wrong, *verify_files(run, seal.damaged, is_torn=run.manifest.get("state") == "running")]
     said = run.manifest.get("summary")
-    if isinstance(said, dict):
-        now = summary(analyse(run), None)
-        for key in sorted((said.keys() | now.keys()) - _PLACES):
-            found.extend(_differences(f"summary.{key}", said.get(key), now.get(key)))
-    return found
+    if isinstance(said, dict) and seal.damaged <= {MANIFEST}:
+        found += guarded(lambda: _summarised(run, said))
+    try:
+        trials = len(run.trials())
+    except RecordError:
+        trials = 0
+    return Verdict(seal, trials, tuple(found))
+
+
+def _summarised(run: Run, said: dict[str, Any]) -> list[str]:
+    now = summary(analyse(run), None)
+    keys = sorted((said.keys() | now.keys()) - _PLACES)
+    return [text for key in keys for text in _differences(f"summary.{key}", said.get(key), now.get(key))]
 
 
 def _differences(where: str, said: Any, now: Any) -> list[str]:

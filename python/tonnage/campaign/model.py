@@ -25,13 +25,20 @@ from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.checkpoint import Checkpoint
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Time
+from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.section import Section, refuse, time_field, unit_field
 
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _directories(value: Any) -> Any:
+    for number in value if isinstance(value, (list, tuple)) else ():
+        if isinstance(number, int) and not 0 <= number < 2**31:
+            raise ValueError(f"there is no directory {number}; hint: number those of the target from 0")
+    return value
 
 
 def _kind_of(value: Any) -> Any:
@@ -45,6 +52,9 @@ else:
     AnyWorkload = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)]
     """A ``[workload]`` table of any kind; ``kind`` says which."""
 
+
+MOST_SETTINGS, MOST_TRIALS = 100_000, 1_000_000
+"""Of a campaign: what its records, and everything that reads them, are made for."""
 
 PoolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 PathText = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -97,9 +107,14 @@ class Search(Section):
     op: Sweep[Literal["write", "read"]] = Field(
         ("write", "read"), description="operations whose load line is looked for, in this order"
     )
-    max_tasks: Count = Field(32, description="largest number of tasks tried")
+    max_tasks: Tasks = Field(32, description="largest number of tasks tried")
     budget_ns: Time = time_field("budget", 60 * 10**9, "time for the whole search, shared by the operations")
     p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
+    shares: tuple[Size, ...] | None = Field(
+        None,
+        description="bytes of files at once on each file system of the target, in the order of its directories; a "
+        "tenth of what is free on each, or what budget.space says of all",
+    )
 
 
 class Stripe(Section):
@@ -198,7 +213,9 @@ class Campaign(Section):
     target: PathText | Annotated[tuple[PathText, ...], Field(min_length=1, max_length=4096)] = Field(
         description="a directory, a list of directories (its devices), or null:, memory:, sim:…"
     )
-    assign: Literal["round-robin"] | Annotated[tuple[Device, ...], Field(min_length=1)] = Field(
+    assign: Annotated[
+        Literal["round-robin"] | Annotated[tuple[Device, ...], Field(min_length=1)], BeforeValidator(_directories)
+    ] = Field(
         "round-robin", description="which directory each file goes to: in turn, or by these numbers, from 0, in turn"
     )
     stripe: Stripe | None = Field(None)
@@ -282,6 +299,27 @@ class Campaign(Section):
         spread = any(isinstance(workload, Stream) and workload.spread for workload in self.workloads)
         if spread and not self.file_names:
             refuse("workload.spread", "spread is about file_names, and there are none", "leave spread out")
+        return self
+
+    @model_validator(mode="after")
+    def _trials_can_be_counted(self) -> Campaign:
+        settings = sum(workload.combinations for workload in self.workloads)
+        if settings > MOST_SETTINGS:
+            refuse(
+                "workload",
+                f"the factors have {settings} combinations, and a campaign has at most {MOST_SETTINGS} settings",
+                "give fewer values to the factors, or make several campaigns",
+            )
+        trials = settings * (self.repeat.fixed or self.repeat.at_most)
+        # A budget of time ends the rest.
+        bounded = self.search is not None or (self.budget.time_ns is not None and self.repeat.fixed is None)
+        if trials > MOST_TRIALS and not bounded:
+            refuse(
+                "repeat",
+                f"{settings} setting{'s' if settings > 1 else ''} would make {trials} trials, and a campaign has at "
+                f"most {MOST_TRIALS}",
+                "give a smaller count or at_most, or fewer settings",
+            )
         return self
 
     @model_validator(mode="after")

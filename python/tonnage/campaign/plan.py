@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tonnage import _native
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
@@ -70,6 +72,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
     target = plan.target
     settings = plan.settings or tuple(campaign.settings())
     _check_devices(campaign, target, settings)
+    _check_models(target)
     if target.bucket is not None:
         check_objects(settings, target.bucket["part_bytes"])
     if target.pool is not None:
@@ -85,6 +88,15 @@ def check(campaign: Campaign, plan: Plan) -> None:
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
+
+
+def _check_models(target: Target) -> None:
+    for model in target.models:
+        try:
+            _native.Target(json.dumps({"kind": "sim", "seed": 0, **model}))
+        except ValueError as error:
+            what, _, hint = str(error).rpartition("; ")
+            raise RequestError(f"{target.name} refuses this: {what}; hint: {hint}") from None
 
 
 def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, ...]) -> None:

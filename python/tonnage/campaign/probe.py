@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tonnage.analysis.search import Search
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.search_space import SearchSpace
 from tonnage.campaign.setting import Trial
 
 Op = Literal["write", "read"]
@@ -22,8 +23,6 @@ _FILL_SHARE = 0.15
 _LARGEST_FILE = 1 << 30
 _FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
-_UNBOUNDED = 1 << 40
-"""Bytes of a storage that keeps nothing."""
 _SUSTAIN_LEAST, _SUSTAIN_NS = 4, 15_000_000_000
 """A sustained trial is at least so many ordinary ones long, and at most 15 s: then a tenth of a second's worth of
 saved-up rate, as the kernel's throttle allows, is below 1 %."""
@@ -40,8 +39,8 @@ class _Measured:
 class Probe:
     """Writes first, then reads, each with its share of the time; what one leaves over the next one has."""
 
-    def __init__(self, campaign: Campaign, seed: int, space_bytes: int, *, keeps: bool, device: bool) -> None:
-        """``keeps``: the storage keeps what is written; ``device``: it has a page cache in front of a device."""
+    def __init__(self, campaign: Campaign, seed: int, space: SearchSpace, *, device: bool) -> None:
+        """``device``: the storage has a page cache in front of a device."""
         if campaign.search is None:
             raise ValueError("a campaign without [search] has no probe")
         self._search = campaign.search
@@ -49,7 +48,7 @@ class Probe:
             op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op
         }
         self._base = campaign.workload.first()
-        self._space = space_bytes if keeps else _UNBOUNDED
+        self._space = space
         self._device = device
         self._began: dict[str, int] = {}
         self._file_bytes: int | None = None
@@ -112,7 +111,7 @@ class Probe:
         )
 
     def _write_block(self, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
-        room = self._space // tasks
+        room = self._space.of_task(tasks)
         earlier = [
             line["setting"]["block_size"]
             for line in lines
@@ -134,7 +133,7 @@ class Probe:
             by_time = int(_fastest_write(lines) * fill_ns / 10**9) // self._search.max_tasks
             wanted = min(max(by_time, _FEWEST_TRANSFERS * self._base.transfer_size), _LARGEST_FILE)
             self._file_bytes = (
-                earlier[0] if earlier else self._whole(min(wanted, self._space // self._search.max_tasks))
+                earlier[0] if earlier else self._whole(min(wanted, self._space.of_task(self._search.max_tasks)))
             )
         return self._file_bytes
 
@@ -144,7 +143,7 @@ class Probe:
 
     def pilot(self) -> StreamSetting:
         """A short write that says how fast, and whether past the cache: wanted before the first trial."""
-        size = self._whole(min(max(_PILOT_BYTES, self._base.transfer_size), self._space // self._search.max_tasks))
+        size = self._whole(min(_PILOT_BYTES, self._space.of_task(1)))
         return replace(
             self._base,
             op="write",

@@ -18,8 +18,8 @@ from typing import Any
 
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.observer import Observer, Step
+from tonnage.records.names import TRIALS
 from tonnage.records.progress import PROGRESS, read_told
-from tonnage.records.writer import TRIALS
 
 _EVERY_NS = 10**9
 _SAMPLED = ("elapsed_ns", "bytes", "operations", "recent_p99_ns")

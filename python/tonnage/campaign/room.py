@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.stream import CELL_BYTES, StreamSetting
+from tonnage.campaign.kinds.stream import CELL_BYTES, FILL_TRANSFER, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.crew import Crew
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
-
-_FILL_TRANSFER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +194,12 @@ def _payload(setting: StreamSetting) -> tuple[str, int]:
 def _fill_transfer(setting: StreamSetting) -> int:
     """Large transfers lay out files sooner, where their cells fall on the same offsets."""
     small = setting.transfer_size
-    if small % CELL_BYTES or small >= _FILL_TRANSFER:
+    if small % CELL_BYTES or small >= FILL_TRANSFER:
         return small
     fitting = [
         small << shift
         for shift in range(32)
-        if small << shift <= _FILL_TRANSFER and setting.block_size % (small << shift) == 0
+        if small << shift <= FILL_TRANSFER and setting.block_size % (small << shift) == 0
     ]
     return fitting[-1]
 

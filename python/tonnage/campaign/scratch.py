@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tonnage import _native
 from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
@@ -20,20 +20,39 @@ from tonnage.errors import MeasurementError, RequestError
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A marked scratch directory that is there."""
+    """A marked scratch directory, or file of a user's naming, that is there."""
 
     path: str
     """``rados://POOL/NAMESPACE`` where it is a namespace of a Ceph pool."""
     run_id: str
     host: str
     pid: int
-    alive: bool | None
-    """Whether its run still goes on; None where it runs on another host, so that nobody here can know."""
+    state: Literal["running", "dead", "kept", "copy", "unknown"]
+    """Of its run: ``kept``: it left it on purpose; ``copy``: the marker was made for another directory; ``unknown``:
+    nobody here can know whether it goes on."""
+    why: str
+    """A clause that says so."""
+    is_file: bool = False
+
+    @property
+    def may_go(self) -> bool:
+        """Its run is over, and nobody is to have what is left of it."""
+        return self.state == "dead"
+
+    @property
+    def may_be_forced(self) -> bool:
+        """The same, or nobody can know and the user may."""
+        return self.state in ("dead", "unknown")
 
 
 def leftovers(parent: str | Path) -> list[Leftover]:
     """The scratch directories in ``parent``."""
     return _read(_native.Scratch.leftovers(str(parent)))
+
+
+def file_leftovers(parent: str | Path) -> list[Leftover]:
+    """The files in ``parent`` that users named and killed runs left, or that runs still write."""
+    return [replace(left, is_file=True) for left in _read(_native.Scratch.file_leftovers(str(parent)))]
 
 
 def pool_leftovers(pool: Mapping[str, Any]) -> list[Leftover]:
@@ -45,16 +64,21 @@ def pool_leftovers(pool: Mapping[str, Any]) -> list[Leftover]:
 
 
 def _read(found: Sequence[Mapping[str, Any]]) -> list[Leftover]:
-    return [Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["alive"]) for item in found]
+    return [
+        Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["state"], item["why"]) for item in found
+    ]
 
 
-def remove_leftover(leftover: Leftover, pool: Mapping[str, Any] | None = None) -> None:
+def remove_leftover(leftover: Leftover, pool: Mapping[str, Any] | None = None, *, force: bool = False) -> None:
     """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
-    OSError or ValueError where it holds anything else."""
-    if pool is None:
-        _native.Scratch.reopen(leftover.path).remove()
+    ``force``: also where nobody can know whether its run is over. OSError or ValueError where it holds anything else,
+    or where its run goes on by now."""
+    if leftover.is_file:
+        _native.Scratch.remove_left_file(leftover.path)
+    elif pool is None:
+        _native.Scratch.reopen(leftover.path, force=force).remove()
     else:
-        _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}))
+        _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}), force=force)
 
 
 class RunScratch:
@@ -150,11 +174,16 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
     """A resumed run begins on fresh files."""
     for left in leftovers(parent):
         if left.run_id == run_id:
-            if left.alive or (left.alive is None and not alone):
+            if left.state == "running":
                 raise RequestError(
                     f"{left.path} belongs to a run that is still going; hint: wait for it, or stop it first"
                 )
-            remove_leftover(left)
+            if not (left.may_be_forced if alone else left.may_go):
+                raise RequestError(
+                    f"{left.path} may belong to a run that is still going ({left.why}); "
+                    f"hint: see that it has ended, then `tonnage clean --force {parent}`"
+                )
+            remove_leftover(left, force=alone)
 
 
 def _make(parent: Path, run_id: str, place: Place | None) -> _native.Scratch:
@@ -163,12 +192,13 @@ def _make(parent: Path, run_id: str, place: Place | None) -> _native.Scratch:
             return _native.Scratch.create(str(parent), run_id)
         if place.fresh:
             return _native.Scratch.create_named(str(parent), place.name, run_id)
-        return _native.Scratch.reopen_named(str(parent), place.name)
+        return _native.Scratch.reopen_named(str(parent), place.name, stays=place.keep)
     except OSError as error:
         path = parent / place.name if place else parent
         if place and isinstance(error, FileExistsError):
             raise RequestError(
-                f"{path} is there already; hint: remove what an earlier run left there, or move it away"
+                f"{path} is there already; hint: remove what an earlier run left there "
+                f"(`tonnage clean {parent}` does if that was killed), or move it away"
             ) from None
         if place and not place.fresh and isinstance(error, FileNotFoundError):
             raise MeasurementError(f"there is no {path}; hint: create what is to be measured first") from None

@@ -6,8 +6,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,19 @@ from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.network.hosts import on_hosts
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.needs import check_needs
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
+from tonnage.campaign.search_space import fit_search, space_of
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.registry import launcher
-from tonnage.errors import RecordError, RequestError
+from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
@@ -51,12 +53,14 @@ class Outcome:
     state: str
     failed: tuple[str, ...]
     """The record and reason of each requested phase that failed."""
+    troubles: tuple[str, ...] = ()
+    """What else went wrong: why the run ended early, why something of it is still where it was measured."""
 
     @property
     def exit_code(self) -> int:
         if self.state == "interrupted":
             return 130
-        return 1 if self.failed or self.state == "failed" else 0
+        return 1 if self.failed or self.troubles or self.state == "failed" else 0
 
 
 def run_campaign(
@@ -69,14 +73,35 @@ def run_campaign(
     campaign = on_hosts(campaign, lambda: start.crew.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
-    check_hosts(campaign, plan, start)
     run_id = secrets.token_hex(4)
     path = run_directory(out, campaign.name, run_id)
     _check_out(path)
-    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start) as scratch:
-        _try_out(campaign, plan.target, scratch, start)
+    campaign, note = fit_search(campaign, plan, path)
+    if note is not None:
+        observer.note(f"note: {note}")
+    check_hosts(campaign, plan, start)
+    check_needs(campaign, plan, start)
+    with Interrupts() as interrupts:
+        # Before anything is made in the target: a kill leaves nothing there that no run names.
         writer = begin_run(campaign, plan, path, text=text, command_line=command_line, run_id=run_id, start=start)
-        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, [])
+        with _made_or_discarded(writer, plan.target, campaign, run_id, start) as scratch:
+            return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, [])
+
+
+@contextmanager
+def _made_or_discarded(
+    writer: RunWriter, target: Target, campaign: Campaign, run_id: str, start: Launcher
+) -> Iterator[RunScratch]:
+    """The scratch directories of a new run, tried out; where they are refused the run directory goes again."""
+    with ExitStack() as made:
+        try:
+            scratch = made.enter_context(RunScratch(target, campaign, run_id, start))
+            _try_out(campaign, target, scratch, start)
+        except BaseException:
+            made.close()
+            writer.discard()
+            raise
+        yield scratch
 
 
 def begin_run(
@@ -121,6 +146,7 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     start = launcher(campaign.launcher)
     check(campaign, plan)
     check_hosts(campaign, plan, start)
+    check_needs(campaign, plan, start)
     run_id = run.manifest["run_id"]
     job = part is not None
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start, alone=job) as scratch:
@@ -173,7 +199,7 @@ def _carry_out(
     most = campaign.search.max_tasks if campaign.search else 1
     room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
     every = campaign.settings()
-    state = "failed"
+    state, troubles = "failed", list[str]()
     if part is None:
         observer = Snapshots(writer.path, None, observer)
     observer.started(writer.path, plan.target.name, campaign.name)
@@ -184,7 +210,7 @@ def _carry_out(
         room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
             _measure_ceilings(campaign, every, start, seed, writer)
-        schedule, pilot = _schedule(campaign, plan, seed, part)
+        schedule, pilot = _schedule(campaign, plan, seed, part, writer.path)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
         loop = Loop(
             writer,
@@ -205,15 +231,43 @@ def _carry_out(
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
         state = _state(loop.run(), schedule)
+    except MeasurementError as error:
+        if part is not None or isinstance(error, ProcessLost):
+            raise  # a job's submitter is told why
+        troubles.append(str(error))
     finally:
         _finish_files(room, writer, observer)
-        try:
-            scratch.leave(well=state == "complete" and not failures(lines))
-        finally:
-            writer.update_manifest(state=state, load_after=load(), hosts=_with_loads(writer, start))
-            observer.ended()
+        troubles += _leave(scratch, well=state == "complete" and not failures(lines))
+        state = _end(writer, state, start, observer)
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
-    return Outcome(writer.path, state, failed)
+    lost = (str(start.lost),) if start.lost is not None and not failed else ()
+    return Outcome(writer.path, state, failed + lost, tuple(troubles))
+
+
+def _leave(scratch: RunScratch, *, well: bool) -> list[str]:
+    """Removes what was made in the target; why it is still there, if it is: the run is over, and its records stand."""
+    try:
+        scratch.leave(well=well)
+    except (OSError, ValueError, MeasurementError) as error:
+        why = (getattr(error, "strerror", None) if isinstance(error, OSError) else None) or str(error)
+        return [f"what the run made in the target is still there: {why}; hint: remove it with `tonnage clean`"]
+    return []
+
+
+def _end(writer: RunWriter, state: str, start: Launcher, observer: Observer) -> str:
+    """Writes the manifest's last words; the run's state. With the part of one job it goes on, and is not sealed."""
+    # A launcher whose process died tells the others to end: that is nobody's wish.
+    if state == "interrupted" and start.lost is not None:
+        state = "failed"
+    try:
+        last = {"state": state, "load_after": load(), "hosts": _with_loads(writer, start)}
+        if state == "running":
+            writer.update_manifest(**last)
+        else:
+            writer.seal(**last)
+    finally:
+        observer.ended()
+    return state
 
 
 def _measure_ceilings(
@@ -322,12 +376,12 @@ def _state(ended: str, schedule: Schedule) -> str:
     return "running" if is_more and ended == "complete" else ended
 
 
-def _schedule(campaign: Campaign, plan: Plan, seed: int, part: Part | None) -> tuple[Schedule, Any]:
-    schedule, pilot = _whole(campaign, plan, seed)
+def _schedule(campaign: Campaign, plan: Plan, seed: int, part: Part | None, out: Path) -> tuple[Schedule, Any]:
+    schedule, pilot = _whole(campaign, plan, seed, out)
     return (schedule if part is None else Stretch(schedule, part, places_of(campaign))), pilot
 
 
-def _whole(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
+def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, Any]:
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -335,7 +389,7 @@ def _whole(campaign: Campaign, plan: Plan, seed: int) -> tuple[Schedule, Any]:
     target = plan.target
     mount = mount_of(target.path) if target.path else None
     device = target.path is not None and not (mount and mount.memory_backed)
-    probe = Probe(campaign, seed, plan.space_bytes, keeps=target.keeps, device=device)
+    probe = Probe(campaign, seed, space_of(campaign, plan, out), device=device)
     return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
 
 

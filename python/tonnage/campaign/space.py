@@ -11,6 +11,7 @@ from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
+from tonnage.machine.mounts import mount_of
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds import Setting
@@ -43,7 +44,7 @@ def free_bytes(target: Target) -> int | None:
         return None  # a service does not tell what it has left
     if target.scheme == "memory":
         return memory("MemAvailable")
-    each = [free // len(shared) for shared, free in _file_systems(target) if free is not None]
+    each = [free // len(shared) for shared, free in file_systems(target) if free is not None]
     return min(each) * len(target.paths) if each else None
 
 
@@ -74,14 +75,30 @@ def check_space(campaign: Campaign, plan: Plan) -> None:
             hint = "use --space" if campaign.search else _largest(plan).smaller
             raise RequestError(_too_little(plan.space_bytes, plan.target.name, plan.free_bytes, hint))
         return
-    file_systems = _file_systems(plan.target)
+    every = file_systems(plan.target)
     for setting in plan.settings:
+        _check_names(setting, plan.target)
         needed = setting.space_in(plan.target) if _takes_space(setting, plan.target) else []
-        for shared, free in file_systems:
+        for shared, free in every:
             here = sum(needed[number] for number in shared) if needed else 0
             if free is not None and here > free:
                 name = ", ".join(str(plan.target.paths[number]) for number in shared)
                 raise RequestError(_too_little(here, name, free, setting.smaller))
+
+
+def _check_names(setting: Setting, target: Target) -> None:
+    """RequestError if a file system has fewer names left than a setting makes, wherever it makes them."""
+    for path in target.paths:
+        try:
+            facts = os.statvfs(path)
+        except OSError:
+            continue
+        # Without a number of inodes there is no bound.
+        if facts.f_files and 0 <= facts.f_favail * len(target.paths) < setting.names:
+            raise RequestError(
+                f"the campaign makes {setting.names} files and directories at once, and {path} has {facts.f_favail} "
+                f"inodes free; hint: use fewer items, files or tasks, or another target"
+            )
 
 
 def _largest(plan: Plan) -> Setting:
@@ -101,15 +118,23 @@ def _takes_space(setting: Setting, target: Target) -> bool:
     return not (target.names and (setting.phases == ("read",) or setting.time_limit_ns is not None))
 
 
-def _file_systems(target: Target) -> list[tuple[list[int], int | None]]:
+def file_systems(target: Target) -> list[tuple[list[int], int | None]]:
     """Numbers of the directories on each file system, and the bytes free on it."""
-    shared: dict[int, list[int]] = {}
+    shared: dict[int | str, list[int]] = {}
     for number, path in enumerate(target.paths):
         try:
-            shared.setdefault(path.stat().st_dev, []).append(number)
+            shared.setdefault(file_system_of(path), []).append(number)
         except OSError:
             continue
     return [(numbers, _free_on(target, numbers)) for numbers in shared.values()]
+
+
+def file_system_of(path: Path) -> int | str:
+    """The same for all paths that share free space. OSError where nothing is there."""
+    device = path.stat().st_dev
+    mount = mount_of(path)
+    # Subvolumes of Btrfs have devices of their own, and the space of one file system.
+    return mount.device_number if mount is not None and mount.file_system == "btrfs" else device
 
 
 def _free_on(target: Target, numbers: list[int]) -> int | None:

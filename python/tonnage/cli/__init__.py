@@ -19,6 +19,7 @@ _TOGETHER = ("run", "probe", "ior", "mdtest", "sob", "doctor")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Exit codes: 0 done, 1 a measurement failed, 2 the request was wrong, 130 interrupted."""
+    _open_streams()
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if argv == ["--version"]:
         print(f"tonnage {__version__}")
@@ -32,6 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(variable.endswith(_OF_LAUNCHERS) for variable in os.environ):
         return _among_others(argv)
     return _run(argv)
+
+
+def _open_streams() -> None:
+    """Of standard streams that were closed (``>&-``): the next file that is opened would get their number, and what is
+    printed."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it takes the lowest number that is free
+    nowhere = [name for name in ("stdout", "stderr") if getattr(sys, name) is None]
+    for name in nowhere:
+        setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
 
 
 def _among_others(argv: list[str]) -> int:

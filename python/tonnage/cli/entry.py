@@ -13,6 +13,7 @@ from io import TextIOWrapper
 from tonnage.cli.option import Command, spelled_out
 from tonnage.cli.options import COMMANDS
 from tonnage.cli.parser import build_parser
+from tonnage.cli.stream import abandon, doors, one_line
 from tonnage.errors import TonnageError
 
 
@@ -25,6 +26,11 @@ def run_command(argv: Sequence[str]) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A name that is no UTF-8 can be told all the same; in JSON its escapes mean what they say.
         sys.stdout.reconfigure(errors="backslashreplace")
+    with doors():
+        return _command(argv)
+
+
+def _command(argv: Sequence[str]) -> int:
     arguments = parse(argv)
     arguments.command_line = ["tonnage", *argv]
     try:
@@ -38,11 +44,16 @@ def run_command(argv: Sequence[str]) -> int:
         return complain("interrupted", 130)
     except BrokenPipeError:
         # The reader of our output left (`| head`). Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon(sys.stdout)
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         return complain(f"{error.strerror or error}{where}", 1)
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            abandon(sys.stdout)
 
 
 def parse(argv: Sequence[str]) -> Namespace:
@@ -91,5 +102,5 @@ def split_program(command: Command, words: Sequence[str]) -> tuple[int, list[str
 
 def complain(text: str, code: int) -> int:
     """Prints ``text`` as the one line an error gets."""
-    print(f"tonnage: error: {' '.join(text.split())}", file=sys.stderr)
+    print(f"tonnage: error: {one_line(' '.join(text.split()))}", file=sys.stderr)
     return code

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tonnage.campaign.observer import Observer, Step
-from tonnage.cli.stream import is_plain
+from tonnage.cli.stream import is_plain, one_line
 from tonnage.report import units
 
 
@@ -78,7 +78,7 @@ class PlainLines(Observer):
 
     def _say(self, text: str) -> None:
         try:
-            print(text, file=self._stream, flush=True)
+            print(one_line(text), file=self._stream, flush=True)
         except OSError:
             # Nobody listens any more; the measurement is worth more than its narration.
             self._stream = open(os.devnull, "w")  # noqa: SIM115, PTH123

@@ -58,7 +58,8 @@ _FILES = (
     ),
     Option(
         ("--check",),
-        "how a copy is proved: checksum of what was written, of what is read back from the destination, or none",
+        "how a copy is proved: checksum of what was written, of what is read back from the destination (what --delete "
+        "takes unless this is given), or none",
         None,
         "written",
         ("none", "written", "read-back"),
@@ -70,6 +71,16 @@ _FILES = (
         "never",
         ("never", "older", "always"),
     ),
+)
+TREES_CHANGED = Option(
+    ("--trees-changed",),
+    "go on though a tree is not the directory it was: what is missing at the destination goes again",
+    is_flag=True,
+)
+DROP_ATTRIBUTES = Option(
+    ("--drop-attributes",),
+    "delete also what has attributes (xattrs, access lists, owner) that the destination does not take",
+    is_flag=True,
 )
 _OUT = (
     Option(
@@ -85,6 +96,7 @@ _OUT = (
         "never",
         ("never", "done", "high-water"),
     ),
+    DROP_ATTRIBUTES,
     Option(
         ("--high",), "share of the source's file system above which it is called full", "SHARE", "90%", parse=_permille
     ),
@@ -126,7 +138,7 @@ RUN = Command(
     "run a program, stage what it writes, end when all of it is safe",
     "Starts a mover, runs PROGRAM with PERSIST_DIR and PFS_DIR in its environment, and goes on until everything that "
     "it left in --from is safe in --to. Exits with the program's status, or with 1 where a file is not safe.",
-    (*TREES, *_FILES, *_OUT, *_PACE, *_WATCHED),
+    (*TREES, TREES_CHANGED, *_FILES, *_OUT, *_PACE, *_WATCHED),
     (
         ("tonnage stage run --from /local/me --to /gpfs/me/run7 -- ./simulation input.nml", "stage out while it runs"),
         (
@@ -141,7 +153,15 @@ START = Command(
     "start a mover in the background",
     "Starts a mover that stages whatever turns up, until `stage stop`. Returns once it answers; its first line says "
     "its name and its trees. What it says later is in mover.log in its state directory.",
-    (*TREES, Option(("--foreground",), "stay attached, with a panel", is_flag=True), *_FILES, *_OUT, *_PACE, *_WATCHED),
+    (
+        *TREES,
+        TREES_CHANGED,
+        Option(("--foreground",), "stay attached, with a panel", is_flag=True),
+        *_FILES,
+        *_OUT,
+        *_PACE,
+        *_WATCHED,
+    ),
     (
         ("tonnage stage start --from /local/me --to /gpfs/me/run7", "in a job script, before the application"),
         (
@@ -216,7 +236,12 @@ RESUME = Command(
     "go on where a mover ended",
     "Starts the mover again with the policies it had, in the background; files that had failed go again. Works after "
     "SIGKILL and a reboot, and on another node that sees both trees and the journal.",
-    (*WHICH, Option(("--wait",), "stay, and end when everything is safe", is_flag=True)),
+    (
+        *WHICH,
+        Option(("--wait",), "stay, and end when everything is safe", is_flag=True),
+        TREES_CHANGED,
+        DROP_ATTRIBUTES,
+    ),
     (
         ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
         ("tonnage stage resume --name run7", "go on in the background"),
@@ -238,6 +263,7 @@ IN = Command(
         ),
         NAME,
         STATE,
+        TREES_CHANGED,
         *_FILES,
         *_PACE,
     ),

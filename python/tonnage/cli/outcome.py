@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.summary import summary
@@ -14,6 +14,8 @@ from tonnage.cli.entry import complain
 from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, TonnageError
 from tonnage.records import Run, RunWriter, Tasks, Trials
+from tonnage.records.chain import sha256
+from tonnage.records.names import MANIFEST
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +33,11 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
             _keep_line(run, analysis)
     for failure in outcome.failed:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
+    if Run.open(outcome.path).is_sealed:
+        data = (outcome.path / MANIFEST).read_bytes()
+        print(f"tonnage: sealed: the SHA-256 of {outcome.path / MANIFEST} is {sha256(data)}", file=sys.stderr)
+    for trouble in outcome.troubles:
+        complain(trouble, 1)
     if outcome.state == "interrupted":
         return complain(
             f"interrupted; the records so far are in {outcome.path}; "
@@ -77,10 +84,9 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
 
 def console() -> Console:
     """Of stdout, as it takes it."""
-    from rich.console import Console
+    from tonnage.cli.terminal import rich_console
 
-    colours: Literal["auto"] | None = None if is_plain(sys.stdout) else "auto"
-    return Console(highlight=False, color_system=colours)
+    return rich_console(sys.stdout, has_colours=not is_plain(sys.stdout))
 
 
 def _report(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks) -> Path | None:
@@ -91,7 +97,9 @@ def _report(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks) -> Path 
         return write_page(run, analysis, trials, tasks)
     except TonnageError as error:
         print(f"tonnage: no report: {error}", file=sys.stderr)
-        return None
+    except OSError as error:
+        print(f"tonnage: no report: cannot write it into {run.path}: {error.strerror}", file=sys.stderr)
+    return None
 
 
 def print_json(value: dict[str, Any]) -> None:

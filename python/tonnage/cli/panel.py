@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.panel import Panel as Frame
 from rich.table import Table
@@ -16,6 +16,8 @@ from rich.text import Text
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
+from tonnage.cli.stream import one_line
+from tonnage.cli.terminal import Shown, rich_console
 from tonnage.records import COUNTED, headline
 from tonnage.report import units
 
@@ -30,7 +32,7 @@ class Panel(Observer):
     """Redrawn four times a second; gone when the run ends, so that the results stand alone."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False)
+        self._console = rich_console(stream)
         self._title = ""
         self._step: Step | None = None
         self._now: Mapping[str, Any] = {}
@@ -74,8 +76,10 @@ class Panel(Observer):
     def ended(self) -> None:
         self._live.stop()
 
-    def _draw(self) -> Frame:
-        return Frame(Group(*self._facts(), *self._curves()), title=Text(self._title), title_align="left")
+    def _draw(self) -> Shown:
+        return Shown(
+            Frame(Group(*self._facts(), *self._curves()), title=Text(one_line(self._title)), title_align="left")
+        )
 
     def _facts(self) -> list[Text | Table]:
         if self._step is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.records import Run
-from tonnage.records.writer import MANIFEST
+from tonnage.records.names import MANIFEST
 
 
 def open_run(path: str) -> Run:

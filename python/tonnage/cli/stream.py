@@ -1,9 +1,16 @@
-"""What a stream takes."""
+"""What a stream takes, and the door through which all text reaches it."""
 
 from __future__ import annotations
 
 import os
-from typing import TextIO
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
+
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What moves a cursor, changes a terminal, or turns the direction of text, instead of being seen."""
 
 
 def is_plain(stream: TextIO) -> bool:
@@ -11,6 +18,71 @@ def is_plain(stream: TextIO) -> bool:
     return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
 
 
+def printable(text: str) -> str:
+    """Text that may hold anything, such as a file's name, with escapes for what a terminal would obey. Lines and tabs
+    stay. JSON stays JSON, and means the same: it has no other control characters than those with such an escape."""
+    return _HIDDEN.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < " " else f"\\u{ord(found[0]):04x}", text)
+
+
 def one_line(text: str) -> str:
-    """Text that may hold any bytes, such as a file's name, as a terminal can show it on one line."""
+    """The same on one line."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+class Door:
+    """A stream as ``print`` and others write to it: only what is :func:`printable` reaches the terminal."""
+
+    def __init__(self, stream: TextIO, *, is_data: bool) -> None:
+        """``is_data``: what cannot be written there is an error. The rest is narration, and goes nowhere then."""
+        self.stream = stream
+        self._is_data = is_data
+
+    def write(self, text: str) -> int:
+        with self._kept():
+            self.stream.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        with self._kept():
+            self.stream.flush()
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            if self._is_data:
+                raise
+            abandon(self.stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def abandon(stream: TextIO) -> None:
+    """Nobody reads it any more: what is still to be written, also when the process ends, goes nowhere."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def doors() -> Iterator[None]:
+    """While entered, stdout and stderr are doors."""
+    before = sys.stdout, sys.stderr
+    sys.stdout = cast("TextIO", Door(before[0], is_data=True))
+    sys.stderr = cast("TextIO", Door(before[1], is_data=False))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def terminal(stream: TextIO) -> TextIO:
+    """What is behind the door: for who moves the cursor, and has made all other text printable."""
+    return stream.stream if isinstance(stream, Door) else stream

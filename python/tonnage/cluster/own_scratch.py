@@ -44,7 +44,7 @@ def make(parents: Sequence[str], names: Sequence[str], place: dict[str, Any] | N
         elif place["fresh"]:
             made = _native.Scratch.create_named(parent, place["name"], run_id)
         else:
-            made = _native.Scratch.reopen_named(parent, place["name"])
+            made = _native.Scratch.reopen_named(parent, place["name"], stays=place["keep"])
         _held[made.path] = made
     return list(_held)
 
@@ -74,6 +74,6 @@ def _remove_leftover(parent: str, run_id: str) -> None:
     """A resumed run begins on fresh files."""
     for left in _native.Scratch.leftovers(parent):
         if left["run_id"] == run_id:
-            if left["alive"] is not False:
-                raise RequestError(f"{left['path']} belongs to a run that is still going")
+            if left["state"] != "dead":
+                raise RequestError(f"{left['path']} may belong to a run that is still going ({left['why']})")
             _native.Scratch.reopen(left["path"]).remove()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shlex
@@ -22,8 +23,18 @@ NAMES: dict[str, str] = {
 }
 """Name of the executable → the subcommand of ``tonnage`` that stands in for it."""
 
-MARKER = "# Made by `tonnage compat install`; the next one replaces it."
+MARKER = "# Made by `tonnage compat install`; the next one replaces it unless it was changed."
 """Second line of every file that is ours."""
+
+_SUM = "# sha256 of the lines below: "
+"""Begins the third line."""
+
+_WITHOUT_SUM = "# Made by `tonnage compat install`; the next one replaces it."
+"""Second line of what older versions wrote, without a sum behind it."""
+
+
+_MOST_BYTES = 1 << 16
+"""Ours are shorter."""
 
 
 def install(directory: str, command: list[str] | None = None) -> list[Path]:
@@ -39,15 +50,15 @@ def install(directory: str, command: list[str] | None = None) -> list[Path]:
         with ExitStack() as made:
             _make(place, made)
             for file in files:
-                if os.path.lexists(file) and not is_ours(file):
+                if os.path.lexists(file) and not is_ours(file, command):
                     raise RequestError(
-                        f"{file} is there and was not made by `tonnage compat install`; "
+                        f"{file} is there and was not made by `tonnage compat install`, or was changed since; "
                         "hint: move it away, or give another directory"
                     )
             # All are written before the first has its name: a disk that fills up leaves none, and the old ones.
             fresh = [_write(file, script(command, NAMES[file.name]), made) for file in files]
             for file, whole in zip(files, fresh, strict=True):
-                _name(whole, file, made)
+                _name(whole, file, command, made)
             made.pop_all()
     except OSError as error:
         raise RequestError(
@@ -58,16 +69,29 @@ def install(directory: str, command: list[str] | None = None) -> list[Path]:
 
 def script(command: list[str], subcommand: str) -> str:
     """The executable's text: nothing of what a user types is read by the shell again."""
-    return f'#!/bin/sh\n{MARKER}\nexec {shlex.join(command)} {subcommand} "$@"\n'
+    lines = _lines(command, subcommand)
+    return f"#!/bin/sh\n{MARKER}\n{_SUM}{_sum(lines)}\n{lines}"
 
 
-def is_ours(file: Path) -> bool:
-    """Whether an earlier install made it."""
+def _lines(command: list[str], subcommand: str) -> str:
+    return f'exec {shlex.join(command)} {subcommand} "$@"\n'
+
+
+def _sum(lines: str) -> str:
+    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()
+
+
+def is_ours(file: Path, command: list[str]) -> bool:
+    """Whether it is, byte for byte, what an earlier install wrote: nobody changed it since. Of an older version, which
+    wrote no sum, that is known only where ``command`` is what it would start."""
     if file.is_symlink() or not file.is_file():
         return False
-    with file.open("rb") as text:
-        lines = text.read(len(MARKER) + 64).split(b"\n")
-    return len(lines) > 1 and lines[1] == MARKER.encode()
+    with file.open("rb") as content:
+        text = content.read(_MOST_BYTES + 1).decode(errors="surrogateescape")
+    older = f"#!/bin/sh\n{_WITHOUT_SUM}\n{_lines(command, NAMES[file.name])}"
+    head = f"#!/bin/sh\n{MARKER}\n{_SUM}"
+    told, _, lines = text.removeprefix(head).partition("\n")
+    return text == older or (text.startswith(head) and len(text) <= _MOST_BYTES and told == _sum(lines))
 
 
 def how_to_use(directory: str) -> str:
@@ -98,9 +122,9 @@ def _write(file: Path, text: str, made: ExitStack) -> Path:
     return fresh
 
 
-def _name(fresh: Path, file: Path, made: ExitStack) -> None:
+def _name(fresh: Path, file: Path, command: list[str], made: ExitStack) -> None:
     """Gives it its name. One that is taken in the meantime stays as it is: that is an error. Ours is replaced."""
-    if not is_ours(file):
+    if not is_ours(file, command):
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755))
         made.callback(_gone, file.unlink)
     fresh.replace(file)

@@ -11,7 +11,12 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
+from tonnage.outputs import lines
 from tonnage.records import Run
+
+NUMBER = lines("a status file, which holds one number", r"\d{1,20}")
+OPERATIONS = lines("a table of single operations", "time,runtime,tp", r"-?[\d.]+e[+-]\d+,[\d.]+e[+-]\d+,[\d.]+e[+-]\d+")
+"""Forms of files that ior and mdtest write alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ def conclude(name: str, outcome: Outcome, findings: Iterable[Finding], voice: Vo
     """Tells, after the output, what went wrong and what the output does not say; the exit code."""
     for failure in outcome.failed:
         voice.tell(f"{name}: failed: {failure}")
+    for trouble in outcome.troubles:
+        voice.tell(f"{name}: {trouble}")
     if outcome.state == "interrupted":
         voice.tell(f"{name}: interrupted; the records so far are in {outcome.path}")
     for finding in findings:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.records.writer import MANIFEST
+from tonnage.records.names import MANIFEST
 
 DEEPEST = 4
 """Levels below a named directory that are looked at."""

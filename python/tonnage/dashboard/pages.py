@@ -16,7 +16,7 @@ from tonnage.dashboard.plain import Signature, check_plain, signature
 from tonnage.dashboard.watched import Watched
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.writer import MANIFEST, ODD_BYTES, TRIALS
+from tonnage.records.names import MANIFEST, ODD_BYTES, TRIALS
 from tonnage.report.between import answer
 from tonnage.report.page import render, render_answer
 from tonnage.report.source import Source

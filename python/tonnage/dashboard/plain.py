@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
+from tonnage.records.names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 _LINES = (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW)
 _LARGEST_MANIFEST = 32 << 20

@@ -14,8 +14,8 @@ from tonnage.dashboard import words
 from tonnage.dashboard.plain import Signature, check_plain, signature
 from tonnage.errors import RecordError
 from tonnage.records import Run
+from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.progress import PROGRESS, read_told
-from tonnage.records.writer import MANIFEST, TRIALS
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""

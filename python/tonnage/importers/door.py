@@ -70,7 +70,7 @@ def import_files(
     kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
     trials = write_phases(writer, [(number, phase) for number, found in enumerate(founds) for phase in found.phases])
     told = {**manifest["imported"], "files": kept}
-    writer.update_manifest(imported=told, state="interrupted" if problems else "complete")
+    writer.seal(imported=told, state="interrupted" if problems else "complete")
     return Imported(writer.path, trials, tuple(problems))
 
 
@@ -98,7 +98,9 @@ def _printable(name: str) -> str:
 
 
 def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> dict[str, Any]:
-    kept = f"{number:04d}-{_printable(Path(name).name)[-_LONGEST:]}"
+    # A line of `sha256sum` has neither a newline nor a backslash in a name.
+    plain = "".join(sign if sign.isprintable() and sign != "\\" else "_" for sign in _printable(Path(name).name))
+    kept = f"{number:04d}-{plain[-_LONGEST:]}"
     writer.keep_original(kept, data)
     return {"name": _printable(name), "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 

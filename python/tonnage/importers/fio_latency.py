@@ -11,7 +11,7 @@ from tonnage.importers.trace import LARGEST
 
 _QUANTILES = {"p50_ns": "50.000000", "p90_ns": "90.000000", "p99_ns": "99.000000", "p999_ns": "99.900000"}
 _KINDS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))
-"""Name and nanoseconds of its unit. ``lat`` is from submission to completion, ``clat`` from the kernel's acceptance."""
+"""Name and nanoseconds of its unit. ``lat`` begins at submission, ``clat`` at the kernel's acceptance."""
 
 
 def latency_of(tables: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:

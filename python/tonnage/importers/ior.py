@@ -1,7 +1,7 @@
 """IOR's output: text of 2.10 to 4.1, CSV (``summaryFormat=CSV``) and JSON (``summaryFormat=JSON``).
 
-Only iterations are trials. ``bw`` is all bytes over the time from the first open to the last close, of all ranks; MiB
-are 2^20. ``Latency(s)`` is no measured latency: it is left out.
+Only iterations are trials. ``bw`` is all bytes ÷ (first open … last close) of all ranks; MiB are 2^20.
+``Latency(s)`` is no measured latency: it is left out.
 """
 
 from __future__ import annotations

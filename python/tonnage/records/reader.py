@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.rows import Trials, from_engine
-from tonnage.records.tasks import Tasks
-from tonnage.records.writer import (
+from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
+from tonnage.records.names import (
     COPIES,
     DEVICES,
     EVENTS,
@@ -25,6 +24,8 @@ from tonnage.records.writer import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.rows import Trials, from_engine
+from tonnage.records.tasks import Tasks
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -68,7 +69,7 @@ class Run:
         directory = Path(path)
         file = directory / MANIFEST
         try:
-            data = file.read_bytes()
+            data = read_regular(file)
         except (FileNotFoundError, NotADirectoryError):
             raise RecordError(f"{directory} is not a run directory: it has no {MANIFEST}") from None
         except OSError as error:
@@ -84,6 +85,11 @@ class Run:
             )
         return Run(directory, manifest)
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the run has ended, and its manifest has the hash of its other files."""
+        return sums_of(self.manifest) is not None
+
     def trials(self) -> list[dict[str, Any]]:
         """The lines of ``trials.jsonl``, in the order they ran."""
         lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
@@ -93,6 +99,7 @@ class Run:
 
     def each_trial(self) -> Trials:
         """The same lines, read only: for who looks at all of what may be a million."""
+        _regular(self.path / TRIALS)
         found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
         return Trials.of(self.trials()) if found is None else found
 
@@ -133,6 +140,7 @@ class Run:
 
     def each_task(self) -> Tasks:
         """The same lines by their record, read only: for who looks at all of what may be millions."""
+        _regular(self.path / TASKS)
         found = from_engine(self.path / TASKS, _TASK_KEYS, {}, _RECORD)
         return Tasks.of(self.tasks()) if found is None else Tasks(found)
 
@@ -211,12 +219,27 @@ class Run:
         file = self.path / room / f"{record}.{suffix}"
         if not file.exists():
             return None
+        _regular(file)
         from tonnage import _native
 
         try:
             return getattr(_native, reader)(str(file), *words)
         except (OSError, ValueError) as error:
             raise RecordError(f"{file} cannot be read: {error}") from error
+
+
+def _regular(path: Path) -> None:
+    """RecordError where the engine would wait for a pipe's writer, or read what nobody wrote."""
+    try:
+        handle = open_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        refuse_holes(path, handle)
+    finally:
+        os.close(handle)
 
 
 def _check_trial(line: Mapping[str, Any], where: str) -> None:
@@ -227,7 +250,7 @@ def _check_trial(line: Mapping[str, Any], where: str) -> None:
 
 def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         raise RecordError(f"{path} is missing; the run directory is not complete") from None
     except OSError as error:

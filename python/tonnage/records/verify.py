@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
+from tonnage.errors import RecordError
+from tonnage.records.chain import files_of
 from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.latency import summarise
 from tonnage.records.lines import cache_state, device_share, rate, totals_of
+from tonnage.records.names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.objects import object_contradictions
 from tonnage.records.reader import Run
 from tonnage.records.workflow import workflow_contradictions
@@ -16,46 +21,65 @@ _MEAN_SLACK_NS = 1
 """The mean of a histogram is a float in one place and a whole number in the other."""
 
 
-def verify_files(run: Run) -> list[str]:
-    """Sentences, one for each contradiction between the files of ``run``; empty where all agree."""
-    trials = run.trials()
-    tasks: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
-    found = []
-    if len(tasks) < len(trials):
-        found.append(f"trials.jsonl: {len(trials) - len(tasks)} records have more than one line")
-    for task in run.tasks():
-        if task["record"] in tasks:
-            tasks[task["record"]].append(task)
-        else:
-            found.append(f"tasks.jsonl: a task of {task['record']}, which trials.jsonl does not have")
-    copies: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
-    for copy in run.copies():
-        if copy["record"] in copies:
-            copies[copy["record"]].append(copy)
-        else:
-            found.append(f"copies.jsonl: a copy of {copy['record']}, which trials.jsonl does not have")
-    workflows: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
-    for task in run.workflow():
-        if task["record"] in workflows:
-            workflows[task["record"]].append(task)
-        else:
-            found.append(f"workflow.jsonl: a task of {task['record']}, which trials.jsonl does not have")
-    objects: dict[str, list[dict[str, Any]]] = {line["record"]: [] for line in trials}
-    for group in run.objects():
-        if group["record"] in objects:
-            objects[group["record"]].append(group)
-        else:
-            found.append(f"objects.jsonl: a group of {group['record']}, which trials.jsonl does not have")
-    for line in trials:
-        found.extend(f"{line['record']}: {what}" for what in object_contradictions(line, objects[line["record"]]))
-    for record, several in workflows.items():
-        found.extend(f"{record}: {what}" for what in workflow_contradictions(several))
+def verify_files(run: Run, damaged: AbstractSet[str] = frozenset(), *, is_torn: bool = False) -> list[str]:
+    """Sentences, one for each contradiction between the files of ``run``; empty where all agree.
+
+    ``damaged``: names of files that are known not to be as they were recorded: what is in those of a record is not
+    looked at. ``is_torn``: the run was killed, and lines of a record without a trial line do not count.
+    """
+    trials, found = _read(run.trials)
+    counted = {line["record"] for line in trials}
+    if len(counted) < len(trials):
+        found.append(f"trials.jsonl: {len(trials) - len(counted)} records have more than one line")
+    several = {
+        TASKS: ("a task", run.tasks),
+        COPIES: ("a copy", run.copies),
+        WORKFLOW: ("a task", run.workflow),
+        OBJECTS: ("a group", run.objects),
+    }
+    of: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name, (what, read) in several.items():
+        lines, problems = _read(read)
+        found += problems
+        grouped = of[name] = {record: [] for record in counted}
+        for line in lines:
+            if line["record"] in counted:
+                grouped[line["record"]].append(line)
+            elif not is_torn and TRIALS not in damaged:
+                found.append(f"{name}: {what} of {line['record']}, which trials.jsonl does not have")
     for line in trials:
         record = line["record"]
-        found.extend(f"{record}: {what}" for what in _contradictions(run, line, tasks[record]))
-        if line["phase"] == "command" and tasks[record] and not run.manifest.get("imported"):
-            found.extend(f"{record}: {what}" for what in _copies(line, copies[record]))
+        if damaged and not damaged.isdisjoint(files_of(run.path, record)):
+            continue
+        mine = {name: grouped[record] for name, grouped in of.items()}
+        found.extend(f"{record}: {what}" for what in guarded(partial(_recomputed, run, line, mine)))
     return found
+
+
+def guarded(recompute: Callable[[], Iterable[str]]) -> list[str]:
+    """What ``recompute`` finds; where what it reads has not the shape that a record has, a sentence that says so."""
+    try:
+        return list(recompute())
+    except RecordError as error:
+        return [str(error)]
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        return [f"cannot be recomputed: a value is missing or of another kind ({type(error).__name__}: {error})"]
+
+
+def _read(read: Callable[[], list[dict[str, Any]]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The lines of a file; none, and why, where it cannot be read."""
+    try:
+        return read(), []
+    except RecordError as error:
+        return [], [str(error)]
+
+
+def _recomputed(run: Run, line: dict[str, Any], of: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+    yield from object_contradictions(line, of[OBJECTS])
+    yield from workflow_contradictions(of[WORKFLOW])
+    yield from _contradictions(run, line, of[TASKS])
+    if line["phase"] == "command" and of[TASKS] and not run.manifest.get("imported"):
+        yield from _copies(line, of[COPIES])
 
 
 def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:

@@ -2,35 +2,72 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
+from tonnage.records.chain import (
+    SEAL,
+    Chain,
+    file_sha256,
+    files_of,
+    has_lost_sums,
+    is_sealed,
+    read_regular,
+    sealed_manifest,
+    sha256,
+    sums_line,
+    sums_of,
+    whole_lines,
+)
 from tonnage.records.lines import record_name
+from tonnage.records.names import (
+    CHAIN,
+    COPIES,
+    DEVICES,
+    DIRECTORIES,
+    EVENTS,
+    FILES,
+    FORMAT,
+    FORMAT_VERSION,
+    LINES,
+    MANIFEST,
+    OBJECTS,
+    ODD_BYTES,
+    ORIGINALS,
+    OUTPUT,
+    SUMS,
+    TASKS,
+    TRIALS,
+    WORKFLOW,
+)
 
-FORMAT = "tonnage-run"
-FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
-TRIALS, TASKS, EVENTS = "trials.jsonl", "tasks.jsonl", "events.jsonl"
-COPIES, OUTPUT = "copies.jsonl", "output"
-ORIGINALS = "originals"
-WORKFLOW = "workflow.jsonl"
-DEVICES = "devices.jsonl"
-OBJECTS = "objects.jsonl"
-DIRECTORIES = ("series", "heat", "latency", "operations")
-ODD_BYTES = "backslashreplace"
-"""A name may be no UTF-8: what Python has for such a byte stands in the file as JSON escapes it, and reads back."""
+_HINTS = {
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room there",
+    errno.EROFS: "make it writable again",
+    errno.EACCES: "make it writable again",
+    errno.EPERM: "make it writable again",
+}
 
 
 class RunWriter:
-    """The only writer of a run directory. Every call returns after its bytes are on the disk."""
+    """The only writer of a run directory. Every call returns after its bytes are on the disk, or is a RecordError that
+    names the file, what is kept, and how to go on; from the first of these on nothing more is written."""
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: dict[str, Any], chain: Chain | None = None, records: int = 0) -> None:
+        """``chain``: None for who changes the manifest only."""
         self.path = path
         self.manifest = manifest
+        self._chain = chain
+        self._records = records
+        self._broken = False
+        self._made: list[Path] = []
 
     @classmethod
     def create(cls, path: str | Path, manifest: Mapping[str, Any]) -> RunWriter:
@@ -38,43 +75,72 @@ class RunWriter:
         directory = Path(path)
         if (directory / MANIFEST).exists():
             raise RecordError(f"{directory} already holds a run; give another directory, or resume it")
+        absent = [place for place in (directory, *directory.parents) if not place.exists()]
         for name in DIRECTORIES:
             (directory / name).mkdir(parents=True, exist_ok=True)
-        writer = cls(directory, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest})
-        for name in (TRIALS, TASKS, EVENTS):
-            _append(directory / name, b"")
-        writer._write_manifest()
+        chain = Chain()
+        writer = cls(directory, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}, chain)
+        writer._made = absent
+        for name in (TRIALS, TASKS, EVENTS, FILES, CHAIN):
+            append_bytes(directory / name, b"")
+            chain.grew(name, b"")
+        replace_file(directory / MANIFEST, sealed_manifest(writer.manifest, None))
         return writer
 
     @classmethod
     def reopen(cls, path: str | Path) -> RunWriter:
         """Takes up a run that ended early: a torn last line goes, and so do tasks and events of a trial without a line.
 
-        The trial line is written last, so it is what says that a trial counts.
+        The trial line is written last, so it is what says that a trial counts. RecordError where the run is not as it
+        was sealed: what is added would make the alteration look recorded.
         """
         from tonnage.records.reader import Run
 
         run = Run.open(path)
-        for name in (TRIALS, TASKS, EVENTS):
-            _append(run.path / name, b"")
-        for name in (TRIALS, TASKS, EVENTS, COPIES, WORKFLOW, DEVICES, OBJECTS):
-            truncate_torn_line(run.path / name)
-        for name in DIRECTORIES:
-            (run.path / name).mkdir(exist_ok=True)
-        counted = {line["record"] for line in run.trials()}
-        written = (
-            (TASKS, run.tasks()),
-            (EVENTS, run.events()),
-            (COPIES, run.copies()),
-            (WORKFLOW, run.workflow()),
-            (DEVICES, run.devices()),
-            (OBJECTS, run.objects()),
-        )
-        for name, lines in written:
-            kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
-            if len(kept) < len(lines):
-                replace_file(run.path / name, b"".join(map(_encode, kept)))
-        return cls(run.path, run.manifest)
+        writer = cls(run.path, run.manifest)
+        is_older = SEAL not in run.manifest
+        _check_seal(run.path, run.manifest)
+        if not is_older and (run.is_sealed or "summary" in run.manifest):
+            writer._unseal()
+        with writer._telling():
+            _remove_temporaries(run.path)
+            for name in (TRIALS, TASKS, EVENTS, *((FILES, CHAIN) if is_older else ())):
+                append_bytes(run.path / name, b"")
+            for name in (*LINES, CHAIN):
+                truncate_torn_line(run.path / name)
+            for name in DIRECTORIES:
+                (run.path / name).mkdir(exist_ok=True)
+            trials = run.trials()
+            _drop_uncounted(run, {line["record"] for line in trials})
+            links = _mended_links(run.path)
+            writer._chain = Chain.restored(run.path, links)
+        writer._records = len(trials)
+        if is_older:
+            writer._adopt([line["record"] for line in trials])
+        return writer
+
+    def _unseal(self) -> None:
+        """The run goes on: what its manifest says of its end holds no more."""
+        self.manifest.pop("summary", None)
+        self.manifest.pop(SEAL, None)
+        self.update_manifest(state="running")
+
+    def _adopt(self, records: list[str]) -> None:
+        """Of a run of an older version: what is there now is what is kept from now on."""
+        for record in records:
+            self._note_files(files_of(self.path, record))
+        if records and self._chain is not None:
+            self._append(CHAIN, self._chain.link(records[-1], b""))
+        self._unseal()
+
+    def discard(self) -> None:
+        """Takes away a run directory that was created and has no record: what it was for was refused."""
+        for name in (*LINES, FILES, CHAIN, MANIFEST):
+            with suppress(OSError):
+                (self.path / name).unlink()
+        for place in (*(self.path / name for name in DIRECTORIES), *self._made):
+            with suppress(OSError):
+                place.rmdir()
 
     def append_trial(
         self,
@@ -86,60 +152,206 @@ class RunWriter:
         devices: Iterable[Mapping[str, Any]] = (),
         objects: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends a phase: its tasks, copies, their workflows' tasks, where its files or objects are, events, and last
-        the trial line that makes it count."""
-        several = ((COPIES, copies), (WORKFLOW, workflow), (DEVICES, devices), (OBJECTS, objects))
+        """Appends a phase: its tasks, copies, their workflows' tasks, where its files or objects are, events, the
+        hashes of all that, and last the trial line that makes it count."""
+        several = (
+            (COPIES, copies),
+            (WORKFLOW, workflow),
+            (DEVICES, devices),
+            (OBJECTS, objects),
+            (TASKS, tasks),
+            (EVENTS, events),
+        )
         for name, more in several:
-            if told := b"".join(map(_encode, more)):
-                _append(self.path / name, told)
-        _append(self.path / TASKS, b"".join(map(_encode, tasks)))
-        self.append_events(events)
-        _append(self.path / TRIALS, _encode(line))
+            self._append_lines(name, more)
+        self._note_files(files_of(self.path, line["record"]))
+        trial = encode_line(line)
+        if self._chain is not None:
+            link = self._chain.link(line["record"], trial)
+            self._append(CHAIN, link)
+        with self._telling():
+            append_bytes(self.path / TRIALS, trial)
+        self._records += 1
 
     def output_directory(self, record: str) -> Path:
         """Makes the place for what the copies of a command say, and gives its absolute path."""
         directory = self.path.absolute() / OUTPUT / record
-        directory.mkdir(parents=True, exist_ok=True)
+        with self._telling():
+            directory.mkdir(parents=True, exist_ok=True)
         return directory
 
     def keep_original(self, name: str, data: bytes) -> None:
         """Keeps a file of another tool, from which trials were imported, as it is."""
         directory = self.path / ORIGINALS
-        directory.mkdir(exist_ok=True)
-        replace_file(directory / name, data)
+        with self._telling():
+            directory.mkdir(exist_ok=True)
+            replace_file(directory / name, data)
+        self._append(FILES, sums_line(f"{ORIGINALS}/{name}", sha256(data)))
 
     def write_series(self, trial: int, phase: str, rows: list[tuple[int, int, int, int]]) -> None:
         """The series of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``, ``bytes`` a row."""
         from tonnage import _native
 
-        _native.write_series(str(self.path), record_name(trial, phase), rows)
+        with self._telling():
+            _native.write_series(str(self.path), record_name(trial, phase), rows)
 
     def append_events(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Appends events that belong to the run (``record`` None) or to a phase."""
-        _append(self.path / EVENTS, b"".join(map(_encode, events)))
+        self._append_lines(EVENTS, events)
 
     def update_manifest(self, **changes: Any) -> None:
-        """Replaces the manifest by one with these keys changed, in one rename."""
+        """Replaces the manifest by one with these keys changed, in one rename. While the run goes on its other files
+        are not sealed."""
         self.manifest.update(changes)
-        self._write_manifest()
+        if not self._broken:
+            self._write_manifest()
+
+    def seal(self, **changes: Any) -> None:
+        """As :meth:`update_manifest`, at the end of the run: ``SHA256SUMS`` is written before it, and the manifest has
+        its hash."""
+        if self._chain is None or self._broken:
+            return
+        text = self._chain.sums()
+        with self._telling():
+            replace_file(self.path / SUMS, text)
+        self.manifest[SEAL] = {"sums_sha256": sha256(text)}
+        self.update_manifest(**changes)
+
+    def _note_files(self, names: Iterable[str]) -> None:
+        with self._telling():
+            told = b"".join(sums_line(name, file_sha256(self.path / name)) for name in names)
+        self._append(FILES, told)
+
+    def _append_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        self._append(name, b"".join(map(encode_line, lines)))
+
+    def _append(self, name: str, data: bytes) -> None:
+        if not data:
+            return
+        with self._telling():
+            append_bytes(self.path / name, data)
+        if self._chain is not None:
+            self._chain.grew(name, data)
 
     def _write_manifest(self) -> None:
-        text = json.dumps(self.manifest, indent=2, ensure_ascii=False, allow_nan=False)
-        replace_file(self.path / MANIFEST, text.encode(errors=ODD_BYTES) + b"\n")
+        data = sealed_manifest(self.manifest, sums_of(self.manifest))
+        with self._telling():
+            replace_file(self.path / MANIFEST, data)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """An OSError becomes what a user needs to know."""
+        try:
+            yield
+        except OSError as error:
+            self._broken = True
+            raise RecordError(self._told(error)) from error
+
+    def _told(self, error: OSError) -> str:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        if not (self.path / MANIFEST).exists():
+            return f"{self.path} was removed while it was written, and its records with it; hint: begin again"
+        again = f"go on with `tonnage run --resume {self.path}`"
+        if self.manifest.get("imported"):
+            again = "import the files again into another directory"
+        kept = f"the {self._records} records so far are kept" if self._records != 1 else "the one record so far is kept"
+        mend = _HINTS.get(error.errno or 0)
+        return (
+            f"cannot write {error.filename or self.path}: {why}; {kept}; "
+            f"hint: {mend + ', then ' if mend else ''}{again}"
+        )
 
 
-def _encode(line: Mapping[str, Any]) -> bytes:
+def _check_seal(run: Path, manifest: Mapping[str, Any]) -> None:
+    """RecordError where a run that ended is not as it was sealed."""
+    hint = f"hint: `tonnage verify {run}` tells what it is"
+    if SEAL not in manifest:
+        # One that was killed while it took up a run of an older version has one record there, and no sums.
+        if os.path.lexists(run / SUMS) or len(set(_linked(run))) > 1:
+            raise RecordError(f"{run / MANIFEST} has lost its seal, so that the run cannot go on; {hint}")
+        return
+    if has_lost_sums(manifest):
+        raise RecordError(f"{run / MANIFEST} has lost the hash of {SUMS}, so that the run cannot go on; {hint}")
+    sums = sums_of(manifest)
+    if not is_sealed(read_regular(run / MANIFEST), sums):
+        raise RecordError(f"{run / MANIFEST} was altered since it was written, so that the run cannot go on; {hint}")
+    if sums is None:
+        return
+    try:
+        text = read_regular(run / SUMS)
+        for line in whole_lines(text):
+            digest, name = line.decode().rstrip("\n").split("  ", 1)
+            if file_sha256(run / name) != digest:
+                raise RecordError(f"{run / name} was altered since the run was sealed, which cannot go on; {hint}")
+    except (OSError, ValueError):
+        text = b""
+    if sha256(text) != sums:
+        raise RecordError(f"{run / SUMS} is not what the run was sealed with, so that it cannot go on; {hint}")
+
+
+def _linked(run: Path) -> list[str]:
+    """The records that ``chain.jsonl`` names; none where there is no such file."""
+    try:
+        return [str(json.loads(line)["record"]) for line in whole_lines(read_regular(run / CHAIN))]
+    except FileNotFoundError:
+        return []
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {run}`") from None
+
+
+def _drop_uncounted(run: Any, counted: set[str]) -> None:
+    """Takes away lines of records that have no trial line."""
+    written = (
+        (TASKS, run.tasks),
+        (EVENTS, run.events),
+        (COPIES, run.copies),
+        (WORKFLOW, run.workflow),
+        (DEVICES, run.devices),
+        (OBJECTS, run.objects),
+    )
+    for name, read in written:
+        lines = read()
+        kept = [line for line in lines if line.get("record") is None or line["record"] in counted]
+        if len(kept) < len(lines):
+            replace_file(run.path / name, b"".join(map(encode_line, kept)))
+
+
+def _mended_links(run: Path) -> list[bytes]:
+    """The lines of ``chain.jsonl`` whose trial lines are there. One that was killed before its trial line goes, and so
+    do the hashes of its files."""
+    every = whole_lines(read_regular(run / CHAIN))
+    size = (run / TRIALS).stat().st_size
+    try:
+        ends = [{name: int(part["bytes"]) for name, part in json.loads(line)["files"].items()} for line in every]
+        kept = [line for line, end in zip(every, ends, strict=True) if end[TRIALS] <= size]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {run}`") from None
+    if len(every) - len(kept) > 1 or (kept and ends[len(kept) - 1][TRIALS] < size):
+        raise RecordError(f"{run / TRIALS} and {CHAIN} do not have the same records; hint: see `tonnage verify {run}`")
+    if len(kept) < len(every):
+        replace_file(run / CHAIN, b"".join(kept))
+    noted = max((end.get(FILES, 0) for end in ends[: len(kept)]), default=0)
+    if noted < (run / FILES).stat().st_size:
+        os.truncate(run / FILES, noted)
+    return kept
+
+
+def _remove_temporaries(run: Path) -> None:
+    """What a killed writer was about to put in a file's place."""
+    for path in run.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def encode_line(line: Mapping[str, Any]) -> bytes:
+    """A line of one of the run's files of lines."""
     text = json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode(errors=ODD_BYTES) + b"\n"
 
 
-def append_line(path: Path, line: Mapping[str, Any]) -> None:
-    """Appends one line to a file of a run; it is on the disk when this returns."""
-    _append(path, _encode(line))
-
-
-def _append(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def append_bytes(path: Path, data: bytes) -> None:
+    """Appends to a file of a run, whole or not at all; the bytes are on the disk when this returns."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o644)
     try:
         before = os.fstat(descriptor).st_size
         try:
@@ -147,27 +359,30 @@ def _append(path: Path, data: bytes) -> None:
             os.fsync(descriptor)
         except OSError as error:
             # A disk that is full must not leave half a line that the next append would complete into nonsense.
-            os.ftruncate(descriptor, before)
+            with suppress(OSError):
+                os.ftruncate(descriptor, before)
             raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Either the old file or the new one is there at any moment, and the new one after this returns."""
+    """Either the old file or the new one is there at any moment, and the new one after this returns. OSError names
+    ``path``."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
             _write_all(descriptor, data)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_directory(path.parent)
+        _sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -188,7 +403,7 @@ def truncate_torn_line(path: Path) -> None:
     """Takes away half a line that a killed writer left: the next one would make nonsense of it. Nothing where there is
     no such file. The caller keeps other writers away."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return
     whole = data.rfind(b"\n") + 1

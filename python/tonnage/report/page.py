@@ -6,18 +6,17 @@ import base64
 import gzip
 import hashlib
 import json
-import os
 import pkgutil
 import re
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
+from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
-from tonnage.records.writer import ODD_BYTES
+from tonnage.records.names import ODD_BYTES
 from tonnage.report import (
     balance,
     command,
@@ -66,17 +65,21 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     from tonnage.analysis import analyse
 
     run = Run.open(run_path)
-    _refuse_foreign(_path_of(run, out))
+    _output(_path_of(run, out)).look()
     trials, tasks = run.each_trial(), run.each_task()
     return write_page(run, analyse(run, trials, tasks), trials, tasks, out)
 
 
 def write_page(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks, out: str | Path | None = None) -> Path:
     """The same of a run whose trials and tasks were read and analysed."""
-    path = _path_of(run, out)
-    _refuse_foreign(path)
-    _replace(path, render(analysis, Source.of(run, trials, tasks)))
-    return path
+    page = _output(_path_of(run, out))
+    page.look()
+    page.write(render(analysis, Source.of(run, trials, tasks)))
+    return page.path
+
+
+def _output(path: Path) -> Output:
+    return Output(path, "--out", Form("a report of Tonnage", lambda file: MARKER.encode() in file.read(1024)))
 
 
 def _path_of(run: Run, out: str | Path | None) -> Path:
@@ -121,10 +124,10 @@ def render(analysis: Analysis, source: Source) -> str:
 
 def write_answer(answer: Answer, out: str | Path) -> Path:
     """Writes the page of an answer; errors as of ``write_report``."""
-    path = Path(out)
-    _refuse_foreign(path)
-    _replace(path, render_answer(answer))
-    return path
+    page = _output(Path(out))
+    page.look()
+    page.write(render_answer(answer))
+    return page.path
 
 
 def render_answer(answer: Answer) -> str:
@@ -254,35 +257,3 @@ def _plotly() -> str:
     if script is None:
         raise RequestError("the report needs plotly for its figures; install it with: pip install 'tonnage[report]'")
     return script.decode()
-
-
-def _refuse_foreign(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024)
-    except FileNotFoundError:
-        if not path.parent.is_dir():
-            raise RequestError(f"{path.parent} is not a directory; make it first, or give another --out") from None
-        return
-    except OSError as error:
-        raise RequestError(f"{path} cannot be replaced: {error.strerror}; give another --out") from error
-    if MARKER.encode() not in head:
-        raise RequestError(f"{path} exists and is not a report of Tonnage; give another --out, or move it away")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes beside ``path`` and renames, so that a reader sees the old page or the new one, never half of one."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=path.parent)
-    except OSError as error:
-        why = f"no report can be written in {path.parent}: {error.strerror}"
-        raise RequestError(f"{why}; give another --out") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors=ODD_BYTES) as file:
-            os.fchmod(handle, 0o644)
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink()
-        raise

@@ -147,14 +147,20 @@ def _sections(analysis: Analysis) -> Iterator[tuple[Sequence[short.Titled], Sequ
     yield balance.tables(analysis.balances), [balance.story(one) for one in balance.largest(analysis.balances)]
 
 
+def _on_one_line(name: str) -> str:
+    """A target's name may have newlines."""
+    return name.replace("\n", "\\n")
+
+
 def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -> None:
     """``others``: where those are that a list leaves out."""
     for item in grouped.items(findings):
         blocks.begin()
-        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {item.where}"))
+        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {_on_one_line(item.where)}"))
         for finding in item.listed(_LISTED_MOST):
             _print_indented(
-                blocks.console, finding.evidence if item.alone else f"{finding.subject}: {finding.evidence}"
+                blocks.console,
+                finding.evidence if item.alone else f"{_on_one_line(finding.subject)}: {finding.evidence}",
             )
         if more := item.more(_LISTED_MOST):
             _print_indented(blocks.console, f"{more}: {others}")

@@ -48,7 +48,7 @@ def launch(module: str, words: list[str], plan: StagePlan) -> Launched:
 
 def detach(plan: StagePlan, first_line: str) -> None:
     """In the new process, once the mover answers: says so, and speaks to its log from then on."""
-    log = os.open(plan.state / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    log = os.open(plan.state / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     sys.stdout.write(f"{first_line}\n")
     sys.stdout.flush()

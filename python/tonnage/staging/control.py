@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import socket
 import stat
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +19,17 @@ from typing import Any
 from tonnage.errors import TonnageError
 
 SOCKET = "control.sock"
-_LONGEST = 1 << 20
-"""Bytes of a line, either way."""
+_LOCK = "lock"
+"""Held by the mover of a state directory as long as its process lives (``crates/mover/src/ground/lock.rs``)."""
+_LONGEST_REQUEST = 1 << 16
+_LONGEST_ANSWER = 1 << 24
+"""Bytes of a line."""
 _AT_ONCE = 32
+_IDLE_S = 2.0
+"""A connection that brings no whole request for so long, or takes no answer, makes room for others."""
 _PATIENCE_S = 10.0
 """A mover whose process is stopped, or whose disk hangs, does not answer sooner."""
+_LOOK_S = 0.05
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -73,53 +82,106 @@ class Server:
         while True:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:
-                return
-            if not _may_ask(connection) or not self._places.acquire(blocking=False):
-                connection.close()
+            except OSError as error:
+                if self._socket.fileno() < 0 or error.errno in (errno.EINVAL, errno.EBADF):
+                    return
+                # Nobody is served without a descriptor; those that are in use come back.
+                time.sleep(_LOOK_S)
                 continue
+            connection.settimeout(_IDLE_S)
+            if not _may_ask(connection):
+                connection.close()
+            elif not self._places.acquire(blocking=False):
+                _turn_away(connection)
+            else:
+                self._begin(connection)
+
+    def _begin(self, connection: socket.socket) -> None:
+        try:
             threading.Thread(target=self._serve, args=(connection,), name="stage-answer", daemon=True).start()
+        except RuntimeError:
+            # No more threads for this user.
+            self._places.release()
+            _turn_away(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            with connection, connection.makefile("rb") as lines, suppress(OSError):
-                while line := lines.readline(_LONGEST):
-                    connection.sendall(json.dumps(self._reply(line)).encode() + b"\n")
+            # A connection that says nothing for its time, or is gone, needs no answer.
+            with connection, suppress(OSError):
+                for line in _requests(connection):
+                    connection.sendall(_line(self._reply(line)))
         finally:
             self._places.release()
 
     def _reply(self, line: bytes) -> Mapping[str, Any]:
+        if len(line) > _LONGEST_REQUEST:
+            return {"error": f"a request has at most {_LONGEST_REQUEST:,} bytes"}
         try:
             request = json.loads(line)
             if not isinstance(request, dict):
                 return {"error": "a request is a JSON object on one line"}
             return {"ok": self._answer(request)}
-        except (TonnageError, ValueError, KeyError, TypeError, OSError) as error:
+        except Exception as error:
             return {"error": str(error) or type(error).__name__}
 
 
+def _requests(connection: socket.socket) -> Iterator[bytes]:
+    """Lines as they come, and what is left at the end; of one that is too long its beginning. TimeoutError where a line
+    is not whole in its time."""
+    held, until = b"", time.monotonic() + _IDLE_S
+    while True:
+        line, end, rest = held.partition(b"\n")
+        if end:
+            connection.settimeout(_IDLE_S)
+            yield line
+            held, until = rest, time.monotonic() + _IDLE_S
+            continue
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        connection.settimeout(left)
+        came = connection.recv(_LONGEST_REQUEST)
+        if not came:
+            break
+        # The rest of what is too long is read, so that its sender hears the answer, and not kept.
+        _, end, rest = came.partition(b"\n")
+        held = held + came if len(held) <= _LONGEST_REQUEST else held + end + rest
+    if held:
+        connection.settimeout(_IDLE_S)
+        yield held
+
+
+def _turn_away(connection: socket.socket) -> None:
+    """Says why; a new connection has room for one line."""
+    said = f"{_AT_ONCE} others are being served; hint: try again in {_IDLE_S:g} s"
+    with connection, suppress(OSError):
+        connection.sendall(_line({"error": said, "busy": True}))
+
+
+def _line(answer: Mapping[str, Any]) -> bytes:
+    return json.dumps(answer).encode() + b"\n"
+
+
 class Client:
-    """A connection to the mover of a state directory."""
+    """A connection to the mover of a state directory. One that the mover gave up is made anew."""
 
     def __init__(self, state: Path) -> None:
-        """NoMover where none runs."""
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(_PATIENCE_S)
-        try:
-            with _short(state) as address:
-                self._socket.connect(address)
-        except OSError as error:
-            self._socket.close()
-            if isinstance(error, (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)):
-                raise NoMover(f"no mover runs with the state {state}; hint: see `tonnage stage list`") from None
-            if isinstance(error, PermissionError):
+        """NoMover where none runs; ControlError where one does and cannot be reached."""
+        self._state = state
+        self._connect(time.monotonic() + _PATIENCE_S)
+
+    def _connect(self, until: float) -> None:
+        while not (made := _connected(self._state)):
+            if not holds(self._state):
+                raise NoMover(f"no mover runs with the state {self._state}; hint: see `tonnage stage list`")
+            # It is about to listen, or about to go.
+            if time.monotonic() > until:
                 raise ControlError(
-                    f"the mover of {state} is another user's; hint: ask as that user, or as root"
-                ) from None
-            raise ControlError(
-                f"the mover of {state} does not take connections: {error.strerror or error}; hint: try again"
-            ) from None
-        self._lines = self._socket.makefile("rb")
+                    f"a process holds the state {self._state} and does not listen; hint: see which it is in "
+                    f"{self._state / _LOCK}, and end it"
+                )
+            time.sleep(_LOOK_S)
+        self._socket, self._lines = made, made.makefile("rb")
 
     def __enter__(self) -> Client:
         return self
@@ -130,9 +192,31 @@ class Client:
 
     def ask(self, do: str, **more: Any) -> dict[str, Any]:
         """One request; NoMover where the mover ended meanwhile, ControlError where it refuses or hangs."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            reply = self._asked(json.dumps({"do": do, **more}).encode() + b"\n", until)
+            if reply is not None and not reply.get("busy"):
+                break
+            if reply is not None and time.monotonic() > until:
+                raise ControlError(f"the mover of {self._state} is busy: {reply['error']}")
+            if reply is None and not holds(self._state):
+                raise NoMover("the mover has ended")
+            time.sleep(_LOOK_S)
+            self.__exit__()
+            self._connect(until)
+        if "ok" not in reply:
+            raise ControlError(str(reply.get("error", "the mover's answer is none")))
+        found: dict[str, Any] = reply["ok"]
+        return found
+
+    def _asked(self, request: bytes, until: float) -> dict[str, Any] | None:
+        """None where the connection ended without an answer."""
         try:
-            self._socket.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
-            line = self._lines.readline(_LONGEST)
+            self._socket.settimeout(max(until - time.monotonic(), _LOOK_S))
+            # One that was turned away has its answer before it asks.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self._socket.sendall(request)
+            line = self._lines.readline(_LONGEST_ANSWER)
         except TimeoutError:
             raise ControlError(
                 f"the mover does not answer within {_PATIENCE_S:g} s; hint: see whether its process is stopped (ps)"
@@ -140,21 +224,66 @@ class Client:
         except OSError:
             line = b""
         if not line.endswith(b"\n"):
-            raise NoMover("the mover has ended")
-        reply = json.loads(line)
-        if "error" in reply:
-            raise ControlError(reply["error"])
-        found: dict[str, Any] = reply["ok"]
-        return found
+            return None
+        try:
+            reply = json.loads(line)
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict):
+            raise ControlError(f"what listens in {self._state} is no mover; hint: see `tonnage stage list`")
+        return reply
+
+
+def _connected(state: Path) -> socket.socket | None:
+    """None where nobody listens."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.settimeout(_PATIENCE_S)
+    try:
+        with _short(state) as address:
+            made.connect(address)
+        return made
+    except OSError as error:
+        made.close()
+        if isinstance(error, (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)):
+            return None
+        if isinstance(error, PermissionError):
+            raise ControlError(f"the mover of {state} is another user's; hint: ask as that user, or as root") from None
+        raise ControlError(
+            f"the mover of {state} does not take connections: {error.strerror or error}; hint: try again"
+        ) from None
+
+
+def holds(state: Path) -> bool:
+    """Whether a process has the lock of a state directory, and so may be its mover. ControlError where that cannot be
+    found out."""
+    try:
+        lock = os.open(state / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ControlError(
+            f"cannot find out whether a mover runs with the state {state}: {error.strerror}; hint: ask as its user"
+        ) from None
+    try:
+        # Shared, and for this moment: who wants it for himself tries again.
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        # A file system without locks has no mover either: it could not have begun.
+        return False
+    finally:
+        os.close(lock)
+    return False
 
 
 def answers(state: Path) -> bool:
-    """Whether a mover listens there."""
+    """Whether a mover runs there, as far as can be found out without waiting for it."""
     try:
-        with Client(state):
+        if made := _connected(state):
+            made.close()
             return True
-    except NoMover:
-        return False
+        return holds(state)
     except ControlError:
         return True
 

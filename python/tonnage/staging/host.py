@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +14,7 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.staging.control import Server
 from tonnage.staging.metrics import Metrics
 from tonnage.staging.plan import StagePlan
-from tonnage.staging.registry import Registered, forget, refuse_taken, register
+from tonnage.staging.registry import Registered, forget, held_name, refuse_taken, register
 
 JOURNAL = "journal.sqlite"
 """In the state directory."""
@@ -23,6 +24,8 @@ ENDED = ("finished", "stopped")
 
 _HALT_S = 60.0
 """A halted mover ends after the piece in hand; one whose disk hangs is left to the kernel."""
+
+_LARGEST = 2**63 - 1
 
 Status = Mapping[str, Any]
 """``crates/mover/src/status.rs`` as a dict."""
@@ -36,25 +39,29 @@ class Host:
 
         ``on_start`` is called once the mover runs and answers. ``retry``: what an earlier mover gave up goes again.
         """
-        self.plan, self._on_start = plan, on_start
-        self._entry = Registered(plan.name, plan.source, plan.to, plan.state, os.getpid(), plan.direction)
-        refuse_taken(self._entry)
-        self._metrics = Metrics(plan.metrics_port) if plan.metrics_port is not None else None
+        with ExitStack() as opened:
+            name = opened.enter_context(held_name(plan.name, plan.state, numbered=plan.numbered))
+            self.plan = plan.model_copy(update={"name": name})
+            self._entry = Registered(self.plan.name, plan.source, plan.to, plan.state, os.getpid(), plan.direction)
+            refuse_taken(self._entry)
+            self._metrics = Metrics(plan.metrics_port) if plan.metrics_port is not None else None
+            opened.callback(self._close_metrics)
+            self.mover = self._prepared(retry=retry)
+            self._opened = opened.pop_all()
+        self._on_start = on_start
+        self._started = False
+
+    def _prepared(self, *, retry: bool) -> _native.Mover:
         try:
-            self.mover = _native.Mover(plan.options())
+            # Whenever there is a journal there is a plan: a kill at any moment leaves what can be resumed.
+            mover = _native.Mover(self.plan.options(), self.plan.save)
             if retry:
-                self.mover.retry_failed()
+                mover.retry_failed()
         except ValueError as error:
-            self._close_metrics()
             raise RequestError(str(error)) from None
         except RuntimeError as error:
-            self._close_metrics()
             raise MeasurementError(str(error)) from None
-        except BaseException:
-            self._close_metrics()
-            raise
-        self._server: Server | None = None
-        self._started = False
+        return mover
 
     def __enter__(self) -> Host:
         return self
@@ -62,20 +69,19 @@ class Host:
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._server:
-            self._server.close()
-        self._close_metrics()
-        if self._started and not self.mover.wait(0):
-            self.mover.stop(0)
-            self.mover.wait(_HALT_S)
-        # What is left to be resumed stays known by its name.
-        if error is None and self.mover.status()["progress"] == "finished":
-            forget(self._entry)
+        with self._opened:
+            # Who asks is answered until nothing is written any more.
+            if self._started and not self.mover.wait(0):
+                self.mover.stop(0)
+                self.mover.wait(_HALT_S)
+            # What is left to be resumed stays known by its name.
+            if error is None and self.mover.status()["progress"] == "finished":
+                forget(self._entry)
 
     def start(self) -> None:
         """The mover begins, and others can find it. Threads start here, so signals are to be blocked before."""
         self.plan.save()
-        self._server = Server(self.plan.state, self._answer)
+        self._opened.callback(Server(self.plan.state, self._answer).close)
         register(self._entry)
         self.mover.start()
         self._started = True
@@ -116,12 +122,12 @@ class Host:
             case "drain":
                 self.mover.drain()
             case "limit":
-                self.mover.set_limit(request["bytes_per_s"], request["files_per_s"])
+                self.mover.set_limit(_number(request, "bytes_per_s"), _number(request, "files_per_s"))
             case "stop":
-                asked = request["deadline_ns"]
-                self.mover.stop(self.plan.grace_ns if asked is None else int(asked))
+                asked = _number(request, "deadline_ns")
+                self.mover.stop(self.plan.grace_ns if asked is None else asked)
             case other:
-                raise MeasurementError(f"a mover cannot do {other!r}")
+                raise MeasurementError(f"a mover cannot do {str(other)[:80]!r}")
         return {}
 
     def _close_metrics(self) -> None:
@@ -129,9 +135,19 @@ class Host:
             self._metrics.close()
 
 
+def _number(request: Mapping[str, Any], key: str) -> int | None:
+    """MeasurementError for what is neither null nor a number that the mover takes."""
+    value = request.get(key, "missing")
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= _LARGEST:
+        raise MeasurementError(f"{key} is {str(value)[:80]}; hint: null, or a whole number from 0 to {_LARGEST}")
+    return value
+
+
 def status_of(state: Path) -> dict[str, Any]:
     """From the journal of a mover that does not run. RequestError where there is none."""
-    if not (state / JOURNAL).exists():
+    if not os.path.lexists(state / JOURNAL):
         raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")
     try:
         found = _native.stage_status(str(state))

@@ -60,12 +60,17 @@ class StagePlan(BaseModel):
     open_grace_ns: int = 30 * 10**9
     attempts: int = 8
     log: Path | None = None
+    drop_attributes: bool = False
+    trees_changed: bool = False
+    """For one start: each ``resume`` has its own."""
 
     # Of this side only.
     direction: Literal["out", "in"] = "out"
     deadline_ns: int | None = None
     """From the request to end. None: ``GRACE_NS`` after a signal, no bound after the application's own end."""
     metrics_port: int | None = None
+    numbered: bool = False
+    """Nobody chose the name: where another mover has it, it gets a number."""
 
     def options(self) -> str:
         """For ``tonnage._native.Mover``."""
@@ -94,12 +99,15 @@ class StagePlan(BaseModel):
             return None
 
 
-_OURS = ("direction", "deadline_ns", "metrics_port")
+_OURS = ("direction", "deadline_ns", "metrics_port", "numbered")
 
 
 def make_plan(source: Path, to: Path, *, state: Path | None, name: str, **policies: Any) -> StagePlan:
     """The plan for two trees; ``None`` among the policies means the default. RequestError where they contradict."""
     given = {key: value for key, value in policies.items() if value is not None}
+    if given.get("clear", "never") != "never":
+        # What is deleted has its copy on the device, or its user has said that less will do.
+        given.setdefault("check", "read-back")
     local = to if given.get("direction") == "in" else source
     globs = (glob for key in ("include", "exclude", "first", "markers") for glob in given.get(key, ()))
     for word in (source, to, state, given.get("log"), *globs):

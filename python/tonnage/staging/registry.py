@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,11 +50,54 @@ def check_name(name: str) -> str:
     return name
 
 
-def free_name(source: Path, state: Path) -> str:
-    """The source's last component, with a number where another mover has it."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", source.name).lstrip(".-")[:56] or "root"
-    taken = {found.name for found in registered() if found.state != state and found.alive}
-    return next(name for name in _numbered(stem) if name not in taken)
+def name_of(tree: Path) -> str:
+    """The tree's last component, as far as it can be a name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", tree.name).lstrip(".-")[:56] or "root"
+
+
+@contextmanager
+def held_name(name: str, state: Path, *, numbered: bool) -> Iterator[str]:
+    """Holds the name for a mover on this host, from before it works until it has ended, however it ends.
+
+    ``numbered``: with a number behind it where another mover has it; else that is a RequestError.
+    """
+    with ExitStack() as held:
+        with _locked() as place:
+            taken = {found.name for found in registered() if found.state != state and found.alive}
+            for wished in _numbered(name):
+                if wished not in taken and (lock := _name_lock(place, wished)) is not None:
+                    held.callback(os.close, lock)
+                    break
+                if not numbered:
+                    raise _refused_name(wished, next((one for one in registered() if one.name == wished), None))
+        try:
+            yield wished
+        finally:
+            # Nobody has it open meanwhile, and would lock a file without a name.
+            with _locked() as place:
+                _lock_file(place, wished).unlink(missing_ok=True)
+                with suppress(OSError):
+                    place.rmdir()
+
+
+def _lock_file(place: Path, name: str) -> Path:
+    return place / f"{name}.lock"
+
+
+def _name_lock(place: Path, name: str) -> int | None:
+    """A descriptor that holds the name; None where another has it. The caller holds the place's lock."""
+    descriptor = os.open(_lock_file(place, name), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _refused_name(name: str, holder: Registered | None) -> RequestError:
+    who = f", from {holder.source} (process {holder.pid})" if holder else ""
+    return RequestError(f"a mover named {name} runs already{who}; hint: give another --name")
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -71,10 +114,7 @@ def refuse_taken(entry: Registered) -> None:
         if found.state == entry.state or not found.alive:
             continue
         if found.name == entry.name:
-            raise RequestError(
-                f"a mover named {entry.name} runs already, from {found.source} (process {found.pid}); "
-                "hint: give another --name"
-            )
+            raise _refused_name(entry.name, found)
         if found.direction == entry.direction and _same(found.local, entry.local):
             raise RequestError(
                 f"mover {found.name} (process {found.pid}) works on {entry.local} already, with its state in "
@@ -91,8 +131,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def register(entry: Registered) -> None:
     """Makes the mover known; the entries of dead movers of the same name or the same state give way."""
-    place = _own_place()
-    with _locked(place):
+    with _locked() as place:
         refuse_taken(entry)
         for file, found in _entries(place):
             if (found.state == entry.state and found.name != entry.name) or not found.state.is_dir():
@@ -105,8 +144,7 @@ def register(entry: Registered) -> None:
 
 def forget(entry: Registered) -> None:
     """Takes the entry away, unless another mover has taken the name over."""
-    place = _own_place()
-    with _locked(place):
+    with _locked() as place:
         file = place / f"{entry.name}.json"
         if _read(file) == entry:
             file.unlink(missing_ok=True)
@@ -166,10 +204,25 @@ def _read(file: Path) -> Registered | None:
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+def _locked() -> Iterator[Path]:
+    """The place, for one process at a time; who has it may remove it where it is empty."""
+    directory, place = _opened_place()
     try:
-        fcntl.flock(directory, fcntl.LOCK_EX)
-        yield
+        yield place
     finally:
+        os.close(directory)
+
+
+def _opened_place() -> tuple[int, Path]:
+    """Locked, and still there."""
+    while True:
+        place = _own_place()
+        try:
+            directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(place.stat(), os.fstat(directory)):
+                return directory, place
         os.close(directory)

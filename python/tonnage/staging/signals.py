@@ -38,6 +38,7 @@ class Signals:
     def wait(self, timeout_s: float) -> Asked | None:
         """What was asked within the time; None too when a child has ended."""
         found = signal.sigtimedwait((*ENDING, signal.SIGCHLD), timeout_s)
-        if found is None or found.si_signo == signal.SIGCHLD:
+        # Stopped and continued in the last moment of the wait, Python hands out what was never filled in.
+        if found is None or found.si_signo not in ENDING:
             return None
         return Asked(signal.Signals(found.si_signo), found.si_code == _FROM_KERNEL)

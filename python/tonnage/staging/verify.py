@@ -36,6 +36,11 @@ class Verified:
         """Files that are not what the manifests say."""
         return sum(len(self.report[key]) for key in WRONG)
 
+    @property
+    def damaged(self) -> int:
+        """Manifests, and lines of them, that cannot be read: what they were about is not checked."""
+        return len(self.report["damaged"])
+
 
 def verify(to: Path, threads: int | None, on_progress: Callable[[int, int, int, int], bool]) -> Verified:
     """Reads every file that has a line. RequestError where there is no tree, or no manifest in it."""

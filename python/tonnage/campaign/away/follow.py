@@ -15,7 +15,7 @@ from tonnage.campaign.progress import Progress, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
-from tonnage.records.writer import TRIALS
+from tonnage.records.names import TRIALS
 
 _LOOK_S = 0.25
 """Between two looks at the run directory."""

@@ -11,7 +11,7 @@ from tonnage.campaign.away.part import Part
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.session import resume_run
 from tonnage.errors import RequestError, TonnageError
-from tonnage.records.writer import TRIALS
+from tonnage.records.names import TRIALS
 
 LAG_S = 60.0
 """A shared file system shows what another host wrote within so much time, or it is none to keep a run on."""

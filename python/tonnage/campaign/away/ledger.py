@@ -19,7 +19,7 @@ from tonnage.campaign.away.part import Part
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.jobs import append_job, job_lines, mend_jobs
-from tonnage.records.writer import TRIALS
+from tonnage.records.names import TRIALS
 
 LOCK = "jobs.lock"
 

@@ -12,7 +12,7 @@ from tonnage.campaign.observer import Step
 from tonnage.campaign.run import spent_on
 from tonnage.campaign.setting import Trial
 from tonnage.records import Run, RunWriter, event_lines, trial_line
-from tonnage.records.writer import TRIALS
+from tonnage.records.names import TRIALS
 
 
 def has_record(run: Path, step: Step | None, *, beyond_bytes: int) -> bool:

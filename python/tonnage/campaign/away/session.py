@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from tonnage.campaign.away.follow import Ending, Follower
 from tonnage.campaign.away.ledger import Entry, Ledger
@@ -290,8 +289,7 @@ class _Away:
 
     def _settled(self, state: str) -> str:
         """No job writes the run now: its state is this process's to write."""
-        writer = RunWriter.reopen(self.run.path)
-        changes: dict[str, Any] = {"state": state}
-        if writer.manifest["state"] != state:
-            writer.update_manifest(**changes)
+        found = Run.open(self.run.path)
+        if found.manifest["state"] != state or not found.is_sealed:
+            RunWriter.reopen(self.run.path).seal(state=state)
         return state

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tonnage.campaign import snapshots
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Delay, Size, Sweep, Time
+from tonnage.fields import Count, Delay, Depth, Size, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size, format_time
 
@@ -27,7 +28,17 @@ _PROGRAM_NS = 600_000_000_000
 
 Snapshot = Literal["none", "auto", "rados", "rados-pool", "cephfs", "btrfs", "reflink", "command", "model"]
 Coordination = Literal["together", "each"]
-Restart = Literal["newest", "no"] | Annotated[int, Field(ge=0, lt=_MOST_ROUNDS, strict=True)]
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value < _MOST_ROUNDS:
+        raise ValueError(f'{value} is not a round; hint: count from 0, or write "newest" or "no"')
+    return value
+
+
+Restart = Annotated[
+    Literal["newest", "no"] | Annotated[int, Field(ge=0, lt=_MOST_ROUNDS, strict=True)], BeforeValidator(_round)
+]
 Word = Annotated[str, Field(min_length=1, max_length=4096)]
 
 MEANS = {"rados": "rados-self-managed"}
@@ -48,7 +59,7 @@ class Checkpoint(WorkloadSection):
     snapshot: Sweep[Snapshot] = Field(
         ("none",), description="what is taken of each round: none, or a snapshot by these means; auto: by the target's"
     )
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks that write a checkpoint together")
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks that write a checkpoint together")
     rounds: Annotated[int, Field(ge=1, le=_MOST_ROUNDS, strict=True)] = Field(
         3, description="checkpoints that a trial writes, each over the one before"
     )
@@ -61,7 +72,7 @@ class Checkpoint(WorkloadSection):
     coordination: Sweep[Coordination] = Field(
         ("together",), description="all tasks begin, take one snapshot and end together; or each goes at its own pace"
     )
-    queue_depth: Sweep[Count] = Field(
+    queue_depth: Sweep[Depth] = Field(
         (1,),
         description="operations in flight in each task; above 1 (asynchronous) needs storage uring, or a target "
         "that is no directory",
@@ -190,6 +201,10 @@ class CheckpointSetting(Setting):
         return self.tasks * self.block_size
 
     @property
+    def buffer_bytes(self) -> int:
+        return self.queue_depth * self.transfer_size
+
+    @property
     def space_bytes(self) -> int:
         # A snapshot keeps what the next round writes over.
         return self.round_bytes * (1 if self.snapshot == "none" else self.rounds)
@@ -205,6 +220,10 @@ class CheckpointSetting(Setting):
     @property
     def smaller(self) -> str:
         return "use a smaller block_size, fewer rounds or fewer tasks"
+
+    def least_ns(self, delays: Mapping[str, int]) -> int:
+        transfers = self.block_size // self.transfer_size
+        return self.rounds * (self.think_ns + transfers * delays.get("transfer_ns", 0))
 
     def describe(self) -> str:
         return (

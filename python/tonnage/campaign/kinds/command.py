@@ -18,7 +18,7 @@ from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.traces import USUAL, Traces
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Sweep, Time
+from tonnage.fields import Count, Sweep, Tasks, Time
 from tonnage.places import launcher
 from tonnage.section import refuse, time_field
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tonnage.campaign.setting import Trial
 
 PHASE = "command"
+COPY_BYTES = 3 << 10
+"""Of memory, for what the record of a trial says of each copy."""
 PLACE = "{copy}"
 """Becomes the copy's number in an argument."""
 PARTITION = "{partition}"
@@ -62,8 +64,10 @@ def _starts_with_a_program(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 def _plain(environment: dict[str, str]) -> dict[str, str]:
     for name, value in environment.items():
-        if not name or "=" in name or "\0" in name + value:
+        if not name or "=" in name or "\0" in name:
             raise ValueError(f"{name!r} is no name of a variable; hint: use letters, digits and '_'")
+        if "\0" in value:
+            raise ValueError(f"the value of {name!r} holds a null character; hint: leave it out")
     return environment
 
 
@@ -90,7 +94,7 @@ class Command(WorkloadSection):
     copies: Count = Field(
         description="how many copies a trial runs; scale multiplies it where no argument does {scale:N}"
     )
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="copies that run at once")
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="copies that run at once")
     directory: str | None = Field(None, description="where they run; the target")
     environment: Annotated[dict[str, str], AfterValidator(_plain)] = Field(
         {}, description=f"variables added to the environment; {PARTITION} becomes the partition"
@@ -192,6 +196,10 @@ class CommandSetting(Setting):
     @property
     def uses_storage(self) -> bool:
         return False
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.copies * COPY_BYTES
 
     def describe(self) -> str:
         words = [shlex.join(self.argv)]

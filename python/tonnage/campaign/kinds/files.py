@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.fields import Count, Device, Length, Sweep, Time
+from tonnage.fields import Count, Device, Length, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size
 
@@ -68,7 +68,7 @@ class Files(WorkloadSection):
     )  # fmt: skip
 
     kind: Literal["files"] = Field("files", description="tasks that make, look at and remove many small files")
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks at once")
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks at once")
     device: Device | None = Field(None, description="the only directory of the target that is used, from 0; all")
     phases: tuple[Phase, ...] = Field(
         ("create", "stat", "read", "remove"), min_length=1, description="what a trial does to all names, in this order"
@@ -280,6 +280,11 @@ class FilesSetting(Setting):
         made = {"create": file, "make-directory": _BLOCK_BYTES}
         items = max(size * self._most(phase) if phase in self.phases else 0 for phase, size in made.items())
         return items + self.operations_of("make-tree") * _BLOCK_BYTES + self.tasks * file
+
+    @property
+    def names(self) -> int:
+        made = sum(self._most(phase) for phase in ("create", "make-directory") if phase in self.phases)
+        return made + self.operations_of("make-tree")
 
     def _most(self, phase: str) -> int:
         """Items that a phase makes at most, also where the tree could hold more than the time allows."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,6 +66,11 @@ class Setting:
         """Bytes of files at once."""
         return 0
 
+    @property
+    def names(self) -> int:
+        """Files and directories at once, at most."""
+        return 0
+
     def space_in(self, target: Target) -> list[int]:
         """Bytes of files at once in each directory of the target, at most."""
         here = range(len(target.paths))
@@ -94,6 +100,11 @@ class Setting:
         return 0
 
     @property
+    def buffer_bytes(self) -> int:
+        """Bytes of memory that each task has for its transfers."""
+        return 0
+
+    @property
     def cut(self) -> dict[str, int] | None:
         """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
         return None
@@ -112,6 +123,15 @@ class Setting:
     def time_ns_most(self) -> int | None:
         """Time that one trial measures at most; None where it ends only when its work is done."""
         return None if self.time_limit_ns is None else self.time_limit_ns * len(self.phases)
+
+    def least_ns(self, delays: Mapping[str, int]) -> int:  # noqa: ARG002  (for kinds that wait)
+        """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
+        return 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory on each host beside those of its tasks."""
+        return 0
 
     def describe(self) -> str:
         """One line for ``--dry-run``, without kind and tasks."""
@@ -166,6 +186,11 @@ class WorkloadSection(Section):
             replace(setting, **dict(zip(self.PLACES, place, strict=True))) for place in places for setting in found
         )
         return list(dict.fromkeys(placed))
+
+    @property
+    def combinations(self) -> int:
+        """How many settings that is at most, without making them."""
+        return math.prod(len(getattr(self, factor) or (None,)) for factor in (*self.FACTORS, *self.PLACES))
 
     def on(self, target: Target) -> WorkloadSection:  # noqa: ARG002  (for kinds that ask)
         """The same with what it leaves to the target as that target has it."""

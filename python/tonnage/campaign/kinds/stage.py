@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Direct, Stream, StreamSetting, Sync, phase_spec
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Device, Size, Sweep
+from tonnage.fields import Count, Device, Size, Sweep, Tasks
 from tonnage.section import refuse, unit_field
 from tonnage.units import format_size
 
@@ -35,7 +35,7 @@ class Stage(WorkloadSection):
     by: Sweep[By] = Field(
         ("mover", "copy"), description="the mover of `tonnage stage run`, or `cp -r` and `sync -f` once all is written"
     )
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="tasks that write at once, a file each")
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks that write at once, a file each")
     transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
     block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task writes; whole transfers")
     direct: Sweep[Direct] = Field(("auto",), description="the writes: past the page cache or through it")
@@ -86,6 +86,10 @@ class StageSetting(Setting):
     @property
     def phases(self) -> tuple[str, ...]:
         return (WRITE, PHASE)
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.transfer_size
 
     @property
     def space_bytes(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.fields import Count, Device, Hog, Percent, Rate, Size, Sweep, Time
+from tonnage.fields import Count, Depth, Device, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size
 
@@ -29,8 +30,15 @@ Source = Literal["own", "shift", "random"]
 Advice = Literal["sequential", "random", "dont-need"]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
 CELL_BYTES = 4096
 """Payload cells: a transfer of whole cells can be laid out in transfers of another size."""
+FILL_TRANSFER = 1 << 20
+"""Files for a read of smaller transfers are laid out in transfers up to this size."""
 
 
 class Stream(WorkloadSection):
@@ -43,7 +51,7 @@ class Stream(WorkloadSection):
 
     kind: Literal["stream"] = Field("stream", description="tasks that write or read transfers of one size")
     op: Sweep[Op] = Field(("write", "read"), description="what each operation does")
-    tasks: Sweep[Count] = Field((1, 2, 4, 8), description="streams of I/O at once")
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="streams of I/O at once")
     transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
     block_size: Sweep[Size] = Field((64 << 20,), description="bytes a task moves in a segment; whole transfers")
     segments: Sweep[Count] = Field((1,), description="blocks a task moves one after another")
@@ -55,7 +63,7 @@ class Stream(WorkloadSection):
         ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
     )
     storage: Sweep[StorageKind] = Field(("posix",), description="how bytes are touched")
-    queue_depth: Sweep[Count] = Field(
+    queue_depth: Sweep[Depth] = Field(
         (1,), description="operations in flight in each task; above 1 needs storage uring"
     )
     sync: Sweep[Sync] = Field(("fsync",), description="when a write phase makes its data durable, inside the clock")
@@ -87,7 +95,9 @@ class Stream(WorkloadSection):
     prefill: Size | None = Field(
         None, description="write the files first, in transfers of this size, before the clock of a write at random"
     )
-    advice: tuple[Advice, ...] = Field((), description="storage mmap: what the kernel is told of each mapping")
+    advice: Annotated[tuple[Advice, ...], BeforeValidator(_listed), ScalarOrList()] = Field(
+        (), description="storage mmap: what the kernel is told of each mapping"
+    )
     range_locks: bool = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
     preallocate: bool = Field(False, description="reserve a file's space when it is opened, inside the clock")
     check_written: bool = Field(False, description="after each write, read all of it back and check every byte")
@@ -257,6 +267,15 @@ class StreamSetting(Setting):
         return self.segments * self.block_size * self.tasks
 
     @property
+    def names(self) -> int:
+        return self.files * (self.cut["count"] if self.cut else 1)
+
+    @property
+    def buffer_bytes(self) -> int:
+        # A read's files are laid out first, in larger transfers where its own are small.
+        return self.queue_depth * max(self.transfer_size, 0 if self.op == "write" else FILL_TRANSFER)
+
+    @property
     def space_bytes(self) -> int:
         return self.pass_bytes
 
@@ -273,6 +292,29 @@ class StreamSetting(Setting):
     @property
     def read_bytes(self) -> int:
         return self.pass_bytes if self.op != "write" or self.check_written else 0
+
+    def least_ns(self, delays: Mapping[str, int]) -> int:
+        operations = self.segments * (self.block_size // self.transfer_size)
+        if self.operations is not None:
+            operations = self.operations if self.wrap else min(operations, self.operations)
+        # An operation that has begun is waited for, also past the limit of time.
+        once = delays.get("transfer_ns", 0)
+        spent = operations * (once + (self.think_ns or 0) // self.queue_depth)
+        starts = operations * self.tasks - 1
+        if self.operations_rate:
+            spent = max(spent, starts * 10**9 // self.operations_rate)
+        if self.rate_bytes_per_s:
+            spent = max(spent, starts * self.transfer_size * 10**9 // self.rate_bytes_per_s)
+        if self.time_limit_ns is not None:
+            spent = max(min(spent, self.time_limit_ns), once)
+        around = delays.get("close_ns", 0)
+        if self.op != "read":
+            around += delays.get("create_ns", 0) + (delays.get("sync_ns", 0) if self.sync != "none" else 0)
+        return max(spent, self.min_time_ns or 0) + around
+
+    @property
+    def memory_bytes(self) -> int:
+        return _hog_bytes(self.hog) if self.hog else 0
 
     def describe(self) -> str:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -122,6 +123,10 @@ class TailSetting(Setting):
         return (PHASE,)
 
     @property
+    def buffer_bytes(self) -> int:
+        return self.transfer_size
+
+    @property
     def space_bytes(self) -> int:
         return self.file_size
 
@@ -132,6 +137,12 @@ class TailSetting(Setting):
     @property
     def read_bytes(self) -> int:
         return self.file_size * (self.readers if self.follow == "whole" else min(self.readers, 1))
+
+    def least_ns(self, delays: Mapping[str, int]) -> int:  # noqa: ARG002  (as every kind's)
+        if self.rate_bytes_per_s is None:
+            return 0
+        spent = (self.file_size - self.transfer_size) * 10**9 // self.rate_bytes_per_s
+        return spent if self.time_limit_ns is None else min(spent, self.time_limit_ns)
 
     def describe(self) -> str:
         rate = "unlimited" if self.rate_bytes_per_s is None else f"{format_size(self.rate_bytes_per_s)}/s"

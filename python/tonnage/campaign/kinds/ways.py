@@ -42,6 +42,8 @@ MOVER: dict[str, Any] = {
     "open_grace_ns": 30 * 10**9,
     "attempts": 8,
     "log": None,
+    "drop_attributes": False,
+    "trees_changed": False,
 }
 """What ``stage run`` does unless told otherwise (``crates/mover/src/options.rs``), but for its giving way: the tasks
 that write are threads of the mover's own process here, so that it could not tell their I/O from its own."""

@@ -1,53 +1,64 @@
-"""``tonnage clean``: removes what runs left that are dead: scratch directories, or namespaces of a pool."""
+"""``tonnage clean``: removes what runs left that are over: scratch directories, files, or namespaces of a pool."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.campaign.scratch import Leftover
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 if something could not be removed."""
-    from tonnage.campaign.scratch import leftovers, pool_leftovers, remove_leftover
+    from tonnage.campaign.scratch import file_leftovers, leftovers, pool_leftovers, remove_leftover
     from tonnage.campaign.target import parse_target
 
-    place = arguments.directory
+    place, force = arguments.directory, arguments.force
     pool = parse_target(place).pool
     if pool is None and not Path(place).is_dir():
         raise RequestError(
             f"{place} is not a directory; hint: give the directory or the rados:// pool that was measured"
         )
-    found = leftovers(place) if pool is None else pool_leftovers(pool)
+    found = [*leftovers(place), *file_leftovers(place)] if pool is None else pool_leftovers(pool)
     what = "scratch directories" if pool is None else "namespaces of runs"
-    dead = [scratch for scratch in found if scratch.alive is False]
-    for scratch in found:
-        print(
-            f"{scratch.path}  run {scratch.run_id}, {_state(scratch.alive)} (process {scratch.pid} on {scratch.host})"
-        )
-    if not dead:
+    _list(found)
+    over = [left for left in found if (left.may_be_forced if force else left.may_go)]
+    if not force and any(left.state == "unknown" for left in found):
+        print("what cannot be known stays; once you have seen that its run is over: tonnage clean --force")
+    if not over:
         print("nothing to remove" if found else f"no {what} in {place}")
         return 0
-    if not arguments.yes and not _confirmed(len(dead), what):
+    if not arguments.yes and not _confirmed(len(over)):
         return 0
     failed = 0
-    for scratch in dead:
+    for left in over:
         try:
-            remove_leftover(scratch, pool)
-            print(f"removed {scratch.path}")
+            remove_leftover(left, pool, force=force)
+            print(f"removed {_plain(left.path)}")
         except (OSError, ValueError) as error:
             failed += 1
-            print(f"tonnage: error: {error}", file=sys.stderr)
+            print(f"tonnage: error: {_plain(str(error))}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _state(alive: bool | None) -> str:
-    return {True: "still running", False: "dead", None: "of another host: clean it there"}[alive]
+def _list(found: Sequence[Leftover]) -> None:
+    for left in found:
+        about = f"run {left.run_id}, {left.why} (process {left.pid} on {left.host})"
+        print(f"{_plain(left.path)}  {_plain(about)}")
 
 
-def _confirmed(count: int, what: str) -> bool:
+def _plain(text: str) -> str:
+    """Names as they can be printed: whoever may write into the directory chose them."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _confirmed(count: int) -> bool:
     if not sys.stdin.isatty():
         raise RequestError("cannot ask without a terminal; hint: add --yes")
-    return input(f"remove {count} of these {what}? [y/N] ").strip().lower() in ("y", "yes")
+    return input(f"remove {count} of these? [y/N] ").strip().lower() in ("y", "yes")

@@ -42,9 +42,9 @@ def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> 
     if is_plain(sys.stdout):
         print(text(found))
     else:
-        from rich.console import Console
+        from tonnage.cli.terminal import rich_console
 
-        Console(highlight=False).print(drawn(found, ()))
+        rich_console(sys.stdout).print(drawn(found, ()))
     for line in (*problems(found), *notes):
         print(f"tonnage: {line}", file=sys.stderr)
 

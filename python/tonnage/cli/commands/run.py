@@ -114,7 +114,9 @@ def _option(key: str) -> str:
 
 def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
+    from tonnage.campaign.needs import check_needs
     from tonnage.campaign.plan import check, describe, make_plan
+    from tonnage.cluster.registry import launcher
 
     plan = make_plan(campaign)
     if campaign.job.on is None:
@@ -122,6 +124,7 @@ def dry_run(campaign: Campaign) -> int:
 
         refuse_here(campaign)
         check(campaign, plan)
+        check_needs(campaign, plan, launcher(campaign.launcher))
         print("\n".join(describe(campaign, plan)))
         return 0
     from tonnage.campaign.away.session import planned_jobs

@@ -1,28 +1,60 @@
-"""``tonnage verify``: whether a run's figures still follow from its raw records."""
+"""``tonnage verify``: whether a run is what was recorded, and its figures still follow from its raw records."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import print_json
-from tonnage.cli.rundir import open_run
-from tonnage.errors import MeasurementError
+from tonnage.errors import MeasurementError, RequestError
+from tonnage.records import Run
+from tonnage.records.names import CHAIN, MANIFEST, TRIALS
+
+if TYPE_CHECKING:
+    from tonnage.analysis.verify import Verdict
+
+_WITHOUT = "only figures that follow from others were compared"
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
     from tonnage.analysis.verify import verify
 
-    found = open_run(arguments.run_directory)
-    trials = len(found.trials())
-    contradictions = verify(found)
+    path = Path(arguments.run_directory)
+    if not any((path / name).exists() for name in (MANIFEST, TRIALS, CHAIN)):
+        raise RequestError(f"{path} is not a run directory: it has no {MANIFEST}; hint: give a run directory")
+    found = verify(Run.open(path))
     if arguments.json:
-        print_json({"run": str(found.path), "trials": trials, "contradictions": contradictions})
+        print_json(
+            {
+                "run": str(path),
+                "trials": found.trials,
+                "contradictions": list(found.contradictions),
+                "seal": found.seal.kind,
+                "sha256": found.seal.sha256,
+                "torn": found.seal.torn,
+            }
+        )
     else:
-        print("\n".join(contradictions or [f"{trials} records agree with their raw files"]))
-    if contradictions:
-        count = len(contradictions)
+        print("\n".join(found.contradictions or _told(found, path)))
+    count, altered = len(found.contradictions), len(found.seal.wrong)
+    if altered:
+        raise MeasurementError(f"{altered} file{'s' if altered != 1 else ''} of {path} not as recorded")
+    if count:
         raise MeasurementError(
-            f"{count} figure{'s do' if count != 1 else ' does'} not follow from the records of {found.path}"
+            f"{count} figure{'s do' if count != 1 else ' does'} not follow from the records of {path}"
         )
     return 0
+
+
+def _told(found: Verdict, path: Path) -> list[str]:
+    count = found.trials
+    lines = [f"{count} records agree with their raw files" if count != 1 else "1 record agrees with its raw files"]
+    if found.seal.kind == "none":
+        return [*lines, f"no seal: made by an older version, or the seal was removed; {_WITHOUT}"]
+    if found.seal.kind == "open":
+        torn = f"; the torn tail of {', '.join(found.seal.torn)} does not count" if found.seal.torn else ""
+        again = f"hint: if it was killed, go on with `tonnage run --resume {path}`"
+        return [*lines, f"not sealed yet: the run goes on, or was killed{torn}; {again}"]
+    return [*lines, f"sealed: the SHA-256 of {MANIFEST} is {found.seal.sha256}"]

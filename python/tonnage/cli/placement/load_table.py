@@ -66,10 +66,11 @@ class LiveTable:
     """Redrawn in place; it stays on the screen at the end."""
 
     def __init__(self, stream: TextIO) -> None:
-        from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(console=Console(file=stream, highlight=False), auto_refresh=False)
+        from tonnage.cli.terminal import rich_console
+
+        self._live = Live(console=rich_console(stream), auto_refresh=False)
         self._started = False
 
     def show(self, rows: Sequence[Row], notes: Sequence[str]) -> None:
@@ -77,7 +78,9 @@ class LiveTable:
         if not self._started:
             self._started = True
             self._live.start()
-        self._live.update(drawn(rows, notes), refresh=True)
+        from tonnage.cli.terminal import Shown
+
+        self._live.update(Shown(drawn(rows, notes)), refresh=True)
 
     def close(self) -> None:
         """Gives the terminal back."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
 from tonnage.cli.stage.where import find
 from tonnage.cli.stage.words import report, totals_text
 from tonnage.errors import TonnageError
-from tonnage.staging.control import Client, NoMover
+from tonnage.staging.control import Client, ControlError, NoMover
 from tonnage.staging.host import is_safe, status_of
 from tonnage.staging.registry import registered
 from tonnage.staging.waiting import watch
@@ -41,12 +43,15 @@ def _status(state: Path, *, watching: bool) -> dict[str, Any]:
         return status_of(state)
 
 
-def statuses() -> list[dict[str, Any]]:
-    """Of all movers of this user on this host, those that do not run any more included."""
+def statuses(tell: Callable[[str], None] = lambda _: None) -> list[dict[str, Any]]:
+    """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
+    asked is handed to ``tell``."""
     found = []
     for entry in registered():
         try:
             found.append(_status(entry.state, watching=False))
+        except ControlError as error:
+            tell(f"{entry.name}: {error}")
         except (TonnageError, OSError):
             # Its trees went with a job's storage: there is nothing to resume.
             continue
@@ -55,14 +60,18 @@ def statuses() -> list[dict[str, Any]]:
 
 def list_movers(*, as_json: bool) -> int:
     """Exit code."""
-    found = statuses()
+    silent: list[str] = []
+    found = statuses(silent.append)
+    for one in silent:
+        complain(one, 1)
+    code = 1 if silent else 0
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
-        return 0
+        return code
     for status in found:
         life = status["progress"] if status["running"] else "does not run"
         told = f"{totals_text(status['done'])} safe, {totals_text(status['queued'])} left"
         print(f"{status['name']:<16} {life:<13} {status['from']} → {status['to']}  {told}")
-    if not found:
+    if not found and not silent:
         print("no movers")
-    return 0
+    return code

@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.panel import Panel as Frame
 from rich.table import Table
 from rich.text import Text
 
 from tonnage.cli.stage.words import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.terminal import Shown, rich_console
 from tonnage.report import units
 
 _BAR = 40
@@ -26,7 +27,7 @@ class PanelView:
     """Redrawn four times a second; gone at the end, so that the result stands alone."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False)
+        self._console = rich_console(stream)
         self._live: Live | None = None
 
     def show(self, status: Status) -> None:
@@ -34,9 +35,9 @@ class PanelView:
         # A terminal that is gone takes nothing with it.
         with suppress(OSError):
             if self._live is None:
-                self._live = Live(frame, console=self._console, auto_refresh=False, transient=True)
+                self._live = Live(Shown(frame), console=self._console, auto_refresh=False, transient=True)
                 self._live.start()
-            self._live.update(frame, refresh=True)
+            self._live.update(Shown(frame), refresh=True)
 
     def close(self) -> None:
         if self._live:

@@ -14,7 +14,7 @@ from tonnage.errors import RequestError
 from tonnage.staging.control import answers
 from tonnage.staging.host import JOURNAL, Host
 from tonnage.staging.plan import StagePlan, make_plan
-from tonnage.staging.registry import free_name
+from tonnage.staging.registry import name_of
 from tonnage.staging.session import attend
 
 
@@ -23,9 +23,11 @@ def run(arguments: Namespace) -> int:
     state = find(arguments)
     if answers(state):
         raise RequestError(f"the mover of {state} runs; hint: `tonnage stage wait` waits for it")
-    if not (state / JOURNAL).exists():
-        raise RequestError(f"there is no journal in {state}; hint: begin with `tonnage stage start`")
+    if not os.path.lexists(state / JOURNAL):
+        raise RequestError(f"there is no journal in {state}: nothing was begun; hint: begin with `tonnage stage start`")
     plan = saved_plan(arguments, state)
+    dropping = arguments.drop_attributes or plan.drop_attributes
+    plan = plan.model_copy(update={"trees_changed": arguments.trees_changed, "drop_attributes": dropping})
     if not arguments.wait:
         return in_background(plan, retry=True)
     host = Host(plan, on_start=announce, retry=True)
@@ -39,9 +41,9 @@ def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
     if saved is not None:
         # On another node the trees may have other paths.
         moved = {key: Path.cwd() / tree for key, tree in (("source", source), ("to", to)) if tree}
-        return saved.model_copy(update={"state": state, "name": free_name(Path(saved.name), state), **moved})
+        return saved.model_copy(update={"state": state, "numbered": True, **moved})
     source, to = source or os.environ.get(LOCAL), to or os.environ.get(REMOTE)
     if not (source and to):
         raise RequestError(f"{state} has lost its plan; hint: add both --from and --to")
     local = Path.cwd() / source
-    return make_plan(local, Path.cwd() / to, state=state, name=free_name(local, state))
+    return make_plan(local, Path.cwd() / to, state=state, name=name_of(local), numbered=True)

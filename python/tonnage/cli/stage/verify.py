@@ -11,29 +11,34 @@ from pathlib import Path
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.where import REMOTE
 from tonnage.cli.stage.words import files_text, volume
-from tonnage.cli.stream import is_plain
+from tonnage.cli.stream import is_plain, terminal
 from tonnage.errors import RequestError
 from tonnage.staging.verify import WRONG, Verified, verify
 
 
 def run(arguments: Namespace) -> int:
-    """Exit code: 1 where a file is not what its manifest says."""
+    """Exit code: 1 where a file is not what its manifest says, or a manifest cannot be read."""
     to = arguments.to or os.environ.get(REMOTE)
     if not to:
         raise RequestError(f"--to is missing and {REMOTE} is not set; hint: add --to DIR")
     live = not is_plain(sys.stderr)
     found = verify(Path(to), arguments.threads, _show if live else lambda *_: True)
     if live:
-        sys.stderr.write("\r\x1b[K")
+        terminal(sys.stderr).write("\r\x1b[K")
     if arguments.json:
         print(json.dumps(found.report, ensure_ascii=False))
     else:
         say(found)
+    code = 0
     if found.wrong:
-        return complain(
-            f"{files_text(found.wrong)} not as the manifests say; hint: stage them again from the source", 1
-        )
-    return 0
+        wrong = f"{files_text(found.wrong)} not as the manifests say"
+        code = complain(f"{wrong}; hint: stage them again from the source", 1)
+    if found.damaged:
+        # A path that is staged again has a line again; the damaged one says nothing of which it was.
+        damaged = f"{found.damaged} place{'s' if found.damaged > 1 else ''} in the manifests cannot be read"
+        hint = "what they named is not checked: put back the manifest from a copy, or stage into a new tree"
+        code = complain(f"{damaged}; hint: {hint}", 1)
+    return code
 
 
 def say(found: Verified) -> None:
@@ -42,14 +47,20 @@ def say(found: Verified) -> None:
         for path in found.report[key]:
             print(f"{path} {told}".rstrip())
     report = found.report
+    for place in report["damaged"]:
+        print(f"damaged: {place}")
     print(f"{files_text(report['checked'])} checked, {volume(report['bytes'])}; {found.wrong} wrong")
     if report["without_checksum"]:
         print(f"{files_text(report['without_checksum'])} staged without a checksum: only their sizes are right")
+    if report["torn_lines"]:
+        print("a manifest ends in a line that a crash left unfinished: its files were not yet safe")
     if report["unknown"]:
         print(f"{files_text(len(report['unknown']))} that no mover placed")
 
 
 def _show(files: int, of_files: int, size_bytes: int, of_bytes: int) -> bool:
-    sys.stderr.write(f"\r{files:,} of {files_text(of_files)}, {volume(size_bytes)} of {volume(of_bytes)} checked\x1b[K")
-    sys.stderr.flush()
+    terminal(sys.stderr).write(
+        f"\r{files:,} of {files_text(of_files)}, {volume(size_bytes)} of {volume(of_bytes)} checked\x1b[K"
+    )
+    terminal(sys.stderr).flush()
     return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from tonnage.errors import RequestError
 from tonnage.staging.plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
-from tonnage.staging.registry import Registered, check_name, free_name, registered
+from tonnage.staging.registry import Registered, check_name, name_of, registered
 
 LOCAL, REMOTE = "PERSIST_DIR", "PFS_DIR"
 """Spectral's variables: the node-local tree, and the one on the parallel file system."""
@@ -26,13 +26,14 @@ def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
         _tree(given[name], f"--{name}", variable) for name, variable in zip(("from", "to"), variables, strict=True)
     )
     state = _absolute(given["state"]) if given["state"] else (source if direction == "out" else to) / STATE_DIRECTORY
-    name = check_name(given["name"]) if given["name"] else free_name(source if direction == "out" else to, state)
+    name = check_name(given["name"]) if given["name"] else name_of(source if direction == "out" else to)
     limit = given["limit"]
     return make_plan(
         source,
         to,
         state=state,
         name=name,
+        numbered=not given["name"],
         direction=direction,
         **{key: given[key] for key in ("order", "check", "overwrite")},
         **{key: tuple(given[key] or ()) for key in ("include", "exclude", "first")},
@@ -45,6 +46,8 @@ def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
         gentle=given["gentle"] or (None if direction == "out" else "off"),
         deadline_ns=given.get("deadline"),
         metrics_port=given.get("metrics"),
+        drop_attributes=given.get("drop_attributes"),
+        trees_changed=given["trees_changed"],
         log=_log(given, direction),
     )
 

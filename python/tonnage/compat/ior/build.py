@@ -15,6 +15,7 @@ from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.ior.validate import STORAGES
 from tonnage.compat.shared import Ranks
+from tonnage.documents import read_text
 from tonnage.errors import RequestError
 
 
@@ -174,10 +175,10 @@ def _iterations(test: Parameters) -> dict[str, Any]:
     if not test.stone_walling_status_file or test.write_file:
         return {}
     try:
-        text = Path(test.stone_walling_status_file).read_text(encoding="ascii").split()
+        text = read_text(Path(test.stone_walling_status_file)).split()
         return {"operations": int(text[0])}
     except (OSError, ValueError, IndexError):
         raise RequestError(
-            f"Could not read back the stonewalling status from the file {test.stone_walling_status_file}; "
+            f"stoneWallingStatusFile: {test.stone_walling_status_file} does not hold a number of transfers; "
             "hint: give the file of the write, made with -O stoneWallingWearOut=1"
         ) from None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO, cast
 
 from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.csvform import CsvPrinter
-from tonnage.compat.ior.details import open_text, save_operations, save_ranks, save_stonewall
-from tonnage.compat.ior.files import make_parents, parents
+from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
+from tonnage.compat.ior.files import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
 from tonnage.compat.ior.jsonform import JsonPrinter
@@ -43,21 +43,25 @@ def run(words: Sequence[str], voice: Voice) -> int:
     for test in tests:
         if ranks.hosts and test.num_tasks > ranks.default:
             voice.say(
-                f"WARNING: More tasks requested ({test.num_tasks}) than available ({ranks.default}),\n"
-                f"         running on {ranks.default} tasks."
+                f"WARNING: -N {test.num_tasks} is more than the {ranks.default} processes that MPI started; "
+                f"the test has {ranks.default} tasks"
             )
             test.num_tasks = ranks.default
         validate(test, ranks)
         if test.api != "DUMMY":
             parents(test)
             refuse_striping(test)
-    with ExitStack() as stack:
-        out = voice.out
-        if tests[-1].summary_file:
-            out = stack.enter_context(open_text(tests[-1].summary_file, "summaryFile"))
-            voice.say(f"Writing output to {tests[-1].summary_file}")
-        printer = FORMATS[tests[-1].summary_format.lower()](out, ["ior", *words])
-        return _run_tests(tests, printer, voice, words)
+    # Later tests of a script may read what earlier ones write.
+    if not tests[0].dry_run:
+        refuse_missing(tests[0])
+    refuse_foreign(tests)
+    form = FORMATS[tests[-1].summary_format.lower()]
+    if not tests[-1].summary_file:
+        return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words)
+    with SummaryFile(tests[-1]) as file:
+        voice.say(f"Writing output to {tests[-1].summary_file}")
+        code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words)
+        return max(code, file.conclude(voice))
 
 
 def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str]) -> int:
@@ -89,7 +93,7 @@ def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, w
 def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequence[str], *, first: bool) -> int:
     test = result.test
     made = make_parents(test) if test.unique_dir and test.api != "DUMMY" else []
-    seed, code, written = seed_of(test), 0, 0
+    seed, code = seed_of(test), 0
     try:
         # Files of their own for each repetition: a run of its own for each.
         for repetition in range(test.repetitions) if test.multi_file else [None]:
@@ -106,7 +110,6 @@ def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequ
             if unstriped := problems(Run.open(outcome.path).manifest):
                 result.failures += [f"the files are not striped as asked: {problem}" for problem in unstriped]
                 code = code or 1
-            written = save_ranks(test, result.rows, written)
             if code == 130 or (code and campaign.on_error == "stop"):
                 break
     finally:
@@ -116,8 +119,10 @@ def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequ
                 directory.rmdir()
             except OSError:
                 continue
-    save_stonewall(test, result.rows)
-    save_operations(result)
+    failed = len(result.failures)
+    save(result)
+    if len(result.failures) > failed:
+        code = code or 1
     result.findings += findings(result)
     return code
 
@@ -125,6 +130,8 @@ def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequ
 def _code(outcome: Outcome, voice: Voice) -> int:
     if outcome.state == "interrupted":
         voice.tell(f"ior: interrupted; the records so far are in {outcome.path}")
+    for trouble in outcome.troubles:
+        voice.tell(f"ior: {trouble}")
     return outcome.exit_code
 
 

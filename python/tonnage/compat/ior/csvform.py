@@ -8,6 +8,8 @@ from typing import TextIO
 from tonnage.compat.ior.numbers import MEBIBYTE
 from tonnage.compat.ior.results import Row, TestResult
 
+HEAD = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter"
+
 
 class CsvPrinter:
     """Rows as they come; whatever else there is to say goes elsewhere."""
@@ -25,7 +27,7 @@ class CsvPrinter:
 
     def table(self, _result: TestResult, _signature: int) -> None:
         """A head for each test, as IOR."""
-        self._say("access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter")
+        self._say(HEAD)
 
     def row(self, result: TestResult, row: Row) -> None:
         """A phase was measured."""

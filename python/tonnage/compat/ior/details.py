@@ -1,19 +1,108 @@
-"""The files that directives ask for besides the summary."""
+"""The files that directives ask for: where they are, how each looks, and what is written into them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from io import TextIOBase
 from pathlib import Path
-from typing import TextIO
 
+from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.ior.results import Row, TestResult
+from tonnage.compat.ior.recognise import SUMMARY
+from tonnage.compat.ior.results import TestResult
+from tonnage.compat.shared import NUMBER, OPERATIONS, Voice
 from tonnage.errors import RequestError
+from tonnage.outputs import GrowingOutput, Output, lines, refuse_one_for_two
 from tonnage.records import Run
 
 _RANK_HEAD = "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
+_RANKS = lines("a table of ior's ranks", _RANK_HEAD.rstrip(), r"\w+,\d+(,[\d.e+-]+){4}")
 OPERATIONS_MOST = 1 << 20
 """Operations of a task that are kept one by one, at most: 16 MiB of memory a task."""
+
+
+def summary(test: Parameters) -> Output:
+    """The file of ``summaryFile``."""
+    return Output(Path(test.summary_file), "summaryFile", SUMMARY)
+
+
+class SummaryFile(TextIOBase):
+    """The file of ``summaryFile``, begun with its first words: a test that is refused leaves the old one."""
+
+    def __init__(self, test: Parameters) -> None:
+        self._output = GrowingOutput(summary(test))
+        self._text: list[str] = []
+        self._trouble: Exception | None = None
+
+    def write(self, text: str) -> int:
+        """What cannot go into the file is kept for ``conclude``."""
+        self._text.append(text)
+        self._attempt(lambda: self._output.add(text))
+        return len(text)
+
+    def conclude(self, voice: Voice) -> int:
+        """The exit code: 1, and the text on standard output, where the file does not have all of it."""
+        self._attempt(self._output.check)
+        if self._trouble is None:
+            return 0
+        voice.out.write("".join(self._text))
+        voice.tell(f"ior: the summary is on standard output: {self._trouble}")
+        return 1
+
+    def close(self) -> None:
+        super().close()
+        with suppress(OSError):  # Every text was flushed: a failure is known.
+            self._output.close()
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """One failure ends it: what follows would stand behind a gap."""
+        if self._trouble is None:
+            try:
+                step()
+            except (RequestError, OSError) as error:
+                self._trouble = error
+
+
+def refuse_foreign(tests: Sequence[Parameters]) -> None:
+    """RequestError where a file that would be written is not ours, or is itself to be measured."""
+    measured = [name for test in tests if test.api != "DUMMY" for name in _measured(test)]
+    found = [output for test in tests for output in _outputs(test)]
+    found += [summary(tests[-1])] if tests[-1].summary_file else []
+    # Tests of one script may write one file after the other.
+    once = list({(output.asked_by, str(output.path)): output for output in found}.values())
+    refuse_one_for_two(once, measured if once else (), "a file that is measured")
+    for output in once:
+        output.look()
+
+
+def _measured(test: Parameters) -> Iterator[str]:
+    for repetition in range(test.repetitions) if test.multi_file else [None]:
+        yield from file_names(test, repetition)
+
+
+def _outputs(test: Parameters) -> Iterator[Output]:
+    if test.save_rank_details_csv:
+        yield _ranks(test)
+    if test.stone_walling_status_file and test.write_file:
+        yield _status(test)
+    if test.save_per_op_data_csv:
+        for repetition in range(test.repetitions):
+            for task in range(test.num_tasks):
+                yield _operations(test, repetition, task)
+
+
+def _ranks(test: Parameters) -> Output:
+    return Output(Path(test.save_rank_details_csv), "saveRankPerformanceDetailsCSV", _RANKS)
+
+
+def _status(test: Parameters) -> Output:
+    return Output(Path(test.stone_walling_status_file), "stoneWallingStatusFile", NUMBER)
+
+
+def _operations(test: Parameters, repetition: int, task: int) -> Output:
+    place = Path(f"{test.save_per_op_data_csv}-{repetition}-{task:05d}.csv")
+    return Output(place, "savePerOpDataCSV", OPERATIONS)
 
 
 def operations_kept(test: Parameters) -> int:
@@ -21,56 +110,53 @@ def operations_kept(test: Parameters) -> int:
     return min(test.segment_count * (test.block_size // test.transfer_size), OPERATIONS_MOST)
 
 
-def save_operations(result: TestResult) -> None:
+def save(result: TestResult) -> None:
+    """All that the test's directives ask for. What cannot be written is one of the test's failures."""
+    steps: list[Callable[[TestResult], None]] = [_save_ranks, _save_stonewall, _save_operations]
+    for step in steps:
+        try:
+            step(result)
+        except (RequestError, OSError) as error:
+            result.failures.append(str(error))
+
+
+def _save_ranks(result: TestResult) -> None:
+    """``saveRankPerformanceDetailsCSV``: a line a row and task."""
+    test = result.test
+    if not test.save_rank_details_csv:
+        return
+    text = [_RANK_HEAD]
+    for row in result.rows:
+        # IOR takes every task's share to be the same.
+        share = row.bytes / test.num_tasks
+        for task, times in zip(row.tasks, row.times, strict=True):
+            whole = times.close_stop - times.open_start
+            moved = times.transfer_stop - times.transfer_start
+            numbers = (whole, moved, share / whole, share / moved)
+            text.append(f"{row.access},{task['task']},{','.join(f'{number:.10e}' for number in numbers)}\n")
+    _ranks(test).write("".join(text))
+
+
+def _save_stonewall(result: TestResult) -> None:
+    """IOR's status file: how many transfers a task made, for a later read."""
+    test = result.test
+    writes = [row for row in result.rows if row.access == "write"]
+    if test.stone_walling_status_file and writes:
+        pairs = max(task["operations"] for task in writes[-1].tasks)
+        _status(test).write(f"{pairs}\n")
+
+
+def _save_operations(result: TestResult) -> None:
     """``savePerOpDataCSV``: a file a task and repetition. As with IOR, a read replaces what a write left."""
     test = result.test
     if not test.save_per_op_data_csv:
         return
     for row in result.rows:
         columns = Run.open(result.run_of(row)).operations(row.line["record"]) or {}
-        lines: dict[int, list[str]] = {task["task"]: [] for task in row.tasks}
+        found: dict[int, list[str]] = {task["task"]: [] for task in row.tasks}
         for task, end_ns, latency_ns in zip(*(columns[key] for key in ("task", "end_ns", "latency_ns")), strict=True):
             seconds = latency_ns / 1e9
             speed = test.transfer_size / seconds if seconds else 0.0
-            lines[task].append(f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{speed:e}\n")
-        for task, found in lines.items():
-            name = f"{test.save_per_op_data_csv}-{row.repetition}-{task:05d}.csv"
-            with open_text(name, "savePerOpDataCSV") as file:
-                file.write("time,runtime,tp\n" + "".join(found))
-
-
-def save_ranks(test: Parameters, rows: Sequence[Row], written: int) -> int:
-    """Appends what ``saveRankPerformanceDetailsCSV`` wants of the rows from ``written`` on; how many there are."""
-    if not test.save_rank_details_csv:
-        return len(rows)
-    with open_text(test.save_rank_details_csv, "saveRankPerformanceDetailsCSV", "a" if written else "w") as file:
-        if not written:
-            file.write(_RANK_HEAD)
-        for row in rows[written:]:
-            # IOR takes every task's share to be the same.
-            share = row.bytes / test.num_tasks
-            for task, times in zip(row.tasks, row.times, strict=True):
-                whole = times.close_stop - times.open_start
-                moved = times.transfer_stop - times.transfer_start
-                numbers = (whole, moved, share / whole, share / moved)
-                file.write(f"{row.access},{task['task']},{','.join(f'{number:.10e}' for number in numbers)}\n")
-    return len(rows)
-
-
-def save_stonewall(test: Parameters, rows: Sequence[Row]) -> None:
-    """IOR's status file: how many transfers a task made, for a later read."""
-    writes = [row for row in rows if row.access == "write"]
-    if test.stone_walling_status_file and writes:
-        pairs = max(task["operations"] for task in writes[-1].tasks)
-        with open_text(test.stone_walling_status_file, "stoneWallingStatusFile") as file:
-            file.write(f"{pairs}\n")
-
-
-def open_text(path: str, directive: str, mode: str = "w") -> TextIO:
-    """A file that a directive names; RequestError where it cannot be opened."""
-    try:
-        return Path(path).open(mode, encoding="utf-8")  # type: ignore[return-value]
-    except OSError as error:
-        raise RequestError(
-            f"cannot open {path} for {directive}: {error.strerror}; hint: give a file that you may write"
-        ) from None
+            found[task].append(f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{speed:e}\n")
+        for task, text in found.items():
+            _operations(test, row.repetition, task).write("time,runtime,tp\n" + "".join(text))

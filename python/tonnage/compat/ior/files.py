@@ -39,6 +39,15 @@ def parents(test: Parameters) -> list[Path]:
     return found
 
 
+def refuse_missing(test: Parameters) -> None:
+    """RequestError where a test that only reads has no file to read."""
+    if test.write_file or test.api == "DUMMY":
+        return
+    for name in file_names(test, 0 if test.multi_file else None):
+        if not os.path.lexists(name):
+            raise RequestError(f"{name} is missing; hint: add -w to write it first, or give another -o")
+
+
 def make_parents(test: Parameters) -> list[Path]:
     """Makes the directories of ``-u`` that are missing; those it made."""
     made: list[Path] = []
@@ -50,8 +59,6 @@ def make_parents(test: Parameters) -> list[Path]:
                 for ours in reversed(made):
                     with suppress(OSError):
                         ours.rmdir()
-                raise RequestError(
-                    f"cannot create directory: {directory}: {error.strerror}; hint: give another -o"
-                ) from None
+                raise RequestError(f"cannot make {directory}: {error.strerror}; hint: give another -o") from None
             made.append(directory)
     return made

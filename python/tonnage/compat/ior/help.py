@@ -1,12 +1,15 @@
-"""``-h`` in the shape of IOR's, and ``docs/ior.md``; both from ``options``. ``python -m tonnage.compat.ior.help``."""
+"""``-h`` as IOR lays it out, and the table in ``docs/ior.md`` (``python -m tonnage.compat.ior.help``); both from
+``options``."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from tonnage.compat.ior.options import DEFAULTS, Spelling, spellings
 
-_COLUMN = 30
+_COLUMN = 32
+_WIDTH = 112
 _MODULES = ("POSIX", "DUMMY", "MPIIO", "MMAP", "AIO")
 
 
@@ -19,7 +22,7 @@ def help_text() -> str:
 
 
 def _sections(module: str) -> list[str]:
-    entries = [(name, found) for name, found in spellings().items() if found.module == module and found.help]
+    entries = [(name, found) for name, found in spellings().items() if found.module == module]
     flags = [_entry(name, found) for name, found in entries if found.kind == "flag"]
     # IOR lists where a summary goes last, as we do.
     others = [_entry(name, found) for name, found in entries if found.kind != "flag"]
@@ -28,31 +31,39 @@ def _sections(module: str) -> list[str]:
 
 
 def _entry(name: str, found: Spelling) -> str:
-    if not (found.short or found.long):
-        return f"  -O {found.directive}={found.help}"
-    return f"  {heading(name, found):<{_COLUMN}}{found.help}"
+    head, meaning = f"  {heading(name, found)}", _meaning(found)
+    if (found.short or found.long) and found.directive not in ("", found.long):
+        meaning = f"{found.directive}: {meaning}"
+    told = textwrap.wrap(meaning, _WIDTH - _COLUMN, break_on_hyphens=False)
+    beside = f"{head:<{_COLUMN}}{told.pop(0)}" if len(head) < _COLUMN else head
+    return "\n".join([beside, *(" " * _COLUMN + line for line in told)])
 
 
 def heading(name: str, found: Spelling) -> str:
-    """``-b=1048576``, ``-c, --collective``."""
+    """``-b=1048576``, ``-c, --collective``, ``-O summaryFile=FILE``."""
     spelled = ", ".join(filter(None, (found.short and f"-{found.short}", found.long and f"--{found.long}")))
     if found.kind == "flag":
         return spelled
     default = getattr(DEFAULTS, name)
     shown = f"{default:g}" if isinstance(default, float) else default
-    return f"{spelled}={shown if shown != '' else 'STRING'} "
+    if not spelled:
+        return f"-O {found.directive}={found.value or shown}"
+    return f"{spelled}={shown if shown != '' else 'STRING'}"
+
+
+def _meaning(found: Spelling) -> str:
+    return found.help + (f" [refused: {found.refused}]" if found.refused else "")
 
 
 def table() -> str:
     """Options and directives as a table, for ``docs/ior.md``."""
-    lines = ["| option | directive | default | what it does here |", "|---|---|---|---|"]
+    lines = ["| option | directive | default | what it does here | in a campaign |", "|---|---|---|---|---|"]
     for name, found in spellings().items():
         spelled = ", ".join(filter(None, (found.short and f"`-{found.short}`", found.long and f"`--{found.long}`")))
         default = getattr(DEFAULTS, name)
-        shown = "" if found.kind == "flag" or default in ("", -1) else f"`{default}`"
-        directive = f"`{found.directive}`" if found.directive else ""
-        why = f": {found.refused}" if found.refused and found.here == "refused" else ""
-        lines.append(f"| {spelled} | {directive} | {shown} | {found.here}{why} |")
+        shown = "" if found.kind == "flag" or default == "" else f"`{default}`"
+        directive, campaign = (f"`{key}`" if key else "" for key in (found.directive, found.campaign))
+        lines.append(f"| {spelled} | {directive} | {shown} | {_meaning(found)} | {campaign} |")
     return "\n".join(lines)
 
 

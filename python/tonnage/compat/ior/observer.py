@@ -15,7 +15,7 @@ from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
 from tonnage.compat.shared import Voice
-from tonnage.records.writer import TASKS
+from tonnage.records.names import TASKS
 
 
 class Printer(Protocol):
@@ -61,7 +61,7 @@ class Rows(Observer):
         """What verbosity says before a phase."""
         test, phase = self._result.test, step.phase
         if phase == "check" and test.verbose >= 1:
-            self._printer.remark(f"Verifying contents of the file(s) just written.\n{now()}")
+            self._printer.remark(f"Reading back what was written, to check it.\n{now()}")
         if step.purpose != "measure" or test.verbose < 3:
             return
         word = "writing" if phase == "write" else "reading"
@@ -78,6 +78,7 @@ class Rows(Observer):
         damaged = (line["verify"] or {}).get("damaged_operations", 0)
         access = "write" if line["phase"] == "check" or line["setting"]["workload"] == "check" else "read"
         if damaged:
+            # Scripts look for this line, and read the count.
             self._warn(f"Incorrect data on {access} ({damaged} errors found).")
             self._printer.remark(f"\nUsed Time Stamp {self._seed} ({self._seed:#x}) for Data Signature")
         if line["purpose"] != "measure" or line["setting"]["workload"] == "check":
@@ -132,7 +133,10 @@ class Rows(Observer):
         )
 
     def _sizes(self, row: Row) -> None:
-        """IOR's warning where what moved is not what was asked for, or not what the files hold."""
+        """IOR's warning where what moved is not what was asked for, or not what the files hold.
+
+        Scripts read the three sizes: their lines stand as IOR has them.
+        """
         test = self._result.test
         expected, found = aggregate_bytes(test), 0
         for name in file_names(test, row.repetition):
@@ -146,7 +150,7 @@ class Rows(Observer):
         self._warn(f"Stat() of aggregate file size      = {found}")
         self._warn(f"Using actual aggregate bytes moved = {row.bytes}")
         if test.deadline_for_stonewalling:
-            self._warn("Maybe caused by deadlineForStonewalling")
+            self._warn(f"-D {test.deadline_for_stonewalling} may have ended the phase before all was moved")
 
     def _outliers(self, row: Row) -> None:
         times = row.times
@@ -172,10 +176,10 @@ def begin_test(result: TestResult, printer: Printer, seed: int) -> None:
     test = result.test
     printer.test(result)
     if (test.write_file or test.check_write) and test.api != "DUMMY":
-        fate = "overwritten" if test.use_existing_test_file else "deleted"
+        fate = "its contents are overwritten" if test.use_existing_test_file else "it is replaced if Tonnage made it"
         for name in file_names(test, 0 if test.multi_file else None):
             if Path(name).exists():
-                printer.warning(f'The file "{name}" exists already and will be {fate}')
+                printer.warning(f'"{name}" exists: {fate}')
     printer.table(result, seed)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
+from tonnage.documents import read_text
 from tonnage.errors import RequestError
 
 _SPELLINGS = spellings()
@@ -31,7 +32,7 @@ def parse(arguments: Sequence[str]) -> list[Parameters]:
     while left:
         token = left.pop(0)
         if not token.startswith("-") or token in ("-", "--"):
-            raise RequestError(f"Error invalid argument: {token}; hint: see `tonnage ior -h`")
+            raise RequestError(f"ior has no option {token!r}; hint: see `tonnage ior -h`")
         if token.startswith("--"):
             _long(test, token, left)
         else:
@@ -49,7 +50,7 @@ def _long(test: Parameters, token: str, left: list[str]) -> None:
     if name not in LONG:
         near = difflib.get_close_matches(name, LONG, n=1, cutoff=0.6)
         hint = f"did you mean --{near[0]}?" if near else "see `tonnage ior -h`"
-        raise RequestError(f"Error invalid argument: {token}; hint: {hint}")
+        raise RequestError(f"ior has no option {token!r}; hint: {hint}")
     _take(test, LONG[name], f"--{name}", value if equals else None, left)
 
 
@@ -59,7 +60,7 @@ def _shorts(test: Parameters, token: str, left: list[str]) -> None:
     for at, letter in enumerate(letters):
         if letter not in SHORT:
             hint = f"IOR 3's -{letter} {_OF_IOR_3[letter]}" if letter in _OF_IOR_3 else "see `tonnage ior -h`"
-            raise RequestError(f"Error invalid argument: -{letter} in {token}; hint: {hint}")
+            raise RequestError(f"ior has no option -{letter} (in {token!r}); hint: {hint}")
         name, rest = SHORT[letter], letters[at + 1 :]
         if _SPELLINGS[name].kind == "flag":
             _take(test, name, f"-{letter}", value if equals and not rest else None, left)
@@ -77,7 +78,7 @@ def _take(test: Parameters, name: str, given: str, value: str | None, left: list
         return
     if value is None:
         if not left:
-            raise RequestError(f"argument missing for option {given}; hint: see `tonnage ior -h`")
+            raise RequestError(f"ior {given} needs a value; hint: see `tonnage ior -h`")
         value = left.pop(0)
     if spelling.kind == "directives":
         parse_directives(test, value)
@@ -91,7 +92,7 @@ def parse_directives(test: Parameters, text: str) -> None:
     for part in text.split(","):
         found = re.match(r"\s*([^=#\s]+)\s*=\s*([^#\s]+)", part)
         if not found:
-            raise RequestError(f"Syntax error in configuration options: {part.strip()!r}; hint: write name=value")
+            raise RequestError(f"{part.strip()!r} is not a directive with its value; hint: write name=value")
         _directive(test, found[1], found[2])
 
 
@@ -100,7 +101,7 @@ def _directive(test: Parameters, key: str, value: str) -> None:
     if name is None:
         near = difflib.get_close_matches(key.lower(), DIRECTIVES, n=1, cutoff=0.6)
         hint = f"did you mean {_SPELLINGS[DIRECTIVES[near[0]]].directive}?" if near else "see docs/ior.md"
-        raise RequestError(f'Unrecognized parameter "{key}"; hint: {hint}')
+        raise RequestError(f"there is no directive {key!r}; hint: {hint}")
     setattr(test, name, _value(_SPELLINGS[name], value, key))
     # IOR keeps the one that was said last.
     if name == "memory_per_task":
@@ -121,7 +122,7 @@ def _value(spelling: Spelling, text: str, given: str) -> Any:
 
 def whole_number(text: str, given: str) -> int:
     """A number with IOR's suffixes, which are powers of two."""
-    found = re.fullmatch(r"\s*(-?\d{1,19})\s*([kmgtp]?)(i?b)?\s*", text, re.IGNORECASE | re.ASCII)
+    found = re.fullmatch(r"\s*(-?\d{1,4000})\s*([kmgtp]?)(i?b)?\s*", text, re.IGNORECASE | re.ASCII)
     if not found:
         raise RequestError(f"{given}: {text!r} is not a whole number; hint: write it like 8, 4k, 2m or 1g")
     number = int(found[1]) << _SHIFTS[found[2].lower()]
@@ -133,9 +134,9 @@ def whole_number(text: str, given: str) -> int:
 def read_script(path: str, first: Parameters) -> list[Parameters]:
     """The tests of a script: what stands before a ``RUN`` also holds for the tests after it."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
+        lines = read_text(Path(path)).splitlines()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise RequestError(f"cannot read the script {path}: {reason}; hint: give the path after -f") from None
     at = next((at for at, line in enumerate(lines) if line.strip().lower() == "ior start"), None)
     if at is None:

@@ -16,10 +16,16 @@ from tonnage.compat.ior.results import Row, Summary, TestResult
 
 VERSION = "4.1.0+dev"
 """The IOR whose output this is."""
-_TABLE = (
+TABLE_HEAD = (
     "\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   "
     "total(s)   iter\n"
     "------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----"
+)
+_NAMES = ("Max(MiB)", "Min(MiB)", "Mean(MiB)", "StdDev", "Max(OPs)", "Min(OPs)", "Mean(OPs)", "StdDev", "Mean(s)")
+SUMMARY_HEAD = (
+    f"{'Operation':<9} " + " ".join(f"{name:>10}" for name in (*_NAMES, "Stonewall(s)")) + f" {'Stonewall(MiB)':>13}"
+    " Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt "
+    f"{'blksiz':>8} {'xsize':>8} {'aggs(MiB)':>9} {'API':>5} RefNum"
 )
 
 
@@ -98,7 +104,7 @@ class TextPrinter:
         """The head of the table."""
         if result.test.verbose >= 2:
             self._say(f"Using Time Stamp {signature} ({signature:#x}) for Data Signature")
-        self._say(_TABLE)
+        self._say(TABLE_HEAD)
 
     def warning(self, text: str) -> None:
         """What IOR warns of, between the lines."""
@@ -135,22 +141,15 @@ class TextPrinter:
                 most = max(row.bandwidth for row in rows)
                 self._say(f"{label}{most / MEBIBYTE:.2f} MiB/sec ({most / MEGABYTE:.2f} MB/sec)")
         if result.test.summary_always and result.test.verbose:
-            self._say("", _summary_head(), *(_summary_line(result, summary) for summary in result.summaries()))
+            self._say("", SUMMARY_HEAD, *(_summary_line(result, summary) for summary in result.summaries()))
 
     def finish(self, results: Sequence[TestResult]) -> None:
         """After the last test: the summary of all."""
-        self._say("", f"Summary of all tests:\n{_summary_head()}")
+        self._say("", f"Summary of all tests:\n{SUMMARY_HEAD}")
         for result in results:
             for summary in result.summaries():
                 self._say(_summary_line(result, summary))
         self._pair("Finished", now())
-
-
-def _summary_head() -> str:
-    names = ("Max(MiB)", "Min(MiB)", "Mean(MiB)", "StdDev", "Max(OPs)", "Min(OPs)", "Mean(OPs)", "StdDev", "Mean(s)")
-    head = f"{'Operation':<9} " + " ".join(f"{name:>10}" for name in (*names, "Stonewall(s)"))
-    tail = " Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt "
-    return f"{head} {'Stonewall(MiB)':>13}{tail}{' blksiz':>8} {'xsize':>8} {'aggs(MiB)':>9} {'API':>5} RefNum"
 
 
 def _summary_line(result: TestResult, summary: Summary) -> str:

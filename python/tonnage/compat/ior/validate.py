@@ -1,4 +1,4 @@
-"""What IOR refuses, in its words, and what this build lacks: one line each, before anything is touched."""
+"""What IOR refuses, and what this build lacks: one line each, before anything is touched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORAGES = {"POSIX": "posix", "MMAP": "mmap", "AIO": "uring", "URING": "uring", 
 """IOR's backends → how bytes are touched."""
 FORMATS = ("default", "json", "csv")
 _ACCESS = 8
-"""IOR's data is made of words of so many bytes."""
+"""The data is made of words of this many bytes, as IOR's."""
 
 
 def validate(test: Parameters, ranks: Ranks = ALONE) -> None:
@@ -41,76 +41,71 @@ def _no(what: str, hint: str) -> None:
 def _refuse_what_is_not_there(test: Parameters) -> None:
     if test.api not in STORAGES:
         _no(f"this build has no backend {test.api}", f"use -a with one of {', '.join(STORAGES)}")
-    if test.dual_mount and not test.file_per_proc:
-        _no("Dual Mount can only be used with File Per Process", "name both mounts with -F -o A@B, and leave -y out")
     for name, found in spellings().items():
         if found.refused and getattr(test, name) != getattr(DEFAULTS, name):
             spelled = f"-{found.short}" if found.short else f"--{found.long}" if found.long else found.directive
             _no(f"{spelled}: {found.refused}", f"leave {spelled} out")
     if test.summary_format.lower() not in FORMATS:
-        _no(f"Unknown summaryFormat {test.summary_format!r}", "use default, JSON or CSV")
+        _no(f"summaryFormat={test.summary_format} is not known", "use default, JSON or CSV")
     if test.buffer_type and test.buffer_type[0] not in "oitr":
-        _no(f'Unknown packet type "{test.buffer_type}"', "use offset, incompressible, timestamp or random")
+        _no(f"-l {test.buffer_type!r} is no kind of data", "use offset, incompressible, timestamp or random")
 
 
 def _sizes(test: Parameters) -> None:
     block, transfer = test.block_size, test.transfer_size
     if test.segment_count < 1:
-        _no("segment count must be positive value", "use -s 1")
+        _no(f"-s {test.segment_count}: a file has at least one segment", "use -s 1")
     if block < 0:
-        _no("block size must be non-negative integer", "give -b a size such as 1m")
+        _no(f"-b {block} is below 0", "give -b a size such as 1m")
     if transfer < 0:
-        _no("transfer size must be non-negative integer", "give -t a size such as 256k")
+        _no(f"-t {transfer} is below 0", "give -t a size such as 256k")
     if transfer == 0:
-        _no("test will not complete with zero transfer size", "give -t a size such as 256k")
+        _no(f"-t 0: a transfer has at least {_ACCESS} bytes", "give -t a size such as 256k")
+    if transfer % _ACCESS:
+        _no(f"-t {transfer} is not a multiple of {_ACCESS} bytes", f"use -t {max(transfer // _ACCESS, 1) * _ACCESS}")
     if block < transfer:
-        _no("block size must not be smaller than transfer size", f"use -b {transfer} or a smaller -t")
+        _no(f"-b {human(block)} is less than -t {human(transfer)}", f"use -b {transfer} or a smaller -t")
     if block % transfer:
         _no(
-            f"block size ({human(block)}) must be a multiple of transfer size ({human(transfer)})",
+            f"-b {human(block)} is not a multiple of -t {human(transfer)}",
             f"use -b {block // transfer * transfer} or -b {(block // transfer + 1) * transfer}",
         )
-    if block % _ACCESS:
-        _no("block size must be a multiple of access size", f"use a multiple of {_ACCESS} bytes")
-    if transfer % _ACCESS:
-        _no("transfer size must be a multiple of access size", f"use a multiple of {_ACCESS} bytes")
 
 
 def _combinations(test: Parameters) -> None:
     writes = bool(test.write_file)
     if test.check_read and not writes and not test.set_time_stamp_signature:
-        _no("using readCheck only requires to write a timeStampSignature -- use -G", "give the -G of the write")
+        _no("-R without -w checks an earlier write, and needs its seed", "give the -G of that write")
     if test.random_offset == 1 and test.block_size == test.transfer_size:
         _no(
-            "IOR will randomize access within a block and repeats the same pattern for all segments, "
-            "therefore choose blocksize > transferSize",
-            "use a larger -b",
+            f"-z has no order to draw: each block, -b {human(test.block_size)}, is a single transfer",
+            "use a larger -b or a smaller -t",
         )
     if test.random_prefill and not test.random_offset:
-        _no("Setting the randomPrefill option without using random is not useful", "add -z, or leave it out")
+        _no("--randomPrefill prepares files for -z, which is not given", "add -z, or leave it out")
     if test.random_prefill and test.block_size % test.random_prefill:
-        _no("The randomPrefill option must divide the blockSize", f"use --randomPrefill={test.transfer_size}")
-    if test.reorder_tasks and test.reorder_tasks_random:
-        _no("Both Constant and Random task re-ordering specified. Choose one and resubmit", "leave out -C or -Z")
-    if test.random_offset and not test.file_per_proc and (test.reorder_tasks or test.reorder_tasks_random):
-        kind, option = ("constant", "-C") if test.reorder_tasks else ("random", "-Z")
         _no(
-            f"random offset and {kind} reorder tasks specified with single-shared-file. Choose one and resubmit",
-            f"leave out -z or {option}, or add -F",
+            f"-b {test.block_size} is not a multiple of --randomPrefill={test.random_prefill}",
+            f"use --randomPrefill={test.transfer_size}",
         )
+    if test.reorder_tasks and test.reorder_tasks_random:
+        _no("-C and -Z each say which task reads what", "leave out -C or -Z")
+    if test.random_offset and not test.file_per_proc and (test.reorder_tasks or test.reorder_tasks_random):
+        option = "-C" if test.reorder_tasks else "-Z"
+        _no(f"-z with {option} needs a file for each task", f"add -F, or leave out -z or {option}")
     names = test.test_file.split("@")
     if not all(names):
         _no(f"-o {test.test_file!r} names no file", "give names such as DIR/FILE, with @ between them")
     if len(names) > 1 and test.unique_dir:
-        _no("cannot use multiple file names with unique directories", "leave out -u, or give one -o")
+        _no("-u makes the directories of one name, and -o has several", "leave out -u, or give one -o")
     if test.unique_dir and not test.file_per_proc:
         _no("unique directories are for files of each task", "add -F, or leave out -u")
     if test.api == "DUMMY" and (test.check_read or test.check_write):
         _no("DUMMY stores nothing that a read could check", "leave out -R and -W, or use -a POSIX")
     if test.lustre_pool and not (test.lustre_count and test.lustre_size):
-        _no("Lustre pool specified but no stripe count or stripe size specified", "give all three")
+        _no("--posix.lustre.pool needs stripecount and stripesize", "give all three")
     if test.beegfs_chunk != -1 and (test.beegfs_chunk < 1 << 16 or test.beegfs_chunk & (test.beegfs_chunk - 1)):
-        _no("beegfsChunkSize must be a power of two and >64k", "use 512k")
+        _no(f"--posix.beegfs.ChunkSize={test.beegfs_chunk} is not a power of two from 64k on", "use 512k")
     if test.odirect and test.api == "MMAP":
         _no("--posix.odirect: mapped files work through the page cache", "use -a POSIX, or leave it out")
 
@@ -118,35 +113,31 @@ def _combinations(test: Parameters) -> None:
 def _stonewall(test: Parameters) -> None:
     status = test.stone_walling_status_file
     if status and not test.keep_file:
-        _no(
-            "a StoneWallingStatusFile is only sensible when splitting write/read into multiple executions of ior, "
-            "please use -k",
-            "add -k",
-        )
+        _no("stoneWallingStatusFile is for a later read, and without -k no file stays to be read", "add -k")
     if status and not test.stone_walling_wear_out and test.write_file:
         _no(
-            "the StoneWallingStatusFile is only sensible for a write test when using stoneWallingWearOut",
+            "stoneWallingStatusFile holds one number for all tasks, and they write different ones without wear-out",
             "add -O stoneWallingWearOut=1",
         )
     if test.stone_walling_wear_out > 0 and test.deadline_for_stonewalling == 0:
-        _no("the stoneWallingWearOut is only sensible when setting a stonewall deadline with -D", "add -D 10")
+        _no("stoneWallingWearOut begins when the time of -D is up, and -D is not given", "add -D 10")
     if test.stone_walling_wear_out and test.min_time_duration:
         _no("stoneWallingWearOut and minTimeDuration end a phase in two ways", "give one of them")
 
 
 def _numbers(test: Parameters, ranks: Ranks) -> None:
     if test.num_tasks <= 0:
-        _no("too few tasks for testing", "give -N 1 or more")
+        _no(f"-N {test.num_tasks}: a test has at least one task", "give -N 1 or more")
     if test.num_nodes not in (-1, ranks.nodes(test.num_tasks)):
         _no(f"numNodes={test.num_nodes}: the tasks are on {ranks.nodes(test.num_tasks)}", "leave it out")
     if test.repetitions <= 0:
-        _no("too few test repetitions", "give -i 1 or more")
+        _no(f"-i {test.repetitions}: a test runs at least once", "give -i 1 or more")
     for name in ("deadline_for_stonewalling", "min_time_duration", "max_time_duration", "outlier_threshold",
                  "stone_walling_wear_out_iterations", "inter_io_delay", "memory_per_task", "delay_create",
                  "delay_close", "delay_sync", "delay_xfer", "random_prefill"):  # fmt: skip
         if getattr(test, name) < 0:
             found = spellings()[name]
-            _no(f"{found.directive or found.long} must be nonnegative value", "give 0 or more")
+            _no(f"{found.directive or found.long}={getattr(test, name)} is below 0", "give 0 or more")
     if test.task_per_node_offset < 1:
         _no(f"-Q {test.task_per_node_offset}: a task offset is at least 1", "use -Q 1")
     if test.max_pending < 1:
@@ -154,4 +145,4 @@ def _numbers(test: Parameters, ranks: Ranks) -> None:
     if test.memory_per_node and not re.fullmatch(r"\d+\s*[kmgtpKMGTP]?|\d{1,3}\s*%", test.memory_per_node):
         _no(f"-M {test.memory_per_node!r} is not a size or a share", "write it like 2g or 75%")
     if test.memory_per_node.endswith("%") and not 0 < int(test.memory_per_node[:-1]) <= 95:
-        _no("percentage must be between 0 and 100", "a share of 95% or less leaves the system alive")
+        _no(f"-M {test.memory_per_node}: a share is from 1% to 95%", "use 75%: the system needs the rest")

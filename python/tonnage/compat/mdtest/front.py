@@ -10,10 +10,12 @@ from typing import Any
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.mdtest import text
+from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, TREE, Request, campaign_of, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.shared import Finding, Ranks, Voice, conclude, measure
+from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
@@ -37,6 +39,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     ours: list[Path] = []
     try:
         _make_directories(request, ours)
+        refuse_foreign(request)
         return _measure(request, campaign, made, observer, voice)
     finally:
         for place in ours:
@@ -65,9 +68,11 @@ def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, ob
     if damage := text.damage(lines):
         voice.say(damage)
     voice.say(f"-- finished at {text.now()} --\n")
-    write_files(request, found, items)
-    write_operations(request, found, run)
-    return conclude("mdtest", outcome, findings(request, found), voice)
+    failed = save(request, found, items, run)
+    for failure in failed:
+        voice.tell(f"mdtest: failed: {failure}")
+    code = conclude("mdtest", outcome, findings(request, found), voice)
+    return code or (1 if failed else 0)
 
 
 def _make_directories(request: Request, made: list[Path]) -> None:
@@ -91,7 +96,7 @@ def read_status(path: str | None) -> int | None:
     if path is None:
         return None
     try:
-        words = Path(path).read_text(encoding="ascii").split()
+        words = read_text(Path(path)).split()
     except (OSError, ValueError):
         words = []
     if len(words) != 1 or not words[0].isdigit() or int(words[0]) < 1:
@@ -99,37 +104,6 @@ def read_status(path: str | None) -> int | None:
             f"mdtest -x: {path} does not hold a number of files; hint: make it with -C -W SECONDS -x {path}"
         )
     return int(words[0])
-
-
-def write_files(request: Request, found: Sequence[Results], items: int) -> None:
-    """The status file of ``-x`` and the table of ``--saveRankPerformanceDetails``."""
-    created = [test for part in found for (phase, _), test in part.tests.items() if phase == "create"]
-    try:
-        if request.status_file and created:
-            most = max(task.operations for task in created[-1].tasks)
-            Path(request.status_file).write_text(f"{most}\n", encoding="ascii")
-        if request.task_file:
-            lines = [text.task_header(), *(line for part in found for line in text.task_lines(part, items))]
-            Path(request.task_file).write_text("\n".join(lines) + "\n", encoding="ascii")
-    except OSError as error:
-        raise RequestError(f"cannot write {error.filename}: {error.strerror}; hint: give another file") from None
-
-
-def write_operations(request: Request, found: Sequence[Results], run: Run) -> None:
-    """The files of ``--savePerOpDataCSV``: one a test on files and task. As with mdtest, the last iteration's stay."""
-    if not request.operations_files:
-        return
-    sizes = {"create": request.write_bytes, "stat": 0, "read": request.read_bytes, "remove": request.write_bytes}
-    tests = [(phase, test) for part in found for (phase, _), test in part.tests.items() if phase in sizes]
-    try:
-        for phase, test in tests:
-            columns = run.operations(test.line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
-            for task in range(len(test.tasks)):
-                lines = text.operation_lines(columns, task, sizes[phase] or 1)
-                path = Path(f"{request.operations_files}-{TESTS[phase]}-{task:05d}.csv")
-                path.write_text("".join(f"{line}\n" for line in ("time,runtime,tp", *lines)), encoding="ascii")
-    except OSError as error:
-        raise RequestError(f"cannot write {error.filename}: {error.strerror}; hint: give another place") from None
 
 
 def stonewalls(found: Results) -> Iterator[list[int]]:

@@ -28,12 +28,12 @@ def head(request: Request) -> Iterator[str]:
     yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on {request.nodes} node(s)"
     yield "Command line used: mdtest" + "".join(f" '{word}'" for word in request.words)
     if request.read and not request.read_bytes:
-        yield "WARNING: Read bytes is 0, thus, a read test will actually just open/close"
+        yield "WARNING: -e is 0: the read phase only opens and closes the files"
     yield "Nodemap: " + request.nodemap
     if not request.dummy:
         yield from _file_system(request.places[0])
     if request.shift:
-        yield f"V-0: Rank   0 Line  2594 Shifting ranks by {request.shift} for each phase."
+        yield f"V-0: Rank   0 Line  2594 Each phase works on the items of the task {request.shift} further on."
     if request.random:
         yield f"random seed: {request.seed}"
 
@@ -165,5 +165,5 @@ def damage(lines: Sequence[Mapping[str, Any]]) -> str | None:
     """The line that tells of files that were read and are not what was written."""
     bad = sum((line["verify"] or {}).get("damaged_operations", 0) for line in lines)
     return (
-        f"\nERROR: verifying the data on read ({bad} errors)! Take the performance values with care!\n" if bad else None
+        f"\nERROR: verifying the data on read ({bad} errors)! The rates count reads of damaged data.\n" if bad else None
     )
