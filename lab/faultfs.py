@@ -10,7 +10,7 @@ each call; without it nothing fails. Its keys, each optional:
 - ``full_after_bytes``: so many bytes may be written since the mount, then ``ENOSPC``;
 - ``short``: a write takes at most so many bytes;
 - ``flip``: one bit of what is written is stored the other way round;
-- ``hang``: these operations wait until the rule is gone;
+- ``hang``: these operations wait until the rule is gone; once one does, there is a file ``RULES`` ending in ``.hangs``;
 - ``read_only``: nothing may be changed.
 """
 
@@ -32,6 +32,11 @@ _LOOK_S = 0.01
 """Between two looks of an operation that hangs at whether it still should."""
 
 
+def hanging(rules: Path) -> Path:
+    """A file that is there once an operation has begun to hang."""
+    return rules.with_suffix(".hangs")
+
+
 class Faults:
     """The rules as they are now, and what has been counted for them."""
 
@@ -49,6 +54,7 @@ class Faults:
         """Raises what the rules say of this operation; the rules otherwise."""
         rules = self.now()
         while operation in rules.get("hang", ()) and rules.get("name", "") in path:
+            hanging(self.file).touch()
             time.sleep(_LOOK_S)
             rules = self.now()
         if changes and rules.get("read_only"):
@@ -169,8 +175,8 @@ class Through:
         return {key: getattr(about, key) for key in dir(about) if key.startswith("f_") and key != "f_fsid"}
 
 
-def serve(backing: Path, mount: Path, rules: Path) -> None:
-    """Until it is unmounted."""
+def serve(backing: Path, mount: Path, rules: Path, cached: str = "") -> None:
+    """Until it is unmounted. ``cached``: the kernel keeps pages, as it does for most file systems."""
     import mfusepy
 
     class Served(Through, mfusepy.Operations):  # type: ignore[misc, name-defined]
@@ -190,7 +196,7 @@ def serve(backing: Path, mount: Path, rules: Path) -> None:
         foreground=True,
         nothreads=False,
         fsname="faultfs",
-        **cacheless,
+        **({} if cached else cacheless),
     )
 
 
@@ -202,21 +208,26 @@ class Mounted:
         self.pid = pid
         """Who serves it: stopped, it is a server that does not answer."""
 
+    def hangs(self) -> bool:
+        """Whether an operation has begun to hang since the rules were given."""
+        return hanging(self._rules).exists()
+
     def obey(self, **rules: Any) -> None:
         """These rules hold from now on, and no others."""
+        hanging(self._rules).unlink(missing_ok=True)
         fresh = self._rules.with_suffix(".new")
         fresh.write_text(json.dumps(rules), encoding="utf-8")
         fresh.replace(self._rules)
 
 
 @contextlib.contextmanager
-def mounted(work: Path) -> Iterator[Mounted]:
-    """Mounted below ``work`` for as long as the context lasts."""
+def mounted(work: Path, *, cached: bool = False) -> Iterator[Mounted]:
+    """Mounted below ``work`` for as long as the context lasts, and again with the next one."""
     backing, mount, rules = work / "backing", work / "mount", work / "rules.json"
-    backing.mkdir()
-    mount.mkdir()
+    backing.mkdir(exist_ok=True)
+    mount.mkdir(exist_ok=True)
     with subprocess.Popen(
-        [sys.executable, __file__, backing, mount, rules], stderr=subprocess.PIPE, text=True
+        [sys.executable, __file__, backing, mount, rules, *["cached"] * cached], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             until = time.monotonic() + 30
@@ -236,4 +247,4 @@ def mounted(work: Path) -> Iterator[Mounted]:
 
 
 if __name__ == "__main__":
-    serve(*map(Path, sys.argv[1:4]))
+    serve(*map(Path, sys.argv[1:4]), *sys.argv[4:])

@@ -103,6 +103,7 @@ def test_a_run_keeps_its_groups_and_page_and_summary_tell_them(make_run: Callabl
     held = [{key: value for key, value in group(n, [n % 3]).items() if key != "record"} for n in range(9)]
     placement = {"epoch": 7, "groups": 32, "unplaced_objects": 2, "held": held}
     run = make_run({2: [1e9]}, result={"placement": placement}, manifest={"target": {"pool": pool_of([1.0] * 3)}})
+    RunWriter(run.path, run.manifest).update_manifest(state="running")
     writer = RunWriter.reopen(run.path)
     (line,) = run.trials()
     assert line["objects"] == {"epoch": 7, "groups": 32, "unplaced_objects": 2, "placed_objects": 9}

@@ -74,11 +74,11 @@ def test_the_schema_refuses_a_unit_that_was_forgotten(make_run: Make, quiet_curv
 def test_a_summary_that_says_something_else_than_the_records_is_found(make_run: Make, quiet_curve: Curve) -> None:
     run = make_run(quiet_curve())
     said = summary(analyse(run), None)
-    RunWriter.reopen(run.path).update_manifest(summary=said)
-    assert not [text for text in verify(Run.open(run.path)) if text.startswith("summary")]
+    RunWriter(run.path, run.manifest).update_manifest(summary=said)
+    assert not [text for text in verify(Run.open(run.path)).contradictions if text.startswith("summary")]
     said["load_lines"][0]["tasks"] = 3
-    RunWriter.reopen(run.path).update_manifest(summary=said)
-    texts = [text for text in verify(Run.open(run.path)) if text.startswith("summary")]
+    RunWriter(run.path, run.manifest).update_manifest(summary=said)
+    texts = [text for text in verify(Run.open(run.path)).contradictions if text.startswith("summary")]
     assert texts == ["summary.load_lines[0].tasks was 3, and is 4 when analysed again"]
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.probe import Probe
+from tonnage.campaign.search_space import SearchSpace
 from tonnage.campaign.setting import Trial
 
 
 def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:
     campaign = build_campaign({"target": "/x", "search": {"budget_ns": 60 * 10**9, **search}}, stored=True)
-    return Probe(campaign, 1, space, keeps=True, device=device)
+    return Probe(campaign, 1, SearchSpace(space), device=device)
 
 
 def line(

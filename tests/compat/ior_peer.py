@@ -15,10 +15,12 @@ _SUMMARY = (*[10] * 10, 13, 5, 6, 3, 4, 3, 5, 8, 9, 4, 6, 8, 8, 9, 3, 6)
 _OURS_ONLY = ("Max Write:", "Max Read:")
 _THEIRS_ONLY = (
     "WARNING: DUMMY",
-    "WARNING: assuming POSIX-based backend",
+    "WARNING: assuming POSIX",
     # Whether a file was there is not part of the shape, nor what Open MPI and a crash say.
     "WARNING: The file",
 )
+_A_FILE_WAS_THERE = 'WARNING: "'
+"""How our line begins that tells of one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def recorded(name: str) -> Recorded:
 
 def shapes(lines: list[str]) -> list[str]:
     """Each line with its numbers and paths masked; rows of tables as the places where their columns are."""
-    kept = [line for line in lines if not line.startswith(_OURS_ONLY + _THEIRS_ONLY)]
+    kept = [line for line in lines if not line.startswith((*_OURS_ONLY, *_THEIRS_ONLY, _A_FILE_WAS_THERE))]
     return [shape(line) for line in kept]
 
 

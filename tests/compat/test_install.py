@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -55,10 +56,38 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_written(tmp_path: Pa
     with pytest.raises(RequestError) as error:
         install(str(tmp_path), ECHO)
     assert str(error.value) == (
-        f"{taken} is there and was not made by `tonnage compat install`; hint: move it away, or give another directory"
+        f"{taken} is there and was not made by `tonnage compat install`, or was changed since; "
+        "hint: move it away, or give another directory"
     )
     assert sorted(tmp_path.iterdir()) == before
     assert kind in ("directory", "link") or taken.read_text() == text
+
+
+def test_a_script_of_an_older_version_is_replaced_where_it_is_what_that_wrote(tmp_path: Path) -> None:
+    older = tmp_path / "sob"
+    line = f'exec {shlex.join(ECHO)} sob "$@"\n'
+    text = f"#!/bin/sh\n# Made by `tonnage compat install`; the next one replaces it.\n{line}"
+    for edit in (text + "#\n", text.replace("exec ", "exec nice "), text.replace(" sob ", " sob -v ")):
+        older.write_text(edit)
+        with pytest.raises(RequestError, match="or was changed since"):
+            install(str(tmp_path), ECHO)
+        assert older.read_text() == edit
+    older.write_text(text)
+    install(str(tmp_path), ECHO)
+    assert MARKER in older.read_text()
+
+
+@pytest.mark.parametrize("at", ["start", "marker", "sum", "command", "end"])
+def test_a_script_that_differs_in_one_byte_is_the_users(tmp_path: Path, at: str) -> None:
+    script = next(iter(install(str(tmp_path), ECHO)))
+    text = script.read_text()
+    place = {"start": 2, "marker": text.index("Made"), "sum": text.index("below: ") + 7, "command": text.index("exec")}
+    where = place.get(at, len(text) - 1)
+    changed = f"{text[:where]}{'0' if text[where] != '0' else '1'}{text[where + 1 :]}"
+    script.write_text(changed)
+    with pytest.raises(RequestError, match="or was changed since"):
+        install(str(tmp_path), ECHO)
+    assert script.read_text() == changed
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,15 @@ import pytest
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.help import help_text, page
-from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, spellings
+from tonnage.compat.ior.options import DEFAULTS, DIRECTIVES, Parameters, spellings
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.shared import Ranks
 from tonnage.errors import RequestError
 
+from .peer_facts import Fact, facts
+
 ROOT = Path(__file__).resolve().parents[2]
-PEER = Path(__file__).parent / "peer"
-HELP = (PEER / "ior-help.txt").read_text()
 
 
 def one(*words: str) -> Parameters:
@@ -34,20 +36,69 @@ def refusal(*words: str) -> str:
     return str(caught.value)
 
 
-def test_every_option_of_the_help_of_ior_is_known() -> None:
-    shorts = set(re.findall(r"^  -([A-Za-z])\b", HELP, re.MULTILINE))
-    longs = set(re.findall(r"--([A-Za-z][\w.-]*)", HELP))
-    directives = set(re.findall(r"^  -O (\w+)=", HELP, re.MULTILINE))
-    assert len(shorts) > 35 and len(longs) > 15 and len(directives) > 7
-    assert shorts <= set(SHORT)
-    assert longs <= set(LONG)
-    assert {name.lower() for name in directives} <= set(DIRECTIVES)
+def ours() -> list[Fact]:
+    """The options and directives there are, but for Tonnage's own: ``--tasks`` and ``tonnageOut``."""
+    found = []
+    for name, spelled in spellings().items():
+        default = getattr(DEFAULTS, name)
+        directives = tuple(sorted(directive for directive, field in DIRECTIVES.items() if field == name))
+        found.append(
+            Fact(
+                spelled.module,
+                spelled.short,
+                spelled.long.replace("tasks", ""),
+                directives,
+                # A pause may be a fraction of a second here.
+                spelled.kind.replace("seconds", "number"),
+                f"{default:g}" if isinstance(default, float) else str(default),
+            )
+        )
+    return sorted(fact for fact in found if fact.directives != ("tonnageout",))
 
 
-def test_the_help_has_every_line_of_the_help_of_ior_but_the_list_of_backends_and_the_second_name_of_tasks() -> None:
-    ours = help_text().splitlines()
-    missing = [line for line in HELP.splitlines() if line not in ours]
-    assert [line.split()[0] for line in missing] == ["-a=POSIX", "-N=-1"]
+def theirs() -> list[Fact]:
+    """IOR's. The name of the machine, which it puts in place of one of its defaults, is empty here."""
+    return sorted(replace(fact, default="") if fact.directives == ("platform",) else fact for fact in facts("ior"))
+
+
+def test_the_options_and_directives_are_those_of_ior_with_their_types_and_defaults() -> None:
+    assert len(theirs()) > 85
+    assert ours() == theirs()
+
+
+def shown_in_help() -> Iterator[tuple[str, str, str, str]]:
+    """Of each line of ``-h`` that begins with an option: module, section, spelling, words."""
+    module = section = ""
+    for line in help_text().splitlines():
+        if line.startswith("Module "):
+            module = line.removeprefix("Module ")
+        elif line in ("Flags", "Optional arguments"):
+            section = line
+        elif found := re.match(r"  (-O \S+|-\w, --\S+|--?\S+)(?: +(.*))?\Z", line):
+            yield module, section, found[1], found[2] or ""
+
+
+def expected_in_help(fact: Fact) -> tuple[str, str, str]:
+    spelled = ", ".join(filter(None, (fact.short and f"-{fact.short}", fact.long and f"--{fact.long}")))
+    if fact.type == "flag":
+        return fact.module, "Flags", spelled
+    return fact.module, "Optional arguments", f"{spelled}={fact.default or 'STRING'}" if spelled else fact.directives[0]
+
+
+def test_help_has_the_sections_of_ior_and_in_each_the_options_spelled_as_ior_spells_them() -> None:
+    shown = []
+    for module, section, spelled, _ in shown_in_help():
+        directive = re.match(r"-O (\w+)=\S+\Z", spelled)
+        shown.append((module, section, directive[1].lower() if directive else spelled.replace("-N, --tasks", "-N")))
+    expected = [expected_in_help(fact) for fact in theirs()]
+    assert sorted(shown) == sorted([*expected, ("", "Optional arguments", "tonnageout")])
+
+
+def test_help_names_the_directive_of_each_short_option_before_it_says_what_the_option_does() -> None:
+    words = {spelled.partition("=")[0].partition(",")[0]: words for _, _, spelled, words in shown_in_help()}
+    unnamed = [fact.short for fact in theirs() if fact.short and fact.directives and not fact.long
+               and words[f"-{fact.short}"].partition(": ")[0].lower() not in fact.directives]  # fmt: skip
+    assert len(words) > 85 and not unnamed
 
 
 def test_the_page_holds_the_table_that_is_made_from_the_options() -> None:
@@ -108,58 +159,58 @@ def test_a_script_gives_each_run_what_stood_before_it(tmp_path: Path) -> None:
 def test_a_mistake_in_a_script_is_named_by_its_line(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("IOR START\n  transfersise=1m\nIOR STOP\n")
-    expected = f'{script}:2: Unrecognized parameter "transfersise"; hint: did you mean transferSize?'
+    expected = f"{script}:2: there is no directive 'transfersise'; hint: did you mean transferSize?"
     assert refusal("-f", str(script)) == expected
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("-t 3m -b 16m", "block size (16 MiB) must be a multiple of transfer size (3 MiB); hint: use -b"),
-        ("-t 2m -b 1m", "block size must not be smaller than transfer size"),
-        ("-t 0", "test will not complete with zero transfer size"),
-        ("-t 12 -b 12", "block size must be a multiple of access size"),
-        ("-b -8", "block size must be non-negative integer"),
-        ("-s 0", "segment count must be positive value"),
-        ("-N 0", "too few tasks for testing"),
-        ("-i 0", "too few test repetitions"),
-        ("-r -R", "using readCheck only requires to write a timeStampSignature -- use -G"),
-        ("-C -Z", "Both Constant and Random task re-ordering specified. Choose one and resubmit"),
-        ("-z -C -t 4k", "random offset and constant reorder tasks specified with single-shared-file. Choose one"),
-        ("-z -t 1m", "IOR will randomize access within a block and repeats the same pattern for all segments"),
-        ("-F -u -o a@b", "cannot use multiple file names with unique directories"),
-        ("-D 1 -O stoneWallingStatusFile=x", "a StoneWallingStatusFile is only sensible when splitting write/read"),
-        ("-O stoneWallingWearOut=1", "the stoneWallingWearOut is only sensible when setting a stonewall"),
+        ("-t 3m -b 16m", "-b 16 MiB is not a multiple of -t 3 MiB; hint: use -b 15728640 or -b 18874368"),
+        ("-t 2m -b 1m", "-b 1 MiB is less than -t 2 MiB; hint: use -b 2097152 or a smaller -t"),
+        ("-t 0", "-t 0: a transfer has at least 8 bytes; hint: give -t a size such as 256k"),
+        ("-t 12 -b 12", "-t 12 is not a multiple of 8 bytes; hint: use -t 8"),
+        ("-b -8", "-b -8 is below 0; hint: give -b a size such as 1m"),
+        ("-s 0", "-s 0: a file has at least one segment; hint: use -s 1"),
+        ("-N 0", "-N 0: a test has at least one task; hint: give -N 1 or more"),
+        ("-i 0", "-i 0: a test runs at least once; hint: give -i 1 or more"),
+        ("-r -R", "-R without -w checks an earlier write, and needs its seed; hint: give the -G of that write"),
+        ("-C -Z", "-C and -Z each say which task reads what; hint: leave out -C or -Z"),
+        ("-z -C -t 4k", "-z with -C needs a file for each task; hint: add -F, or leave out -z or -C"),
+        ("-z -t 1m", "-z has no order to draw: each block, -b 1 MiB, is a single transfer; hint: use a larger -b"),
+        ("-F -u -o a@b", "-u makes the directories of one name, and -o has several; hint: leave out -u"),
+        ("-D 1 -O stoneWallingStatusFile=x", "stoneWallingStatusFile is for a later read, and without -k no file"),
+        ("-k -w -D 1 -O stoneWallingStatusFile=x", "stoneWallingStatusFile holds one number for all tasks"),
+        ("-O stoneWallingWearOut=1", "stoneWallingWearOut begins when the time of -D is up, and -D is not given"),
         ("-a MPIIO", "this build has no backend MPIIO; hint: use -a with one of POSIX, MMAP, AIO, URING, DUMMY"),
         ("-a DUMMY -w -R", "DUMMY stores nothing that a read could check; hint: leave out -R and -W"),
-        ("-y -F", "-y: this build binds no task to a socket: name both mounts with -o A@B"),
-        ("-y", "Dual Mount can only be used with File Per Process"),
-        ("--randomPrefill=1m", "Setting the randomPrefill option without using random is not useful"),
-        ("-z -t 4k --randomPrefill=3k", "The randomPrefill option must divide the blockSize"),
-        ("--posix.lustre.pool=fast", "Lustre pool specified but no stripe count or stripe size specified"),
-        ("--posix.beegfs.ChunkSize=100k", "beegfsChunkSize must be a power of two and >64k"),
+        ("-y", "-y: this build binds no task to a socket: name both mounts with -F -o A@B; hint: leave -y out"),
+        ("--randomPrefill=1m", "--randomPrefill prepares files for -z, which is not given; hint: add -z"),
+        ("-z -t 4k --randomPrefill=3k", "-b 1048576 is not a multiple of --randomPrefill=3072; hint: use"),
+        ("--posix.lustre.pool=fast", "--posix.lustre.pool needs stripecount and stripesize; hint: give all three"),
+        ("--posix.beegfs.ChunkSize=100k", "--posix.beegfs.ChunkSize=102400 is not a power of two from 64k on; hint"),
         ("--posix.lustre.ignorelocks", "--posix.lustre.ignorelocks: this build does not switch Lustre's locks off"),
         ("--posix.gpfs.hintaccess", "--posix.gpfs.hintaccess: this build gives GPFS no hints"),
-        ("--dummy.delay-xfer=-1", "dummy.delay-xfer must be nonnegative value"),
-        ("-B", "Error invalid argument: -B in -B; hint: IOR 3's -B is --posix.odirect since 4.0"),
-        ("-q", "Error invalid argument: -q in -q; hint: IOR 3's -q is not needed: a failed operation ends the test"),
-        ("-H", "Error invalid argument: -H in -H; hint: IOR 3's -H is MPIIO's, which this build lacks"),
-        ("-O summaryFormat=XML", "Unknown summaryFormat 'XML'"),
-        ("-l zebra", 'Unknown packet type "zebra"'),
-        ("-M 120%", "percentage must be between 0 and 100"),
+        ("--dummy.delay-xfer=-1", "dummy.delay-xfer=-1 is below 0; hint: give 0 or more"),
+        ("-B", "ior has no option -B (in '-B'); hint: IOR 3's -B is --posix.odirect since 4.0"),
+        ("-q", "ior has no option -q (in '-q'); hint: IOR 3's -q is not needed: a failed operation ends the test"),
+        ("-H", "ior has no option -H (in '-H'); hint: IOR 3's -H is MPIIO's, which this build lacks"),
+        ("-O summaryFormat=XML", "summaryFormat=XML is not known; hint: use default, JSON or CSV"),
+        ("-l zebra", "-l 'zebra' is no kind of data; hint: use offset"),
+        ("-M 120%", "-M 120%: a share is from 1% to 95%; hint: use 75%"),
         ("-M much", "-M 'much' is not a size or a share"),
-        ("file", "Error invalid argument: file"),
-        ("--posix.odirekt", "Error invalid argument: --posix.odirekt; hint: did you mean --posix.odirect?"),
-        ("-t", "argument missing for option -t"),
+        ("file", "ior has no option 'file'; hint: see `tonnage ior -h`"),
+        ("--posix.odirekt", "ior has no option '--posix.odirekt'; hint: did you mean --posix.odirect?"),
+        ("-t", "ior -t needs a value; hint: see `tonnage ior -h`"),
         ("-t much", "-t: 'much' is not a whole number; hint: write it like 8, 4k, 2m or 1g"),
         ("-d soon", "-d: 'soon' is not a time in seconds"),
         ("-b 99999999p", "-b: '99999999p' is above 2^63"),
-        ("-O keepFile", "Syntax error in configuration options: 'keepFile'"),
-        ("-O keepFiles=1", 'Unrecognized parameter "keepFiles"; hint: did you mean keepFile?'),
+        ("-O keepFile", "'keepFile' is not a directive with its value; hint: write name=value"),
+        ("-O keepFiles=1", "there is no directive 'keepFiles'; hint: did you mean keepFile?"),
         ("-f /nowhere/script", "cannot read the script /nowhere/script: No such file or directory"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_refused_in_the_words_of_ior_where_it_has_some(line: str, said: str) -> None:
+def test_what_cannot_be_done_is_one_line_with_the_option_and_what_to_do(line: str, said: str) -> None:
     assert refusal(*line.split()).startswith(said)
 
 

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 from tonnage.cli.entry import run_command
+from tonnage.compat.front import help_text
 from tonnage.compat.mdtest.options import MDTEST
+
+from .peer_facts import Fact, facts
 
 PEER = Path(__file__).parent / "peer"
 ROW = re.compile(r"   (\w+ \w+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3})")
@@ -54,18 +57,47 @@ def mdtest(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     return run
 
 
-def test_every_option_of_the_help_of_mdtest_is_known() -> None:
-    text = (PEER / "mdtest-help.txt").read_text()
-    wanted = set(re.findall(r"^  (--?[A-Za-z][\w.-]*)", text, re.MULTILINE))
-    wanted |= set(re.findall(r"^  -\w, (--[\w.-]+)", text, re.MULTILINE))
-    assert len(wanted) > 50
-    assert wanted <= {name for option in MDTEST.options for name in option.names}
+def ours() -> list[Fact]:
+    """The options there are, but for Tonnage's own ``--tasks``."""
+    found = []
+    for option in MDTEST.options:
+        shorts, longs = ([name for name in option.names if name.startswith("--") == long] for long in (False, True))
+        short, long = ("".join(names).lstrip("-") for names in (shorts, longs))
+        module = long.partition(".")[0].upper() if "." in long else ""
+        kind = "flag" if not option.value else "number" if option.value in ("N", "SIZE") else "text"
+        default = "0" if kind == "flag" else str(option.default or ("" if kind == "text" else 0))
+        found.append(Fact(module, short, long, (), kind, default))
+    return sorted(fact for fact in found if fact.long != "tasks")
+
+
+def test_the_options_are_those_of_mdtest_with_their_types_and_defaults() -> None:
+    assert len(facts("mdtest")) > 60
+    assert ours() == facts("mdtest")
+
+
+def test_help_has_a_line_for_each_option_of_mdtest_with_words() -> None:
+    told = re.findall(r"^  (-\S+(?:, --\S+)?)(?: [A-Z]+)?(?:  +|\n {30})\S", help_text(MDTEST), re.MULTILINE)
+    spelled = [
+        ", ".join(filter(None, (fact.short and f"-{fact.short}", fact.long and f"--{fact.long}")))
+        for fact in facts("mdtest")
+    ]
+    assert sorted(told) == sorted([*spelled, "--tasks", "-h, --help"])
+
+
+REWORDED = (
+    ("WARNING: Read bytes is ", "WARNING: -e is "),
+    ("V-0: Rank   0 Line  2594 Shifting ", "V-0: Rank   0 Line  2594 Each phase "),
+)
+"""How a sentence of mdtest's begins, and ours in its place."""
 
 
 def shape(text: str) -> list[str]:
-    """Lines with every number and path masked; the columns of a table keep their places."""
+    """Lines with every number and path masked; the columns of a table keep their places. Of a sentence, its figures."""
     found = []
     for line in text.splitlines():
+        if worded := [pair for pair in REWORDED if line.startswith(pair)]:
+            found.append(f"{worded} {re.findall(r'[0-9]+', line)}")
+            continue
         if line.startswith("Command line used: mdtest '"):
             line = "Command line used: mdtest"
         line = re.sub(r"^(Path +: ).*", r"\1", line)
@@ -143,7 +175,8 @@ def test_a_second_creation_on_the_same_tree_is_refused(mdtest: Mdtest, data: Pat
     said = mdtest("-C", "-F", "-n", "5", code=2)
     assert said.err == (
         f"tonnage: error: {data}/test-dir.0-0 is there already; "
-        "hint: remove what an earlier run left there, or move it away\n"
+        "hint: remove what an earlier run left there "
+        f"(`tonnage clean {data}` does if that was killed), or move it away\n"
     )
     assert mdtest("-r", "-F", "-n", "5").mean["File removal"] > 0
 
@@ -151,7 +184,7 @@ def test_a_second_creation_on_the_same_tree_is_refused(mdtest: Mdtest, data: Pat
 def test_damaged_files_are_told_with_an_exit_status(mdtest: Mdtest) -> None:
     mdtest("-C", "-F", "-n", "5", "-w", "4k", "-G", "1")
     said = mdtest("-E", "-X", "-F", "-n", "5", "-e", "4k", "-G", "2", code=1)
-    assert "ERROR: verifying the data on read (5 errors)!" in said.out
+    assert "\nERROR: verifying the data on read (5 errors)! The rates count reads of damaged data.\n" in said.out
     assert "5 operations read damaged data" in said.err
 
 
@@ -327,10 +360,15 @@ def narrow(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_one_line_and_is_left_as_it_was(mdtest: Mdtest, narrow: Path) -> None:
-    said = mdtest("-C", "-F", "-n", "100", "-d", str(narrow), code=1)
+    refused = mdtest("-C", "-F", "-n", "100", "-d", str(narrow), code=2)
+    assert "the campaign makes 101 files and directories at once" in refused.err and not list(narrow.iterdir())
+    # Somebody takes what is left after the look.
+    others = [narrow / f"other-{number}" for number in range(30)]
+    taking = " ".join(["touch", *map(str, others)])
+    said = mdtest("-C", "-F", "-n", "60", "-d", str(narrow), "--run-cmd-before-phase", taking, code=1)
     (line,) = [line for line in said.err.splitlines() if line.startswith("mdtest: failed")]
     assert re.search(r"0000-create: .*cannot create .*: No space left on device", line)
-    assert said.mean["File creation"] == 0 and not list(narrow.iterdir())
+    assert said.mean["File creation"] == 0 and sorted(narrow.iterdir()) == sorted(others)
 
 
 def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:

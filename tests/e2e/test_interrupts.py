@@ -57,6 +57,21 @@ def test_a_signal_at_a_random_moment_leaves_nothing_but_a_run_that_resumes(
     shell("report", run)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_delay_of_days_ends_with_the_first_signal(
+    shell: Shell, interrupt: Callable[..., Said], number: signal.Signals
+) -> None:
+    campaign = shell.write("c.toml", 'target = "null:transfer=99h"\n[workload]\ntasks = 2\noperations = 1\n')
+    process = shell.start("run", campaign, "--no-report")
+
+    def waits() -> bool:
+        manifests = [run / "manifest.json" for run in shell.runs]
+        return any(json.loads(path.read_text())["ceilings"] for path in manifests if path.exists())
+
+    wait_until(waits, "the beginning of the first trial")
+    assert interrupt(process, number).code == 130
+
+
 def test_an_interrupted_probe_reports_and_resumes(shell: Shell, interrupt: Callable[..., Said]) -> None:
     process = shell.start("probe", shell.data, "--budget", "6s", "--max-tasks", "4")
     wait_until(

@@ -37,6 +37,56 @@ CASES = [
     (("probe", "/proc"), "cannot make a scratch directory in /proc"),
     (("probe", "sim:kne=3"), "sim: has no 'kne'; hint: did you mean 'knee'?"),
     (("probe", "sim:noise=9"), "sim:noise=9 refuses this: sim: noise is 9"),
+    (
+        ("run", "--dry-run", "--target", "sim:noise=1e9", "one.toml"),
+        "sim:noise=1e9 refuses this: sim: noise is 1000000000",
+    ),
+    (
+        ("probe", "null:", "--max-tasks", "1000000000"),
+        "search.max_tasks: input should be less than or equal to 1048576",
+    ),
+    (("probe", "null:", "--max-tasks", "1000000"), "1000000 tasks on this host are more than the "),
+    (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 274.75 GiB of memory, and this host has "),
+    (("probe", "null:", "--transfer", "1GiB", "--max-tasks", "30000"), "30000 tasks need about 29.34 TiB of memory"),
+    (("probe", "null:", "--budget", "9000h"), "it would measure for up to 375 days; hint: use fewer trials"),
+    (("run", "--dry-run", "tasks.toml"), "tasks.toml:3: workload.tasks: input should be less than or equal to 1048576"),
+    (
+        ("run", "--dry-run", "many.toml"),
+        "many.toml:4: 2 settings would make 4000000000 trials, and a campaign has at most 1000000",
+    ),
+    (
+        ("run", "--dry-run", "factors.toml"),
+        "factors.toml:2: the factors have 1000000 combinations, and a campaign has at most 100000",
+    ),
+    (
+        ("run", "--dry-run", "names.toml"),
+        "the campaign makes 2000000001 files and directories at once, and {home}/data has ",
+    ),
+    (("run", "--dry-run", "kept.toml"), "8 tasks that keep 1000000000 operations each need about "),
+    (("run", "--dry-run", "copies.toml"), "100000000 copies of a command need about "),
+    (("run", "--dry-run", "hog.toml"), "the hog of 999.00 TiB is more than "),
+    (("run", "--dry-run", "all.toml"), "all.toml:3: workload.hog: '100%' leaves no memory to anything else; hint: "),
+    (("run", "--dry-run", "digits.toml"), "digits.toml: a number in it has too many digits; hint: see "),
+    (("run", "--dry-run", "think.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "rate.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "least.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "pause.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "writer.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "rounds.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "delay.toml"), "it would measure for at least "),
+    (("run", "--dry-run", "budget.toml"), "it would measure for at least "),
+    (("probe", "null:transfer=9000000000s"), "it would measure for at least "),
+    (("run", "--dry-run", "nan.toml"), "nan.toml:5: budget.time: nan is not a time; hint: write it like "),
+    (("run", "--dry-run", "far.toml"), "far.toml:2: assign: there is no directory 99999999999; hint: "),
+    (("run", "--dry-run", "restart.toml"), "restart.toml:4: workload.restart: -1 is not a round; hint: "),
+    (("run", "--dry-run", "none.toml"), "none.toml:3: workload.tasks: the list is empty; hint: "),
+    (("run", "--dry-run", "null.toml"), "null.toml:6: workload.environment: the value of 'A' holds a null character;"),
+    (("run", "--dry-run", "large.toml"), "large.toml is larger than 1MiB; hint: a campaign file is"),
+    (("probe", "sim:straggler=1e300"), "sim:straggler=1e300 refuses this: sim: straggler is 1e300"),
+    (
+        ("probe", "data", "--space", "1k", "--transfer", "512"),
+        "a search may use 1.00 KiB on {home}/data, and one task with transfers of 512B needs ",
+    ),
     (("probe", "data", "--frobnicate"), "unrecognized arguments: --frobnicate"),
     (("run",), "give either a campaign file or --resume RUN"),
     (("run", "nope.toml"), "cannot read nope.toml: No such file or directory"),
@@ -52,6 +102,32 @@ CASES = [
 ]
 
 
+STREAM = 'target = "null:"\n[workload]\n'
+"""The beginning of campaigns that are wrong further on."""
+WRONG = {
+    "kept": 'target = "null:"\nkeep_operations = 1000000000\n[workload]\ntasks = 8\n',
+    "copies": 'target = "data"\n[workload]\nkind = "command"\nargv = ["true"]\ncopies = 100000000\n',
+    "hog": f'{STREAM}hog = "999TiB"\n',
+    "all": f'{STREAM}hog = "100%"\n',
+    "digits": f"{STREAM}tasks = {'9' * 5000}\n",
+    "think": f'{STREAM}tasks = 1\nthink = "1h"\ntransfer_size = 4096\nblock_size = "1GiB"\n',
+    "rate": f'{STREAM}tasks = 1\nrate = 1\nblock_size = "1GiB"\n',
+    "least": f'{STREAM}tasks = 1\nmin_time = "9000h"\n',
+    "pause": 'target = "null:"\npause = "9000h"\n[workload]\ntasks = 1\n',
+    "writer": 'target = "data"\n[workload]\nkind = "tail"\nreaders = 0\nrate = 1\n',
+    "rounds": 'target = "data"\n[workload]\nkind = "checkpoint"\ntasks = 1\nrounds = 10000\nthink = "5h"\n',
+    "delay": 'target = "null:transfer=40h"\n[workload]\ntasks = 1\n',
+    "budget": 'target = "null:"\n[workload]\ntasks = 1\nmin_time = "9000h"\n[budget]\ntime = "60s"\n',
+    "nan": f"{STREAM}tasks = 1\n[budget]\ntime = nan\n",
+    "far": 'target = ["data", "full"]\nassign = [99999999999]\n',
+    "restart": 'target = "data"\n[workload]\nkind = "checkpoint"\nrestart = -1\n',
+    "none": f"{STREAM}tasks = []\n",
+    "null": 'target = "data"\n[workload]\nkind = "command"\nargv = ["true"]\ncopies = 1\n'
+    'environment = {A = "a\\u0000b"}\n',
+    "large": STREAM + "#" * (1 << 20),
+}
+
+
 def everything(home: Path) -> list[Path]:
     return sorted(home.rglob("*"))
 
@@ -63,6 +139,15 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(
     shell.write("file", "x")
     shell.write("typo.toml", 'target = "null:"\n\n[workload]\ntransfer_sise = 4\n')
     shell.write("odd.toml", 'target = "null:"\n[workload]\ntransfer_size = "3MiB"\nblock_size = "10MiB"\n')
+    shell.write("tasks.toml", 'target = "null:"\n[workload]\ntasks = 1000000000\n')
+    shell.write("many.toml", 'target = "sim:"\n[workload]\ntasks = 1\n[repeat]\ncount = 2000000000\n')
+    hundred = list(range(1, 101))
+    factors = f'tasks = {hundred}\nsegments = {hundred}\nqueue_depth = {hundred}\nstorage = "uring"\nop = "write"\n'
+    shell.write("factors.toml", f'target = "sim:"\n[workload]\n{factors}')
+    shell.write("names.toml", 'target = "data"\n[workload]\nkind = "files"\ntasks = 1\nitems = 2000000000\n')
+    shell.write("one.toml", 'target = "sim:"\n[workload]\ntasks = 1\n')
+    for name, text in WRONG.items():
+        shell.write(f"{name}.toml", text)
     (shell.home / "full").mkdir()
     shell.write("full/file", "x")
     before = everything(shell.home)
@@ -74,18 +159,84 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(
     assert everything(shell.home) == before
 
 
+def test_the_hint_of_a_search_without_room_does_not_name_what_cannot_help(shell: Shell) -> None:
+    said = shell("probe", shell.data, "--space", "1k", "--transfer", "512", check=2)
+    assert "--transfer" not in said.err.partition("hint: ")[2] and "--space" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("ior", "-f", "/dev/zero"), "cannot read the script /dev/zero: it is not a regular file; hint: "),
+        (("ior", "-f", "fifo"), "cannot read the script fifo: it is not a regular file; hint: "),
+        (("ior", "-f", "large.toml"), "cannot read the script large.toml: it is larger than 1MiB; hint: "),
+        (("ior", "-b", "9" * 20), f"-b: '{'9' * 20}' is above 2^63; hint: use a smaller one"),
+        (
+            ("ior", "-a", "DUMMY", "-O", "saveRankPerformanceDetailsCSV=no/f"),
+            "CSV: no is not a directory; hint: ",
+        ),
+        (("ior", "-r", "-o", "gone"), "/gone is missing; hint: add -w to write it first, or give another -o"),
+        (("ior", "-a", "DUMMY", "-O", "savePerOpDataCSV=no/f"), "savePerOpDataCSV: no is not a directory; hint: "),
+        (("mdtest", "-a", "DUMMY", "-n", "8", "-C", "-W", "1", "-x", "no/f"), "-x: no is not a directory; hint: "),
+        (("mdtest", "-a", "DUMMY", "-n", "8", "--savePerOpDataCSV=no/f"), "--savePerOpDataCSV: no is not a directory;"),
+        (("mdtest", "-r", "-n", "8", "-x", "/dev/zero"), "mdtest -x: /dev/zero does not hold a number of files; hint:"),
+    ],
+)
+def test_what_a_benchmark_cannot_read_or_write_is_told_before_it_measures(
+    shell: Shell, words: tuple[str, ...], expected: str
+) -> None:
+    os.mkfifo(shell.home / "fifo")
+    shell.write("large.toml", WRONG["large"])
+    before = everything(shell.home)
+    said = shell(*words, check=2)
+    assert expected in said.err and said.err.count("\n") == 1 and said.out == ""
+    assert everything(shell.home) == before
+
+
+def test_what_nobody_wants_may_go_to_dev_null(shell: Shell) -> None:
+    shell("ior", "-a", "DUMMY", "-b", "1m", "-O", "saveRankPerformanceDetailsCSV=/dev/null,summaryFile=/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+def test_the_same_numbers_on_a_model_are_virtual_time_and_no_mistake(shell: Shell) -> None:
+    shell.write("think.toml", WRONG["think"].replace("null:", "sim:").replace("1GiB", "1MiB"))
+    shell("run", "--dry-run", "think.toml")
+
+
+def test_a_number_with_too_many_digits_in_a_site_file_is_one_line(shell: Shell) -> None:
+    site = shell.write("site.toml", f"x = {'9' * 5000}\n")
+    for words in (("where", "--site", site, "."), ("doctor", "--site", site)):
+        said = shell(*words, check=2)
+        assert "has too many digits; hint: " in said.err and said.err.count("\n") == 1
+
+
+def test_a_number_with_too_many_digits_in_a_manifest_is_one_line(shell: Shell) -> None:
+    run = shell.home / "run"
+    shell("probe", "sim:", "--budget", "1s", "--out", run, "--no-report")
+    manifest = run / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed":', f'"digits": {"9" * 5000}, "seed":', 1))
+    for words in (("report", run), ("verify", run), ("run", "--resume", run)):
+        said = shell(*words, check=None)
+        assert said.code in (1, 2) and said.err.count("\n") == 1
+
+
 def test_o_direct_on_a_file_system_in_memory_is_refused_or_replaced_and_told(shell: Shell) -> None:
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         pytest.skip("/dev/shm is not writable")
-    before = sorted(memory.iterdir())
+
+    def ours() -> list[Path]:
+        """Other tests work there meanwhile."""
+        return sorted(path for path in memory.iterdir() if path.name.startswith(".tonnage-"))
+
+    before = ours()
     said = shell("probe", memory, "--direct", "yes", check=2)
     assert "hint: " in said.err
     assert said.err.count("\n") == 1
     said = shell("probe", memory, "--budget", "1s", "--max-tasks", "2", "--op", "write", "--json", "--no-report")
     assert "no-direct" in {finding["code"] for finding in said.json["findings"]}
     assert "note: " in said.err
-    assert sorted(memory.iterdir()) == before
+    assert ours() == before
 
 
 def test_a_directory_without_write_permission_is_refused(shell: Shell) -> None:

@@ -192,8 +192,23 @@ def test_a_mover_that_was_killed_is_resumed_from_another_host_that_has_its_journ
     (stage.shell.home / "elsewhere").mkdir(mode=0o700)
     on_another_host(stage, "stage", "resume", "--wait", "--state", stage.state)
     stage.assert_equal()
-    [manifest] = (stage.remote / ".tonnage-stage").iterdir()
+    [manifest] = (stage.remote / ".tonnage-stage").glob("manifest-*")
     lines = [json.loads(line) for line in manifest.read_text().splitlines()]
     hosts = {line["path"]: line["host"] for line in lines if line["kind"] == "file"}
     assert {hosts.pop(f"file{number}") for number in range(4)} == {socket.gethostname()}
     assert len(hosts) == 10 and "elsewhere" in hosts.values(), hosts
+
+
+def test_a_source_whose_time_cannot_be_kept_stays_and_that_is_told(stage: Stage) -> None:
+    for name in ("far", "near"):
+        (stage.local / name).write_text(name)
+    beyond_s = 10_413_792_000
+    os.utime(stage.local / "far", (beyond_s, beyond_s))
+    if int((stage.local / "far").stat().st_mtime) != beyond_s:
+        pytest.skip("this file system keeps no time in the year 2300")
+    stage("run", *stage.trees, "--delete", "done", "--", "true")
+    assert (stage.local / "far").exists() and not (stage.local / "near").exists()
+    status = stage.status()
+    assert status["dropped_attributes"] == 1, status
+    stage("run", *stage.trees, "--delete", "done", "--drop-attributes", "--", "true")
+    assert not (stage.local / "far").exists()

@@ -23,10 +23,13 @@ def listing(home: Path) -> list[str]:
     return sorted(str(path) for path in home.rglob("*"))
 
 
-def refused(stage: Stage, *words: str | Path, with_word: str) -> None:
+def refused(
+    stage: Stage, *words: str | Path, with_word: str, actions: tuple[str, ...] = ("run", "start", "in")
+) -> None:
     """Each way of starting a mover says the same, and leaves everything as it was."""
     before = listing(stage.shell.home)
-    for action, program in (("run", ["--", "touch", stage.shell.home / "began"]), ("start", []), ("in", [])):
+    for action in actions:
+        program = ["--", "touch", stage.shell.home / "began"] if action == "run" else []
         said = stage(action, *words, *program, check=2)
         assert said.err.startswith("tonnage: error: ") and said.err.count("\n") == 1, said.err
         assert with_word in said.err and "; hint: " in said.err, said.err
@@ -65,6 +68,15 @@ def test_no_permission(stage: Stage) -> None:
 
 def test_a_glob_that_is_none(stage: Stage) -> None:
     refused(stage, *stage.trees, "--include", "[", with_word="[")
+
+
+def test_a_log_that_is_a_file_of_the_user_s_or_a_link(stage: Stage) -> None:
+    notes, link = stage.shell.home / "notes", stage.shell.home / "link"
+    notes.write_text("years of work")
+    link.symlink_to(notes)
+    for log, word in ((notes, "holds no lines of Spectral's"), (link, "is a link")):
+        refused(stage, *stage.trees, "--log", log, with_word=word, actions=("run", "start"))
+    assert notes.read_text() == "years of work"
 
 
 def test_two_movers_on_one_source(stage: Stage) -> None:
@@ -121,3 +133,9 @@ def test_the_status_names_each_file_that_failed_and_why(stage: Stage) -> None:
     assert failure["path"] == "taken"
     assert "has the name" in failure["reason"] and "; hint: " in failure["reason"], failure
     assert (stage.remote / "taken").read_text() == "somebody else's" and (stage.remote / "free").read_text() == "ours"
+
+
+def test_a_directory_in_the_place_of_a_kept_file_is_told_on_one_line_with_a_hint(stage: Stage) -> None:
+    (stage.state / "trees.json").mkdir(parents=True)
+    said = stage("run", *stage.trees, "--", "true", check=2)
+    assert said.err.count("trees.json") == 1 and "is a directory; hint: remove it" in said.err, said.err

@@ -17,12 +17,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "lab"))
 
+import attacked  # noqa: E402
 import indexed  # noqa: E402
 import nfs as lab_nfs  # noqa: E402
 import s3_service as lab_s3  # noqa: E402
 import slurm as lab_slurm  # noqa: E402
 from hosts import Hosts, hosts  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the tests of the stager tried, in figures."""
+    if table := attacked.table():
+        terminalreporter.write_line(f"attack on the stager: {table}")
 
 
 @dataclass(frozen=True)

@@ -9,49 +9,13 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loop_device import device
 from staged import DONE, MIB, Stage, differences, digest, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
-
-
-class Device:
-    """A file system on a loop device, which can be mounted again."""
-
-    def __init__(self, image: Path, path: Path, kind: str) -> None:
-        self.image, self.path = image, path
-        subprocess.run([f"mkfs.{kind}", "-q", image], check=True, capture_output=True)
-        path.mkdir()
-
-    def mount(self) -> None:
-        subprocess.run(["mount", "-o", "loop", self.image, self.path], check=True, capture_output=True)
-
-    def unmount(self) -> None:
-        # The loop device goes with its last user.
-        subprocess.run(["umount", self.path], check=True, capture_output=True)
-
-
-@contextlib.contextmanager
-def device(work: Path, kind: str, size: int) -> Iterator[Device]:
-    """Mounted, and gone afterwards; skips where it cannot be."""
-    if os.geteuid() or not shutil.which(f"mkfs.{kind}") or not Path("/dev/loop-control").exists():
-        pytest.skip(f"a {kind} of its own needs root, loop devices and mkfs.{kind}")
-    image = work / f"image.{kind}"
-    with image.open("xb") as stream:
-        stream.truncate(size)
-    made = Device(image, work / kind, kind)
-    made.mount()
-    try:
-        yield made
-    finally:
-        if os.path.ismount(made.path):
-            with contextlib.suppress(subprocess.CalledProcessError):
-                made.unmount()
-            if os.path.ismount(made.path):
-                subprocess.run(["umount", "--lazy", made.path], check=False)
 
 
 def to(stage: Stage, path: Path) -> None:

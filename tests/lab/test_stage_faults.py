@@ -151,6 +151,38 @@ def test_a_flipped_bit_is_found_by_reading_back_and_never_placed(tmp_path: Path,
     assert not (stage.to / "bad" / "one").exists()
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_deleting_finds_a_flipped_bit_also_of_what_an_earlier_mover_staged_without(
+    tmp_path: Path, cached: bool
+) -> None:
+    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
+    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
+        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    with mounted(tmp_path, cached=cached) as broken:
+        stage = begin(tmp_path, broken)
+        # Not the mark, without which no mover starts.
+        broken.obey(flip=True, name=".part")
+        wanted = {name: (stage.source / name).read_bytes() for name in EVERYTHING}
+        assert stage.drained()["code"] == 0, "nobody looks"
+        # Also a foreign file of the same bytes, which is only found there.
+        (stage.source / "adopted").write_bytes(b"some bytes")
+        broken.obey(flip=True, name="/adopted")
+        (stage.to / "adopted").write_bytes(b"some bytes")
+        broken.obey(flip=True, name=".part")
+        stage.options |= {"check": "read-back", "clear": "done"}
+        status = stage.drained()
+        assert status["code"] == 1 and status["cleared"]["files"] == 0, status
+        assert {name: (stage.source / name).read_bytes() for name in EVERYTHING} == wanted
+        assert (stage.source / "adopted").exists()
+        broken.obey()
+        for name in {*EVERYTHING, "adopted"}:
+            (stage.to / name).unlink()
+        status = stage.drained()
+        assert status["code"] == 0, [status[key] for key in ("failures", "queued", "notes")]
+        assert {name: (stage.to / name).read_bytes() for name in EVERYTHING} == wanted
+        assert not any((stage.source / name).exists() for name in EVERYTHING)
+
+
 def test_a_flipped_bit_that_nobody_read_back_is_found_by_verify(tmp_path: Path, broken: Mounted) -> None:
     stage = begin(tmp_path, broken)
     (stage.source / "bad").mkdir()
@@ -159,6 +191,45 @@ def test_a_flipped_bit_that_nobody_read_back_is_found_by_verify(tmp_path: Path, 
     assert stage.drained()["code"] == 0
     report = native.stage_verify(str(stage.to), 1, lambda *_: True)
     assert report["checksum_differs"] == ["bad/one"], report
+
+
+def test_storage_that_does_not_keep_the_mark_is_refused_in_one_line_and_used_once_it_does(
+    tmp_path: Path, broken: Mounted
+) -> None:
+    stage = begin(tmp_path, broken)
+    for _ in range(2):
+        broken.obey(flip=True, name="/mover-")
+        with pytest.raises(AssertionError, match="its mark reads back different; hint: "):
+            stage.drained()
+        assert not [path for path in stage.to.rglob("*") if path.is_file()], "nothing is staged, and no mark is left"
+    broken.obey()
+    for _ in range(2):
+        assert stage.drained()["code"] == 0
+    assert only_what_is_whole_is_done(stage) == EVERYTHING
+
+
+def test_lines_of_the_manifest_that_are_stored_as_others_are_written_again(tmp_path: Path, broken: Mounted) -> None:
+    stage = begin(tmp_path, broken, check="read-back", attempts=2)
+    broken.obey(flip=True, name="/manifest-")
+    status = stage.drained()
+    assert status["code"] == 1 and "reads back different" in status["failures"][0]["reason"], status
+    broken.obey()
+    assert stage.drained()["code"] == 0
+    report = native.stage_verify(str(stage.to), 1, lambda *_: True)
+    assert (report["damaged"], report["checksum_differs"]) == ([], []), report
+    assert only_what_is_whole_is_done(stage) == EVERYTHING
+
+
+def test_directories_and_links_get_their_times_where_setting_one_alone_does_nothing(
+    tmp_path: Path, broken: Mounted
+) -> None:
+    stage = begin(tmp_path, broken)
+    (stage.source / "d" / "deep").mkdir(parents=True)
+    (stage.source / "d" / "link").symlink_to("nowhere")
+    for place in ("d/link", "d/deep", "d"):
+        os.utime(stage.source / place, ns=(10**18, 10**18), follow_symlinks=False)
+    assert stage.drained()["code"] == 0
+    assert [os.lstat(stage.to / place).st_mtime_ns for place in ("d/link", "d/deep", "d")] == [10**18] * 3
 
 
 def test_a_source_that_cannot_be_read_fails_by_itself(tmp_path: Path, broken: Mounted) -> None:

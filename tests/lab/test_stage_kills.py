@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from attacked import count
 from checkpointing import body
 from staged import (
     CLEARED,
@@ -79,6 +80,7 @@ class Trial:
             with self.stage.mover() as mover:
                 self.await_moment(mover)
                 wrote = mover.kill()
+            count("kills")
             self.nothing_is_lost()
             assert wrote is None or wrote <= left + IN_FLIGHT_BYTES, f"{wrote} bytes written where {left} were left"
 
@@ -98,6 +100,7 @@ class Trial:
                             mover.drain()
                             self.await_moment(mover)
                         mover.kill()
+                    count("kills", 2 if victim == "both" else 1)
                     self.nothing_is_lost()
             finally:
                 application.kill()
@@ -199,7 +202,9 @@ def one_trial(seed: int) -> None:
     with memory_directory() as work:
         try:
             Trial(seed, work).run()
+            count("losses", 0)
         except BaseException:
+            count("losses")
             print(f"TONNAGE_KILL_SEED={seed} repeats it")
             raise
 

@@ -49,7 +49,7 @@ def run(tonnage: Any, home: Path, argv: list[str], **workload: Any) -> tuple[Any
     out = tonnage.work / f"run-{tonnage.count}"
     kept = "".join(file.read_text()[-2000:] for file in sorted(out.glob("output/*/0.*")))
     assert said.code == 0, said.err + kept
-    assert verify(Run.open(out)) == []
+    assert verify(Run.open(out)).contradictions == ()
     return said, [json.loads(line) for line in (out / "workflow.jsonl").read_text().splitlines()]
 
 

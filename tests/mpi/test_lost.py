@@ -78,6 +78,21 @@ def test_a_killed_rank_is_named_in_the_record_and_the_rest_is_measured_later(cam
     assert found[-1]["status"] == "ok" and manifest(campaign / "run")["launcher"]["processes"] == 4
 
 
+def test_a_rank_that_is_killed_while_it_has_no_task_is_lost_and_the_run_not_interrupted(campaign: Path) -> None:
+    (campaign / "long.toml").write_text(CAMPAIGN.replace("tasks = 3", "tasks = 1"))
+    with _start(campaign) as started:
+        started.await_ranks()
+        _in_the_long_phase(campaign)
+        os.kill(started.ranks[2], signal.SIGKILL)
+        code, _, said = started.ended(20)
+    # Its launcher told the others to end, which alone would look like a user's wish.
+    assert code not in (0, 130) and "process 2 on " in said and "is lost" in said, said
+    assert manifest(campaign / "run")["state"] == "failed"
+    assert scratches(campaign) == []
+    assert tonnage(3, "run", "--resume", "run", "--no-report", cwd=campaign).returncode == 0
+    assert [line["status"] for line in lines(campaign / "run")][-2:] == ["ok", "ok"]
+
+
 def test_a_stopped_rank_is_given_up_after_the_stated_time(campaign: Path) -> None:
     with _start(campaign, TONNAGE_LOST_AFTER="2") as started:
         started.await_ranks()

@@ -60,7 +60,7 @@ def test_a_line_that_contradicts_itself_is_told(change: dict[str, Any], said: st
 
 
 def test_tasks_of_a_trial_without_a_line_and_a_torn_line_go_when_a_run_is_taken_up(tmp_path: Path) -> None:
-    RunWriter.create(tmp_path / "run", {"state": "interrupted"})
+    RunWriter.create(tmp_path / "run", {"state": "running"})
     file = tmp_path / "run" / "workflow.jsonl"
     (line,) = workflow_lines(LINE, [task(0, 0, 0, 1, 1)])
     file.write_text(json.dumps(line) + "\n" + json.dumps(line)[:30])

@@ -78,7 +78,7 @@ def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tonnage.records.writer.os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(RecordError, match="No space"):
         writer.update_manifest(state="complete")
     assert json.loads((tmp_path / "manifest.json").read_text())["state"] == "running"
     assert not list(tmp_path.glob(".*tmp"))
@@ -96,6 +96,6 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, append: Append, monkeyp
         return real(descriptor, data[: len(data) // 2])
 
     monkeypatch.setattr("tonnage.records.writer.os.write", half)
-    with pytest.raises(OSError, match=r"tasks\.jsonl"):
+    with pytest.raises(RecordError, match=r"tasks\.jsonl: No space .*the one record so far is kept"):
         append(writer, 1)
     assert (tmp_path / "tasks.jsonl").read_bytes() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def test_a_file_that_is_no_report_is_not_replaced(run: Path, tmp_path: Path) -> 
     assert mine.read_text() == "<html>years of work</html>"
 
 
+def test_a_link_and_what_is_no_file_are_not_written_through(run: Path, tmp_path: Path) -> None:
+    report = write_report(run)
+    before = report.read_bytes()
+    places = [tmp_path / name for name in ("link", "second", "fifo", "directory")]
+    places[0].symlink_to(report)
+    os.link(report, places[1])
+    os.mkfifo(places[2])
+    places[3].mkdir()
+    for place in places:
+        with pytest.raises(errors.RequestError, match=r"--out: .*; hint: "):
+            write_report(run, place)
+    assert places[0].is_symlink() and report.read_bytes() == before
+
+
 def test_a_place_that_does_not_exist_or_is_a_directory_is_refused(run: Path, tmp_path: Path) -> None:
     with pytest.raises(errors.RequestError, match="not a directory"):
         write_report(run, tmp_path / "no" / "report.html")
@@ -48,21 +63,16 @@ def test_a_place_that_does_not_exist_or_is_a_directory_is_refused(run: Path, tmp
 
 def test_a_page_that_fails_half_way_leaves_the_old_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = write_report(run).read_bytes()
+    files = sorted(file.name for file in run.iterdir() if file.is_file())
 
-    def fail(_self: Path, _target: Path) -> None:
+    def fail(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="No space"):
         write_report(run)
     assert (run / "report.html").read_bytes() == old
-    assert sorted(file.name for file in run.iterdir() if file.is_file()) == [
-        "events.jsonl",
-        "manifest.json",
-        "report.html",
-        "tasks.jsonl",
-        "trials.jsonl",
-    ]
+    assert sorted(file.name for file in run.iterdir() if file.is_file()) == files
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

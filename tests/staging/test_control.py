@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -110,21 +112,104 @@ def test_another_user_is_not_answered_and_root_is(state: Path, monkeypatch: pyte
     assert (state / SOCKET).stat().st_mode & 0o777 == 0o600
 
 
-def test_more_connections_than_are_served_at_once_are_turned_away_and_the_next_is_not(state: Path) -> None:
+@pytest.fixture
+def lock(state: Path) -> Iterator[Path]:
+    """What a mover holds beside its socket."""
+    with (state / control._LOCK).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield state / control._LOCK
+
+
+def test_more_connections_than_are_served_at_once_are_told_so_and_the_next_is_served(
+    state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert lock.exists()
+    monkeypatch.setattr(control, "_IDLE_S", 30.0)
+    monkeypatch.setattr(control, "_PATIENCE_S", 0.3)
     held = []
     for _ in range(control._AT_ONCE):
         client = Client(state)
         client.ask("status")
         held.append(client)
-    with Client(state) as one_more, pytest.raises(NoMover):
+    with Client(state) as one_more, pytest.raises(ControlError, match=r"is busy: 32 others .*; hint: ") as caught:
         one_more.ask("status")
+    assert not isinstance(caught.value, NoMover) and caught.value.exit_code == 1
     for client in held:
         client.__exit__()
-    for _ in range(200):
-        with Client(state) as again:
-            try:
-                again.ask("status")
-                return
-            except NoMover:
-                continue
-    pytest.fail("nobody is served any more")
+    monkeypatch.setattr(control, "_PATIENCE_S", 60.0)
+    with Client(state) as again:
+        again.ask("status")
+
+
+@pytest.mark.parametrize("half", [b"", b'{"do": "sta'])
+def test_connections_that_say_nothing_make_room(
+    state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch, half: bytes
+) -> None:
+    assert lock.exists()
+    monkeypatch.setattr(control, "_IDLE_S", 0.2)
+    with ExitStack() as stack:
+        for _ in range(control._AT_ONCE):
+            stack.enter_context(Client(state))._socket.sendall(half)
+        with Client(state) as client:
+            assert client.ask("status")["heard"] == {"do": "status"}
+
+
+def test_who_was_silent_too_long_is_served_again(state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lock.exists()
+    monkeypatch.setattr(control, "_IDLE_S", 0.05)
+    with Client(state) as client:
+        assert client._lines.peek() == b""
+        assert client.ask("status")["heard"] == {"do": "status"}
+
+
+def test_who_never_reads_keeps_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "_IDLE_S", 0.05)
+    server = Server(tmp_path, lambda _: {"much": "x" * (1 << 20)})
+    try:
+        with ExitStack() as stack:
+            for _ in range(control._AT_ONCE):
+                stack.enter_context(Client(tmp_path))._socket.sendall(b"{}\n")
+            for _ in range(control._AT_ONCE):
+                # All places are free again; the test ends only then.
+                server._places.acquire()
+    finally:
+        server.close()
+
+
+def test_any_failure_of_the_answer_is_an_answer(tmp_path: Path) -> None:
+    def fail(_request: Mapping[str, Any]) -> Mapping[str, Any]:
+        raise OverflowError
+
+    server = Server(tmp_path, fail)
+    try:
+        with Client(tmp_path) as client, pytest.raises(ControlError, match="OverflowError"):
+            client.ask("status")
+    finally:
+        server.close()
+
+
+def test_a_process_that_holds_the_lock_and_does_not_listen_is_not_told_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_PATIENCE_S", 0.1)
+    with (tmp_path / control._LOCK).open("w") as held:
+        with pytest.raises(NoMover):
+            Client(tmp_path)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ControlError, match=r"holds the state .*; hint: ") as caught:
+            Client(tmp_path)
+        assert not isinstance(caught.value, NoMover) and answers(tmp_path)
+
+
+def test_what_listens_and_is_no_mover_is_told_as_that(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / SOCKET))
+        listener.listen()
+
+        def greet() -> None:
+            with listener.accept()[0] as there:
+                there.sendall(b"220 welcome\n")
+
+        threading.Thread(target=greet).start()
+        with Client(tmp_path) as client, pytest.raises(ControlError, match="is no mover"):
+            client.ask("status")

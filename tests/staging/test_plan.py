@@ -57,7 +57,7 @@ def test_what_is_typed_reaches_the_plan() -> None:
         "overwrite": "older", "clear": "high-water", "marks": {"high_permille": 800, "low_permille": 500}, "workers": 4,
         "limit_bytes_per_s": 200_000_000, "limit_files_per_s": 100, "gentle": "off",
         "settle_ns": 100_000_000, "rescan_ns": 60_000_000_000, "open_grace_ns": 30_000_000_000, "attempts": 8,
-        "log": "/tmp/s.log",
+        "log": "/tmp/s.log", "drop_attributes": False, "trees_changed": False,
     }  # fmt: skip
     assert (plan.deadline_ns, plan.grace_ns, plan.metrics_port) == (600 * 10**9, 600 * 10**9, 0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,7 +12,16 @@ from pathlib import Path
 import pytest
 from tonnage.errors import RequestError
 from tonnage.staging.control import Server
-from tonnage.staging.registry import Registered, check_name, forget, free_name, refuse_taken, register, registered
+from tonnage.staging.registry import (
+    Registered,
+    check_name,
+    forget,
+    held_name,
+    name_of,
+    refuse_taken,
+    register,
+    registered,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -101,13 +112,34 @@ def test_a_second_mover_on_the_local_tree_of_a_living_one_is_refused_whatever_it
     refuse_taken(replace(second, direction="in", to=found.source))
 
 
-def test_a_free_name_is_the_directory_with_a_number_where_that_is_taken(tmp_path: Path, living: ExitStack) -> None:
-    state = tmp_path / "free"
-    assert free_name(Path("/local/run 7+x"), state) == "run-7-x"
-    assert free_name(Path("/"), state) == "root"
-    assert free_name(Path("/local/" + "long" * 60), state)[:8] == "longlong"
+def test_a_name_is_the_directory_with_a_number_where_another_has_it(tmp_path: Path, living: ExitStack) -> None:
+    assert name_of(Path("/local/run 7+x")) == "run-7-x"
+    assert name_of(Path("/")) == "root"
+    assert name_of(Path("/local/" + "long" * 60))[:8] == "longlong"
     live(living, entry(tmp_path, "run7"))
-    assert free_name(Path("/local/run7"), state) == "run7-2"
+    with held_name("run7", tmp_path / "free", numbered=True) as held:
+        assert held == "run7-2"
+        with held_name("run7", tmp_path / "other", numbered=True) as other:
+            assert other == "run7-3", "one that begins has its name before it answers"
+            with (
+                pytest.raises(RequestError, match=r"a mover named run7-2 runs already.*; hint: "),
+                held_name("run7-2", tmp_path / "third", numbered=False),
+            ):
+                pass
+    with held_name("run7", tmp_path / "free", numbered=True) as again:
+        assert again == "run7-2"
+
+
+def test_a_name_whose_holder_was_killed_is_free(tmp_path: Path, runtime: Path) -> None:
+    script = (
+        "import os\nfrom pathlib import Path\nfrom tonnage.staging.registry import held_name\n"
+        f"with held_name('run7', Path({str(tmp_path)!r}), numbered=False):\n    os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    assert (runtime / "run7.lock").exists()
+    with held_name("run7", tmp_path / "free", numbered=False) as held:
+        assert held == "run7"
+    assert not (runtime / "run7.lock").exists()
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "x" * 65, "ä", "-dash", "a\n"])

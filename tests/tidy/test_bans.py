@@ -21,6 +21,7 @@ UNLINKING_ROOMS = (
     "crates/storage/src/staged.rs",
     "crates/storage/src/tree.rs",
     "crates/storage/src/named.rs",
+    "crates/storage/src/left_files.rs",
     "crates/mover/src/names.rs",
 )
 """The only Rust files that take names out of a directory, relative to a handle, and only names this project made."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from .tree import ROOT, files, name, python_files, read, read_toml
 
 _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=\"([^\"]+)\"")
+_PROMISE = re.compile(r"^\| [^|]* \| ([^|]*`[^|]*|all of it) \| ([^|]*`[^|]*) \| [^|]* \|$", re.MULTILINE)
+_CODE = re.compile(r"`([^`]+)`")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -68,6 +70,38 @@ def test_links_between_pages_lead_somewhere() -> None:
     pages = [path for path in files() if path.suffix == ".md"]
     complaints = [f"{name(page)}: {line}" for page in pages for line in dead_links(page, read(page))]
     assert not complaints, "\n".join(complaints)
+
+
+def promise_complaints(page: str, tests: set[str], sources: set[str]) -> list[str]:
+    """Rows of a table of promises that name a test or a file that is not there."""
+    found = []
+    for row in _PROMISE.findall(page):
+        found += [f"no test {test}" for test in _CODE.findall(row[1]) if test not in tests]
+        for path in _CODE.findall(row[0]):
+            whole = path if path.startswith("python/") else f"crates/mover/src/{path}"
+            if whole not in sources and f"{whole}/mod.rs" not in sources:
+                found.append(f"no file {path}")
+    return found
+
+
+def test_every_promise_of_the_stager_names_code_and_a_test_that_are_there() -> None:
+    page = read(ROOT / "docs" / "stage.md").partition("## Each promise")[2].partition("\n## ")[0]
+    known = {name(path): path for path in files()}
+    tested = [
+        path
+        for file, path in known.items()
+        if file.endswith((".py", ".rs")) and file.startswith(("tests/", "crates/mover/"))
+    ]
+    tests = {found for path in tested for found in re.findall(r"(?:^def|fn) (\w+)", read(path), re.MULTILINE)}
+    assert len(_PROMISE.findall(page)) > 20, "the table was not found"
+    complaints = promise_complaints(page, tests, set(known))
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_check_of_promises_sees_a_test_and_a_file_that_are_gone() -> None:
+    row = "| it holds | `a.rs` | `test_it` | everywhere |"
+    assert promise_complaints(row, {"test_it"}, {"crates/mover/src/a.rs"}) == []
+    assert promise_complaints(row, set(), set()) == ["no test test_it", "no file a.rs"]
 
 
 def test_the_index_of_the_docs_names_every_page() -> None:

@@ -1,0 +1,148 @@
+"""What a killed command leaves behind, and what is removed of it: never what another may have written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .shell import Shell, wait_until
+
+PRECIOUS = b"the user's own results"
+
+
+def kill_once(shell: Shell, done: Callable[[], object], *words: str | Path) -> None:
+    """Starts a command and kills it, with all of its processes, once ``done``."""
+    process = shell.start(*words)
+    try:
+        wait_until(lambda: done() or process.poll() is not None, "the command is under way")
+        assert process.poll() is None, process.communicate()[1]
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+
+
+def test_the_tree_of_a_killed_mdtest_is_found_and_removed_by_clean(shell: Shell) -> None:
+    words = ("mdtest", "-d", shell.data, "-F", "-z", "1", "-b", "3")
+    kill_once(shell, lambda: any(shell.data.glob("test-dir.0-0/tree.*/f.0.99")), *words, "-n", "1000000")
+    (tree,) = shell.left_behind
+    said = shell(*words, "-n", "10", check=2)
+    assert f"`tonnage clean {shell.data}`" in said.err
+    said = shell("clean", shell.data, "--yes")
+    assert f"{tree}  run " in said.out and f"removed {tree}\n" in said.out
+    assert shell.left_behind == []
+    shell(*words, "-n", "10")
+
+
+def test_a_tree_that_was_left_on_purpose_stays_until_its_removal_was_begun(shell: Shell) -> None:
+    words = ("mdtest", "-d", shell.data, "-F", "-n", "50000")
+    shell(*words, "-C")
+    tree = shell.data / "test-dir.0-0"
+    assert "kept for later runs" in shell("clean", shell.data, "--yes", "--force").out
+    assert len(list(tree.glob("tree.*/f.*"))) == 50000
+
+    def worked_in() -> bool:
+        return '"kept":true' not in (tree / "TONNAGE-SCRATCH").read_text()
+
+    kill_once(shell, worked_in, *words, "-T", "-i", "1000")
+    said = shell("clean", shell.data, "--yes")
+    assert "an earlier run left it on purpose" in said.out and "nothing to remove" in said.out
+    assert len(list(tree.glob("tree.*/f.*"))) == 50000
+    kill_once(shell, lambda: len(os.listdir(next(tree.glob("tree.*")))) < 50000, *words, "-r")  # noqa: PTH208 - quick
+    assert f"removed {tree}\n" in shell("clean", shell.data, "--yes").out
+    assert shell.left_behind == []
+
+
+def test_what_a_killed_sob_left_goes_by_clean(shell: Shell) -> None:
+    home = shell.home
+    kill_once(shell, lambda: any(home.glob(".tonnage-*/data.*")), "sob", "-w", "-b", "64k", "-s", "4g")
+    assert "removed" in shell("clean", home, "--yes").out
+    assert not list(home.glob(".tonnage-*"))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_files_of_a_killed_ior_are_listed_and_go_by_force_alone(shell: Shell, alone: bool) -> None:
+    name = shell.data / "results"
+    (shell.data / "mine").write_bytes(PRECIOUS)
+    words = ("ior", "-w", "-o", name, "-b", "4g", "-t", "4k", "-Y", *(() if alone else ("-F", "-N", "2")))
+    made = [name] if alone else [name.with_name(f"results.{task:08}") for task in range(2)]
+
+    def all_there() -> bool:
+        return all(path.exists() and path.stat().st_size > 1 << 16 for path in made)
+
+    kill_once(shell, all_there, *words)
+    subprocess.run(["cp", "-a", made[0], shell.data / "copy"], check=True)
+    said = shell("clean", shell.data, "--yes")
+    assert "nothing to remove" in said.out and all(path.exists() for path in made)
+    for path in made:
+        assert f"{path}  run " in said.out and "may hold other data since" in said.out
+    assert "copy" not in said.out and "mine" not in said.out
+    said = shell("clean", shell.data, "--yes", "--force")
+    assert [path.name for path in shell.left_behind] == ["copy", "mine"], said.out
+    assert (shell.data / "mine").read_bytes() == PRECIOUS
+
+
+def test_the_file_of_a_running_ior_stays_whatever_is_forced(shell: Shell) -> None:
+    name = shell.data / "results"
+    process = shell.start("ior", "-w", "-o", name, "-b", "4g", "-t", "4k", "-Y")
+    try:
+        wait_until(lambda: name.exists() and name.stat().st_size > 1 << 16, "the file is written")
+        said = shell("clean", shell.data, "--yes", "--force")
+        assert f"{name}  run " in said.out and "still running" in said.out and "nothing to remove" in said.out
+        assert name.exists() and process.poll() is None
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("how", ["in place", "one byte", "same bytes"])
+def test_a_kept_file_that_was_written_with_its_time_set_back_is_not_replaced(shell: Shell, how: str) -> None:
+    name = shell.data / "results"
+    words = ("ior", "-w", "-k", "-o", name, "-b", "1m", "-t", "64k")
+    shell(*words)
+    before = name.stat()
+    with name.open("r+b") as file:
+        held = file.read() if how == "same bytes" else PRECIOUS if how == "in place" else b"!"
+        file.seek(0)
+        file.write(held)
+    os.utime(name, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (name.stat().st_size, name.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    said = shell(*words, check=2)
+    assert "somebody changed it after Tonnage made it" in said.err and said.err.count("\n") <= 2, said.err
+    assert name.read_bytes().startswith(held)
+    # Reading it, and ending without -k, removes nothing of the user's either.
+    shell("ior", "-r", "-o", name, "-b", "1m", "-t", "64k")
+    assert name.read_bytes().startswith(held)
+
+
+def test_a_kept_file_that_nobody_changed_is_replaced(shell: Shell) -> None:
+    name = shell.data / "results"
+    words = ("ior", "-w", "-o", name, "-b", "1m", "-t", "64k")
+    for _ in range(3):
+        shell(*words, "-k")
+        name.read_bytes()
+    shell(*words)
+    assert shell.left_behind == []
+
+
+def test_a_script_that_the_user_edited_is_not_replaced(shell: Shell) -> None:
+    place = shell.home / "bin"
+    shell("compat", "install", place)
+    for edit in (
+        lambda text: text + "echo done\n",
+        lambda text: text.replace("exec ", "exec nice "),
+        lambda text: text.replace("exec ", "export TONNAGE_OUT=/scratch/runs\nexec "),
+    ):
+        shell("compat", "install", place)
+        script = place / "mdtest"
+        ours = script.read_text()
+        script.write_text(edit(ours))
+        said = shell("compat", "install", place, check=2)
+        assert said.err.count("\n") == 1 and str(script) in said.err, said.err
+        assert script.read_text() == edit(ours)
+        script.write_text(ours)
