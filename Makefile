@@ -46,7 +46,7 @@ BESIDE := --numprocesses=$(shell nproc) --dist=loadfile --no-loadscope-reorder
 # Both to their ends, so that one failure does not hide those after it.
 tested = failed=0; $(PYTEST) $(BESIDE) $(1) || failed=$$?; $(PYTEST) $(2) || failed=$$?; exit $$failed
 
-.PHONY: help build setup packages test test-fast lint rust pytest nightly bench experiments fmt docs clean
+.PHONY: help build setup packages test test-fast lint rust pytest attack nightly bench experiments fmt docs clean
 .NOTPARALLEL:
 
 help:  ## List the targets
@@ -95,9 +95,19 @@ pytest:
 	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab)
 	$(call tested,$(LONG) $(OTHERS) $(SMALL),$(ALONE))
 
-nightly:  ## A thousand seeded kills of the mover, of the application and of both (about 20 minutes)
-	$(call heading,pytest: seeded kills)
-	TONNAGE_KILL_SEEDS=1000 $(PYTEST) tests/lab/test_stage_kills.py
+# What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
+# cuts, remounts, mappings, clocks, others at the destination.
+ATTACK := $(wildcard tests/lab/test_stage_*.py tests/*/test_*attack*.py)
+
+attack:  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
+	$(call heading,pytest: attack)
+	TONNAGE_KILL_SEEDS=300 TONNAGE_STAGE_HISTORIES=2000 TONNAGE_STAGE_CALLS=each TONNAGE_POWER_POINTS=200 \
+		$(PYTEST) $(ATTACK)
+
+nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and every crash point (hours)
+	$(call heading,pytest: attack with all of it)
+	TONNAGE_KILL_SEEDS=1000 TONNAGE_STAGE_HISTORIES=20000 TONNAGE_STAGE_CALLS=all TONNAGE_POWER_POINTS=all \
+		$(PYTEST) $(ATTACK)
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py
