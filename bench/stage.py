@@ -70,6 +70,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=tuple(CELLS), default=list(CELLS), help="kinds of cells")
     parser.add_argument("--pairs", type=int, nargs="+", default=[0, 1, 2, 3], help="which pairs of places, from 0")
     parser.add_argument("--without", nargs="*", default=[], help="carriers to leave out, by name")
+    parser.add_argument("--against", type=Path, help="another checkout, which is built: its mover is a carrier too")
     parser.add_argument("--quick", action="store_true", help="2 rounds of small cells: to see that it works")
     parser.add_argument("--tmpfs", type=Path, default=Path("/dev/shm"), help="a directory on tmpfs")
     parser.add_argument("--disk", type=Path, default=Path("/var/tmp"), help="a directory on a disk")
@@ -154,7 +155,7 @@ class Bench:
         return self.rounds(one)
 
     def here(self) -> list[Carrier]:
-        found = carriers(os.cpu_count() or 1)
+        found = carriers(os.cpu_count() or 1, self.given.against)
         return [carrier for carrier in found if carrier.name not in self.given.without]
 
     def chosen_pairs(self) -> list[Pair]:

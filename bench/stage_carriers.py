@@ -63,11 +63,16 @@ class Mover:
     """Tonnage's mover in a process of its own. Clock and CPU run from its making to its end, without the interpreter's
     start."""
 
-    def __init__(self, name: str = "Tonnage", **options: Any) -> None:
-        self.name, self.options = name, options
+    def __init__(self, name: str = "Tonnage", checkout: Path = HERE.parent, **options: Any) -> None:
+        self.name, self.checkout, self.options = name, checkout, options
 
     def carry(self, source: Path, to: Path, work: Path) -> Carried:
-        said = drive("drain", plan(source, to, work / "state", **self.options))
+        if self.checkout == HERE.parent:
+            options = plan(source, to, work / "state", **self.options)
+        else:
+            words = [str(source), str(to), str(work / "state"), json.dumps({"gentle": "off", **self.options})]
+            options = said_by([python_of(self.checkout), "-c", PLAN_ELSEWHERE, *words]).stdout
+        said = drive("drain", options, self.checkout)
         return Carried(
             said["elapsed_ns"], said["elapsed_ns"], said["cpu_ns"], said["peak_rss_bytes"], said["status"]["workers"]
         )
@@ -80,9 +85,20 @@ def plan(source: Path, to: Path, state: Path, **options: Any) -> str:
     return make_plan(source, to, state=state, name="bench", **{"gentle": "off", **options}).options()
 
 
-def drive(what: str, options: str) -> dict[str, Any]:
+PLAN_ELSEWHERE = """import json, sys
+from pathlib import Path
+from tonnage.staging.plan import make_plan
+source, to, state, given = sys.argv[1:]
+print(make_plan(Path(source), Path(to), state=Path(state), name="bench", **json.loads(given)).options())"""
+
+
+def python_of(checkout: Path) -> str:
+    return sys.executable if checkout == HERE.parent else str(checkout / ".venv/bin/python")
+
+
+def drive(what: str, options: str, checkout: Path = HERE.parent) -> dict[str, Any]:
     """What ``stage_driver.py`` says of one mover."""
-    command = [sys.executable, str(HERE / "stage_driver.py"), what, options]
+    command = [python_of(checkout), str(checkout / "bench/stage_driver.py"), what, options]
     done = said_by(command)
     if done.returncode != 0:
         raise RuntimeError(f"the mover failed: {done.stdout[-500:]}{done.stderr[-1500:]}")
@@ -90,9 +106,13 @@ def drive(what: str, options: str) -> dict[str, Any]:
     return said
 
 
-def carriers(processors: int) -> list[Carrier]:
-    """Whoever is here."""
-    found: list[Carrier] = [Mover(), Mover("Tonnage, no checksum", check="none")]
+def carriers(processors: int, against: Path | None = None) -> list[Carrier]:
+    """Whoever is here; ``against``: another checkout, which is built."""
+    found: list[Carrier] = [
+        Mover(), Mover("Tonnage, no checksum", check="none"), Mover("Tonnage, read back", check="read-back"),
+    ]  # fmt: skip
+    if against is not None:
+        found.append(Mover(f"Tonnage of {against.name}", against))
     known = {
         "cp": ["cp", "-r", "{source}/.", "{to}"],
         "rsync": ["rsync", "-a", "{source}/", "{to}/"],

@@ -27,6 +27,7 @@ mod error;
 pub mod gentle;
 pub mod ground;
 mod hex;
+mod in_threads;
 pub mod journal;
 pub mod limit;
 pub mod log;

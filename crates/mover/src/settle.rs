@@ -99,6 +99,19 @@ impl Settler {
         Ok(self.writer(reopen(&handle)?, &version)?.map_or(Settled::Now(version), Settled::Open))
     }
 
+    /// Whether `name` of `directory` is a regular file that can be taken and that a lease shows to be free. Where it says no, that
+    /// need not be so: [`Settler::look`] knows more.
+    pub fn is_free(&self, directory: impl AsFd, name: &[u8]) -> bool {
+        let (directory, flags) = (directory.as_fd(), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC);
+        // What is no file is not opened: that would already do something to a FIFO or a device.
+        let takes = |found: Version| found.kind == Kind::File && left_ns(now_ns(), found.ctime_ns, self.settle_ns) == 0;
+        self.stores != Stores::Unseen
+            && Version::at(directory, name).is_ok_and(takes)
+            && fs::openat(directory, name, flags | OFlags::NOATIME, Mode::empty())
+                .and_then(Held::take)
+                .is_ok_and(|(word, _)| word == Lease::Free)
+    }
+
     /// Who has the regular file `file`, opened for reading, open for writing; `version` is what it is now.
     pub fn writer(&self, file: impl AsFd, version: &Version) -> SysResult<Option<String>> {
         self.of_lease(lease::of(&file)?, file, version)
@@ -159,7 +172,7 @@ fn now_ns() -> i64 {
 #[cfg(test)]
 mod tests {
     use std::fs::{File, OpenOptions};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{OpenOptionsExt, symlink};
     use std::ptr;
 
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -226,6 +239,24 @@ mod tests {
         // SAFETY: the mapping made above.
         unsafe { munmap(mapping, 4096) }.unwrap();
         assert_eq!(place.settled().size, 4096);
+    }
+
+    #[test]
+    fn a_file_is_free_while_nobody_can_write_it_and_nothing_but_a_file_is() {
+        let place = Place::new();
+        let (file, settler) = (place.file(), Settler::new(0, Stores::Closed));
+        let directory = File::open(place.directory.path()).unwrap();
+        let is_free = |name: &str| settler.is_free(&directory, name.as_bytes());
+        fs::mknodat(&directory, "fifo", fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        symlink("f", place.directory.path().join("link")).unwrap();
+        assert!(!is_free("f") && !is_free("fifo") && !is_free("link") && !is_free("none"));
+        drop(file);
+        place.settled();
+        assert!(is_free("f"));
+        assert!(!Settler::new(60_000_000_000, Stores::Closed).is_free(&directory, b"f"), "it was just changed");
+        assert!(!Settler::new(0, Stores::Unseen).is_free(&directory, b"f"));
+        // The lease is back.
+        drop(OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(place.directory.path().join("f")).unwrap());
     }
 
     #[test]

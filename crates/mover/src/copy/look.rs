@@ -1,21 +1,19 @@
 //! Whether what is called safe still lies at the destination, as it was put there.
 
 use std::os::fd::OwnedFd;
-use std::thread;
 
 use rustix::io::Errno;
 
 use super::{Carrier, Shared};
 use crate::entry::Entry;
-use crate::error::{MoverError, Result};
+use crate::error::Result;
+use crate::in_threads::in_threads;
 use crate::journal::Copied;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
-/// Copies that come from the journal at once, and fewest that are worth a thread.
+/// Copies that come from the journal at once.
 const PAGE: u32 = 8192;
-const WORTH: usize = 512;
-const MOST_THREADS: usize = 4;
 
 /// Copies that are missing, and numbers of those that were and are there again.
 type Looked = (Vec<Copied>, Vec<i64>);
@@ -29,20 +27,11 @@ impl Carrier {
     /// has is queued and comes back, the rest is lost, until it is found there again.
     pub fn look_at_copies(&self) -> Result<Vec<Entry>> {
         let (shared, mut again, mut after) = (&self.shared, Vec::new(), i64::MIN);
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         while !shared.halted() {
             let page = shared.parts.journal.copies(after, PAGE)?;
             let Some(last) = page.last() else { break };
             after = last.id;
-            let share = page.len().div_ceil(threads).max(WORTH);
-            let found: Vec<Looked> = thread::scope(|scope| {
-                let lookers: Vec<_> = page.chunks(share).map(|part| scope.spawn(|| shared.look_at(part))).collect();
-                lookers
-                    .into_iter()
-                    .map(|looker| looker.join().map_err(|_| MoverError::Thread("look".to_owned())))
-                    .collect::<Result<_>>()
-            })?;
-            for (missing, back) in found {
+            for (missing, back) in in_threads(&page, |part| shared.look_at(part))? {
                 if !missing.is_empty() {
                     again.extend(shared.parts.journal.missing(&missing, REMOVED)?);
                 }

@@ -24,8 +24,6 @@ pub struct Doubt {
     pub before_id: i64,
     /// All of them.
     pub all: bool,
-    /// Those with further names, which may be written where nobody watches.
-    pub linked: bool,
     /// Those that do not belong to this user, for whom there are no leases.
     pub not_of: Option<u32>,
 }
@@ -39,13 +37,12 @@ impl Journal {
 
     /// Queues what is in doubt; how many.
     pub fn doubt(&self, which: &Doubt) -> Result<u64> {
-        const THESE: &str =
-            "WHERE state = 2 AND present = 1 AND kind = 0 AND id < ?1 AND (?2 OR (?3 AND links > 1) OR uid <> ?4)";
+        const THESE: &str = "WHERE state = 2 AND present = 1 AND kind = 0 AND id < ?1 AND (?2 OR uid <> ?3)";
         self.write(|pass| {
             let fields = || {
                 let uid = which.not_of.map(i64::from);
                 // Without a user, an entry's own is compared with NULL, which no row passes.
-                (which.before_id, which.all, which.linked, uid)
+                (which.before_id, which.all, uid)
             };
             let mut sum = pass.db.prepare_cached(&format!("SELECT count(*), coalesce(sum(size), 0) FROM entry {THESE}"))?;
             let (files, bytes): (i64, i64) = sum.query_row(fields(), |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -66,6 +66,17 @@ pub struct Copied {
     pub lost: bool,
 }
 
+/// A regular file that is done, and at the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDone {
+    /// Number of its entry.
+    pub id: i64,
+    /// Where.
+    pub path: TreePath,
+    /// Its names, when last looked at.
+    pub links: u64,
+}
+
 /// How a journal was come by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opened {

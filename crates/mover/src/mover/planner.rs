@@ -95,7 +95,7 @@ impl<'a> Planner<'a> {
             // written once more unseen.
             let before_id = self.core.journal.next_id();
             self.scan(&TreePath::root())?;
-            self.core.journal.doubt(&Doubt { before_id, all: true, linked: true, not_of: None })?;
+            self.core.journal.doubt(&Doubt { before_id, all: true, not_of: None })?;
             self.queue_known(false)?;
         }
         // After the scan: it says what the source still has.
@@ -195,15 +195,14 @@ impl<'a> Planner<'a> {
         let root = rustix::process::geteuid();
         let not_of = (again && !root.is_root()).then_some(root.as_raw());
         let all = missed || again && stores == Stores::Unseen;
-        let linked = again && stores == Stores::Closed;
-        if !all && !linked && not_of.is_none() {
+        if !all && not_of.is_none() {
             return Ok(opened);
         }
         if missed {
             let flying = core.lock().queue.all_flying();
             core.journal.doubt_once_done(flying.into_iter());
         }
-        let doubted = core.journal.doubt(&Doubt { before_id: i64::MAX, all, linked, not_of })?;
+        let doubted = core.journal.doubt(&Doubt { before_id: i64::MAX, all, not_of })?;
         if doubted > 0 {
             self.queue_known(true)?;
         }
