@@ -125,8 +125,6 @@ class Mover:
         ``before_journal`` is called with the lock held where there is no journal
         yet. ValueError for a request that cannot work, and then nothing was touched.
         """
-    def retry_failed(self) -> int:
-        """Before ``start``: queues the entries again that an earlier mover gave up; how many."""
     def start(self) -> None:
         """Starts its threads and returns at once."""
     def give_way_to(self, pid: int | None) -> None:

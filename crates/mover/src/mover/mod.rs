@@ -174,12 +174,8 @@ impl Mover {
             counters,
             halt,
         };
+        core.journal.retry_failed()?;
         Ok(Self { core: Arc::new(core), threads: Mutex::default(), _ground: ground })
-    }
-
-    /// Entries that an earlier mover gave up go again; how many. Before [`start`](Self::start).
-    pub fn retry_failed(&self) -> Result<u64> {
-        self.core.journal.retry_failed()
     }
 
     /// Starts the threads.
