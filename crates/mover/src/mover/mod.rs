@@ -266,9 +266,10 @@ impl Mover {
             }
             desk = self.core.bell.wait_timeout(desk, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let fatal = desk.fatal.take();
         drop(desk);
+        // Several threads may fail of one cause, one after the other: it is told once.
         self.join();
+        let fatal = self.core.lock().fatal.take();
         fatal.map_or(Ok(true), Err)
     }
 
