@@ -82,6 +82,12 @@ CASES = [
     (("run", "--dry-run", "none.toml"), "none.toml:3: workload.tasks: the list is empty; hint: "),
     (("run", "--dry-run", "null.toml"), "null.toml:6: workload.environment: the value of 'A' holds a null character;"),
     (("run", "--dry-run", "large.toml"), "large.toml is larger than 1MiB; hint: a campaign file is"),
+    (("probe", "sim:queues=8,power=0.1"), "laws of throughput is 2; hint: give one of curve, queues"),
+    (("probe", "sim:queues=8,knee=4"), "knee is 4; hint: give no knee"),
+    (("probe", "sim:curve=4:50%/2:100%"), "curve is 2; hint: give numbers of tasks that rise"),
+    (("probe", "sim:dip=30%"), "dip_to is 0; hint: give dip_from, above 0, or more tasks"),
+    (("probe", "sim:correlation=1"), "correlation is 1; hint: give a fraction above -1 and below 1"),
+    (("probe", "sim:tails=1"), "tails is 1; hint: give degrees of freedom from 2"),
     (("probe", "sim:straggler=1e300"), "sim:straggler=1e300 refuses this: sim: straggler is 1e300"),
     (
         ("probe", "data", "--space", "1k", "--transfer", "512"),

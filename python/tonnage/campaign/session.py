@@ -28,7 +28,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
-from tonnage.campaign.run import Loop, failures, run_directory, spent_on
+from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_space import fit_search, space_of
 from tonnage.campaign.target import Target
@@ -197,7 +197,18 @@ def _carry_out(
 ) -> Outcome:
     seed = campaign.seed or 0
     most = campaign.search.max_tasks if campaign.search else 1
-    room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
+    # The model of a job that has a part of the run has a clock of its own.
+    earlier = () if part is not None else tuple(lines)
+    room = Room(
+        plan.target,
+        start,
+        seed,
+        scratch.directories,
+        writer.path,
+        run_id=scratch.run_id,
+        lay_out_tasks=most,
+        clock=lambda device: clock_of(earlier, device),
+    )
     every = campaign.settings()
     state, troubles = "failed", list[str]()
     if part is None:
