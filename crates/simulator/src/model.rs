@@ -274,7 +274,12 @@ impl ModelSpec {
         require("power", power, power > 0.0 && power <= 2.0, "an exponent above 0, at most 2")?;
         let dip_to = f64::from(self.dip_to);
         let dips = self.dip > 0.0;
-        require("dip_to", dip_to, !dips || (1..=self.dip_to).contains(&self.dip_from), "dip_from, above 0, or more tasks")?;
+        require(
+            "dip_to",
+            dip_to,
+            !dips || (1..=self.dip_to).contains(&self.dip_from),
+            "no fewer tasks than dip_from, which is at least 1",
+        )?;
         require("dip", self.dip, dips || self.dip_to.max(self.dip_from) == 0, "the share that dip_from to dip_to lose")?;
         require("step", self.step, self.step != 0.0 || self.step_at_ns == 0, "the change that comes at step_at")?;
         let usl = self.contention + self.coherency > 0.0;
