@@ -66,7 +66,7 @@ mod tests {
         let spec = ModelSpec { curve: curve.clone(), ..ModelSpec::default() };
         let shares = spec.shares(64);
         assert_eq!((shares[0], shares[1], shares[17], shares[63]), (0.125, 0.25, 0.75, 1.0));
-        assert!(shares[3..16].iter().all(|&share| share == 0.5));
+        assert!(shares[3..16].iter().all(|&share| (share - 0.5).abs() < 1e-12));
         assert_eq!((knee(&spec, 64), knee(&spec, 16)), (20, 4));
         let steps = [(4, 0.25), (16, 0.25), (20, 0.5), (32, 0.5), (36, 0.75), (48, 0.75), (52, 1.0)];
         assert_eq!(knee(&ModelSpec { curve: steps.to_vec(), ..spec }, 128), 52);

@@ -15,10 +15,12 @@
 //! | `curve` | `curve` | tasks, shares | none | throughput as shares of the plateau at some numbers of tasks, straight lines between them, flat beyond the last: `4:50%/16:50%/20:100%` (`[[4, 0.5], …]`) is a stair of two node links |
 //! | `queues` | `queues` | queues | none | throughput of a closed network of so many queues, by exact mean-value analysis: N ÷ (N + `queues` − 1) where they are equal |
 //! | `queue-demand` | `queue_demand` | fraction | 1 | what a task asks of every queue but the slowest, as a share of what it asks of that one |
-//! | `contention`, `coherency` | `contention`, `coherency` | fraction | 0 | σ and κ of the universal scalability law; `plateau` is its peak |
+//! | `contention` | `contention` | fraction | 0 | σ of the universal scalability law; `plateau` is its peak |
+//! | `coherency` | `coherency` | fraction | 0 | κ of the same law |
 //! | `power` | `power` | exponent | none | throughput is `plateau` × N to this power |
 //! | `dip` | `dip` | fraction | 0 | throughput lost by `dip-from` to `dip-to` tasks, both included |
-//! | `dip-from`, `dip-to` | `dip_from`, `dip_to` | tasks | 0 | where the dip is |
+//! | `dip-from` | `dip_from` | tasks | 0 | where the dip begins |
+//! | `dip-to` | `dip_to` | tasks | 0 | where it ends |
 //! | `odd-loss` | `odd_loss` | fraction | 0 | throughput lost by odd numbers of tasks |
 //! | `noise` | `noise` | fraction | 0 | standard deviation of the logarithm of each trial's speed (median 1) |
 //! | `noise-growth` | `noise_growth` | exponent | 0 | trials of N tasks have `noise` × N to this power, at most 3 |

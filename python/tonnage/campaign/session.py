@@ -196,19 +196,8 @@ def _carry_out(
     part: Part | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
-    most = campaign.search.max_tasks if campaign.search else 1
     # The model of a job that has a part of the run has a clock of its own.
-    earlier = () if part is not None else tuple(lines)
-    room = Room(
-        plan.target,
-        start,
-        seed,
-        scratch.directories,
-        writer.path,
-        run_id=scratch.run_id,
-        lay_out_tasks=most,
-        clock=lambda device: clock_of(earlier, device),
-    )
+    room = _room(campaign, plan, start, writer, scratch, () if part is not None else tuple(lines))
     every = campaign.settings()
     state, troubles = "failed", list[str]()
     if part is None:
@@ -253,6 +242,27 @@ def _carry_out(
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     lost = (str(start.lost),) if start.lost is not None and not failed else ()
     return Outcome(writer.path, state, failed + lost, tuple(troubles))
+
+
+def _room(
+    campaign: Campaign,
+    plan: Plan,
+    start: Launcher,
+    writer: RunWriter,
+    scratch: RunScratch,
+    earlier: Sequence[dict[str, Any]],
+) -> Room:
+    """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
+    return Room(
+        plan.target,
+        start,
+        campaign.seed or 0,
+        scratch.directories,
+        writer.path,
+        run_id=scratch.run_id,
+        lay_out_tasks=campaign.search.max_tasks if campaign.search else 1,
+        clock=lambda device: clock_of(earlier, device),
+    )
 
 
 def _leave(scratch: RunScratch, *, well: bool) -> list[str]:
