@@ -224,6 +224,11 @@ def end_waits(now: bool) -> None:
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""
 
+def sim_shares(model: str, tasks: int) -> list[float]:
+    """Noise-free throughput of a ModelSpec (JSON) with 1 to ``tasks`` operations in flight, as shares of its plateau;
+    where nodes have a plateau of their own, of that of one node. The true load line of a search is the first that is
+    at least 95 % of the largest. ValueError for an impossible model."""
+
 @final
 class Rows:
     """The whole lines of a file of JSON objects, kept as columns."""
