@@ -39,14 +39,21 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Inode of a directory that somebody else made: its mode and times are not this mover's to set.
+    /// Inode of what somebody else made: the mode and times of such a directory are not this mover's to set, and a file is not its to
+    /// replace, nor to delete the source for.
     pub(crate) const OF_OTHERS: u64 = 0;
-    /// Inode of a directory that this mover is about to make: found there after a crash, it is this mover's.
+    /// Inode of a directory that this mover is about to make: found there after a crash, it is this mover's. Of a file: one that is not
+    /// known, so that its bytes tell.
     pub(crate) const TO_BE_MADE: u64 = u64::MAX;
 
     /// What a directory will be known by: its inode, for its times move with every name in it.
     pub(crate) fn directory(ino: u64) -> Self {
         Self { ino, size: 0, mtime_ns: 0, checksum: None }
+    }
+
+    /// Whether somebody else made it.
+    pub(crate) fn is_of_others(&self) -> bool {
+        self.ino == Self::OF_OTHERS
     }
 
     /// Of a directory: its inode, where this mover has made it.

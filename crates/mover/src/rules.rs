@@ -92,8 +92,19 @@ impl Rules {
 
     /// What a mover writes: its state, its log, and temporaries of one whose destination this tree is.
     fn is_own(&self, path: &TreePath) -> bool {
-        self.own.iter().any(|own| path.is_below(own)) || names::is_temporary(path.name())
+        self.own.iter().any(|own| path.is_below(own)) || is_of_movers(path)
     }
+
+    /// Whether `path` is not staged for its name alone, which a user may not know: one that movers give to their temporaries, or the
+    /// state of another mover, further down in the tree.
+    #[must_use]
+    pub fn is_reserved(&self, path: &TreePath) -> bool {
+        is_of_movers(path) && !self.own.iter().any(|own| path.is_below(own)) && !self.exclude.matches(path, Kind::File)
+    }
+}
+
+fn is_of_movers(path: &TreePath) -> bool {
+    path.name() == STATE_DIRECTORY.as_bytes() || names::is_temporary(path.name())
 }
 
 /// Globs of one option; each knows its number.

@@ -28,6 +28,9 @@ const BATCH: usize = 8192;
 /// Entries that come from the journal at once.
 const PAGE: u32 = 4096;
 
+/// Names that are told for not being staged.
+const RESERVED_TOLD: usize = 10;
+
 /// What a scan found.
 #[derive(Debug, Default)]
 pub struct Scanned {
@@ -41,6 +44,8 @@ pub struct Scanned {
     pub unreadable: Vec<(TreePath, String)>,
     /// Directories on which another file system is mounted: they are not entered.
     pub mounts: Vec<TreePath>,
+    /// What is not staged because movers give such names; the first of them.
+    pub reserved: Vec<TreePath>,
     /// It was halted before its end.
     pub halted: bool,
 }
@@ -206,6 +211,9 @@ impl<'a> Pass<'a> {
         known: Option<&Entry>,
     ) -> Result<()> {
         let (path, rules) = (at.join(name), self.scanner.rules);
+        if rules.is_reserved(&path) && self.scanned.reserved.len() < RESERVED_TOLD {
+            self.scanned.reserved.push(path.clone());
+        }
         // To the rules there are only directories and other things: of a name that is not staged no more need be known.
         if !may_be_directory && !rules.stages(&path, Kind::File) {
             return Ok(());

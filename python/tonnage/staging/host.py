@@ -163,6 +163,8 @@ def status_of(state: Path) -> dict[str, Any]:
 
 
 def is_safe(status: Status) -> bool:
-    """Whether everything that was found is at its destination."""
+    """Whether everything that was found is at its destination, and a mover that does not run had come to its end: one
+    that was killed has not seen what was written since."""
     # What a scan could not read is among the failures without having an entry.
-    return not (status["queued"]["files"] or status["failed"]["files"] or status["failures"])
+    left = status["queued"]["files"] or status["failed"]["files"] or status["failures"]
+    return not left and (status["running"] or status["progress"] == "finished")

@@ -297,6 +297,12 @@ impl Clearer<'_> {
     /// The checked copy that lies at the destination, as this mover put it there.
     fn is_safe(&mut self, entry: &Entry) -> SysResult<Option<Placed>> {
         let Some(placed) = entry.placed else { return Ok(None) };
+        if placed.is_of_others() {
+            let why =
+                "the file of the same bytes at the destination is not this mover's; hint: --overwrite always copies it anew";
+            self.note(entry.id, format!("{} stays at the source: {why}", entry.path));
+            return Ok(None);
+        }
         if placed.checksum.is_none() && self.options.check != Check::None {
             // Staged when no checksum was asked for: it gets one.
             self.unsure.push(entry.path.clone());

@@ -257,7 +257,7 @@ impl<'a> Batch<'a> {
         Ok(Item { version: source.version, placed, shape, read_back: false, dropped, entry })
     }
 
-    /// Takes a foreign file of the same bytes for the copy; refuses to touch one of others.
+    /// Takes a foreign file of the same bytes for as good as a copy; refuses to touch one of others.
     pub(super) fn adopt(
         &mut self,
         entry: Entry,
@@ -273,7 +273,7 @@ impl<'a> Batch<'a> {
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
         let lacking = attributes::lacking(theirs.as_fd(), source.file.as_fd(), &source.version).map_err(failed)?;
-        let (placed, shape) = (place::placed(there, Some(checksum)), Shape::There);
+        let (placed, shape) = (place::of_others(there, Some(checksum)), Shape::There);
         Ok(Item { version: source.version, placed, shape, read_back: false, dropped: Some(lacking), entry })
     }
 
@@ -407,7 +407,7 @@ impl<'a> Batch<'a> {
         let fate = self.shared.rename(target.as_fd(), &item.entry, &item.version, &item.placed, &mut self.buffer)?;
         item.shape = Shape::There;
         if let Fate::Same(there) = fate {
-            item.placed = place::placed(&there, item.placed.checksum);
+            item.placed = place::of_others(&there, item.placed.checksum);
             self.shared.parts.journal.placing(&[(item.entry.id, item.version, item.placed)])?;
         }
         Ok(())

@@ -47,6 +47,11 @@ pub(super) fn placed(there: &Version, checksum: Option<[u8; 32]>) -> Placed {
     Placed { ino: there.ino, size: there.size, mtime_ns: there.mtime_ns, checksum }
 }
 
+/// The same of what somebody else put there, which is as good as a copy while it stays, and is never this mover's.
+pub(super) fn of_others(there: &Version, checksum: Option<[u8; 32]>) -> Placed {
+    Placed { ino: Placed::OF_OTHERS, ..placed(there, checksum) }
+}
+
 impl Shared {
     /// Whether `there` may make way for `source`.
     pub(super) fn may_replace(&self, entry: &Entry, source: &Version, there: &Version) -> bool {
@@ -106,8 +111,9 @@ impl Shared {
         }
         let failed = |errno| ended::target("look at", &self.parts.to, &entry.path, errno);
         let Some(there) = handles::at(dir, entry.path.name()).map_err(failed)? else { return Ok(()) };
-        let alike =
-            |placed: &&Placed| (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns) && placed.checksum.is_some();
+        let alike = |placed: &&Placed| {
+            (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns) && placed.checksum.is_some() && !placed.is_of_others()
+        };
         if there.kind != Kind::File || is_ours(entry, &there) {
             return Ok(());
         }

@@ -14,7 +14,8 @@ impl Batch<'_> {
     /// An entry of which the journal says that its temporary was whole and synced: where it stands. `None`: it must be copied again.
     pub(super) fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
         let (shared, path) = (self.shared, &entry.path);
-        let Some(placed) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(None) };
+        let own = |placed: &Placed| entry.version.kind != Kind::Directory && !placed.is_of_others();
+        let Some(placed) = entry.placed.filter(own) else { return Ok(None) };
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let target = self.handles.target(path)?;
         let temporary = shared.temporary(entry);

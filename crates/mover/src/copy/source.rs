@@ -16,6 +16,8 @@ use crate::version::{Kind, Version};
 
 /// A file system may stamp two changes this close to each other with one time; a version that young cannot be told from the next.
 const STAMP_NS: u64 = 10_000_000;
+/// The same for file systems that keep whole seconds (ext3, ext4 with inodes of 128 bytes), or every other one (FAT).
+const WHOLE_STAMP_NS: u64 = 2_000_000_000;
 
 /// A regular file, open for reading.
 #[derive(Debug)]
@@ -83,9 +85,26 @@ fn open(dir: BorrowedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
 
 fn wait_for_the_next_stamp(version: &Version) {
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
-    let age_ns = now_ns.saturating_sub(version.ctime_ns);
+    sleep(until_next_stamp(version.ctime_ns, now_ns));
+}
+
+/// How long after `now_ns` a change may still have the time `ctime_ns`.
+fn until_next_stamp(ctime_ns: i64, now_ns: i64) -> Duration {
+    let stamp_ns = if ctime_ns % 1_000_000_000 == 0 { WHOLE_STAMP_NS } else { STAMP_NS };
     // A time in the future is another host's clock and tells no age.
-    if (0..STAMP_NS as i64).contains(&age_ns) {
-        sleep(Duration::from_nanos(STAMP_NS - age_ns as u64));
+    let age_ns = u64::try_from(now_ns.saturating_sub(ctime_ns)).unwrap_or(u64::MAX);
+    Duration::from_nanos(stamp_ns.saturating_sub(age_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_in_the_moment_of_one_stamp_waits_for_the_next_also_where_stamps_are_whole_seconds() {
+        let left = |ctime_ns, now_ns| until_next_stamp(ctime_ns, now_ns).as_millis();
+        assert_eq!((left(5_000_000_001, 5_003_000_001), left(5_000_000_001, 6_000_000_000)), (7, 0));
+        assert_eq!((left(5_000_000_000, 5_500_000_000), left(5_000_000_000, 7_000_000_000)), (1500, 0));
+        assert_eq!(left(9_000_000_000, 5_000_000_000), 0, "another clock's future tells no age");
     }
 }

@@ -74,7 +74,7 @@ impl Batch<'_> {
             if !same {
                 return Err(shared.taken(path, &version, &there));
             }
-            let (placed, shape) = (place::placed(&there, checksum), Shape::There);
+            let (placed, shape) = (place::of_others(&there, checksum), Shape::There);
             return Ok(Item { version, placed, shape, read_back: false, dropped: Some(Vec::new()), entry });
         }
         shared.take(0, 1)?;

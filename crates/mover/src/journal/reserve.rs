@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::ffi;
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use rustix::io::Errno;
 
 /// Enough for the commits of many batches and for the write-ahead log's index.
 const BYTES: u64 = 4 << 20;
@@ -45,7 +46,11 @@ impl Reserve {
     }
 
     fn fill(&mut self) {
-        let filled = fallocate(&self.file, FallocateFlags::empty(), 0, BYTES);
+        let filled = match fallocate(&self.file, FallocateFlags::empty(), 0, BYTES) {
+            // This file system keeps no room, which does not say that it has none.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            other => other,
+        };
         self.released = if filled.is_ok() { None } else { Some(Instant::now()) };
         if filled.is_err() {
             // What was allocated before it failed is what the others on this file system need now.

@@ -25,6 +25,8 @@ pub struct Line {
     pub mode: u32,
     /// Of a directory that this mover made: its inode there.
     pub made_ino: Option<u64>,
+    /// Of what is no directory: somebody else put it there, and this mover found it the same.
+    pub of_others: bool,
     /// BLAKE3 of all bytes, of a link that of its text; `None` where none was asked for.
     pub checksum: Option<[u8; 32]>,
     /// When it was safe, nanoseconds since 1970.
@@ -46,6 +48,8 @@ struct Keys {
     mode: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_ino: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    of_others: bool,
     // A key whose name is damaged must not read as a file without a checksum.
     #[serde(deserialize_with = "Option::deserialize")]
     blake3: Option<String>,
@@ -76,6 +80,7 @@ impl Line {
             mtime_ns: version.mtime_ns,
             mode: version.mode,
             made_ino: None,
+            of_others: false,
             checksum,
             staged_ns: since.as_nanos() as i64,
             host: host().to_owned(),
@@ -86,7 +91,8 @@ impl Line {
     #[must_use]
     pub fn of(path: &TreePath, version: &Version, placed: Option<&Placed>) -> Self {
         let made_ino = placed.filter(|_| version.kind == Kind::Directory).and_then(Placed::made_ino);
-        Self { made_ino, ..Self::now(path, version, placed.and_then(|placed| placed.checksum)) }
+        let of_others = version.kind != Kind::Directory && placed.is_some_and(Placed::is_of_others);
+        Self { made_ino, of_others, ..Self::now(path, version, placed.and_then(|placed| placed.checksum)) }
     }
 
     /// Adds the line to `out`, its end included.
@@ -100,6 +106,7 @@ impl Line {
             mtime_ns: self.mtime_ns,
             mode: self.mode,
             made_ino: self.made_ino,
+            of_others: self.of_others,
             blake3: self.checksum.map(|checksum| hex(&checksum)),
             staged_ns: self.staged_ns,
             host: self.host.clone(),
@@ -131,8 +138,8 @@ impl Line {
         if kind != Kind::Directory && keys.made_ino.is_some() {
             return Err("made_ino is of directories alone".to_owned());
         }
-        let (size, mtime_ns, mode, made_ino) = (keys.size, keys.mtime_ns, keys.mode, keys.made_ino);
-        Ok(Self { path, kind, size, mtime_ns, mode, made_ino, checksum, staged_ns: keys.staged_ns, host: keys.host })
+        let (size, mtime_ns, mode, made_ino, of_others) = (keys.size, keys.mtime_ns, keys.mode, keys.made_ino, keys.of_others);
+        Ok(Self { path, kind, size, mtime_ns, mode, made_ino, of_others, checksum, staged_ns: keys.staged_ns, host: keys.host })
     }
 }
 

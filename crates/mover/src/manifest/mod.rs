@@ -168,8 +168,9 @@ fn as_placed(to: &Tree, line: &Line) -> Option<Placed> {
         }
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return None,
         // A file is known by its bytes then.
-        Err(_) => (0, true),
+        Err(_) => (Placed::TO_BE_MADE, true),
     };
+    let ino = if line.of_others { Placed::OF_OTHERS } else { ino };
     let file = Placed { ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum };
     same.then(|| line.made_ino.map_or(file, Placed::directory))
 }

@@ -13,6 +13,8 @@ use super::standing;
 
 /// Key of the options in the journal.
 const OPTIONS: &str = "options";
+/// Key of whether the last mover came to the end of its drain: then nothing was left when it ended.
+const FINISHED: &str = "finished";
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,8 +45,14 @@ pub fn status_of(state: &Path) -> Result<Status> {
         ))
     })?;
     let totals = journal.totals();
-    let whole = totals.pending().files + totals.failed().files == 0;
+    let finished = journal.get(FINISHED)?.is_some_and(|text| text == true.to_string());
+    let whole = finished && totals.pending().files + totals.failed().files == 0;
     Ok(standing::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
+}
+
+/// Keeps whether the mover has come to the end of its drain.
+pub(super) fn say_finished(journal: &Journal, finished: bool) -> Result<()> {
+    journal.set(FINISHED, &finished.to_string())
 }
 
 /// Entries of one kind (`queued` or `failed`) in the journal in `state`, in the order of their numbers, those after the number

@@ -17,7 +17,7 @@ use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
 
-use super::Core;
+use super::{Core, offline};
 
 /// Between two looks at rates, limits and markers.
 const TICK_NS: u64 = 50_000_000;
@@ -83,6 +83,7 @@ impl<'a> Planner<'a> {
 
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
+        offline::say_finished(&self.core.journal, false)?;
         self.core.carrier.sweep()?;
         self.core.carrier.recover()?;
         self.clearer.recover()?;
@@ -356,6 +357,7 @@ impl<'a> Planner<'a> {
         }
         self.clearer.close();
         self.finish_directories()?;
+        offline::say_finished(&self.core.journal, true)?;
         self.core.lock().progress = Progress::Finished;
         Ok(true)
     }
@@ -455,6 +457,9 @@ impl Core {
         desk.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
         for mount in &scanned.mounts {
             desk.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
+        }
+        for path in &scanned.reserved {
+            desk.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
         }
     }
 

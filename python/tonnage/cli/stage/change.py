@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
 from tonnage.cli.stage.where import find
-from tonnage.cli.stage.words import Limits, details, limits_text, totals_text
+from tonnage.cli.stage.words import RESUME, Limits, details, limits_text, totals_text
 from tonnage.errors import RequestError
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import is_safe, status_of
@@ -27,7 +27,10 @@ def run(arguments: Namespace) -> int:
             raise RequestError(f"no mover runs with the state {state}; hint: see `tonnage stage list`") from None
         status = status_of(state)
     print(f"the mover does not run; {totals_text(status['done'])} safe, {totals_text(status['queued'])} left")
-    return 0 if is_safe(status) else 1
+    if is_safe(status):
+        return 0
+    print("\n".join(details(status)), end="\n" if details(status) else "", file=sys.stderr)
+    return complain(f"it had not come to its end: what was written since is not staged; {RESUME}", 1)
 
 
 def limit(client: Client, limits: Limits) -> int:

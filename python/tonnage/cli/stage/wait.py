@@ -8,7 +8,7 @@ from argparse import Namespace
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
 from tonnage.cli.stage.where import find
-from tonnage.cli.stage.words import details, totals_text
+from tonnage.cli.stage.words import RESUME, details, totals_text
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import is_safe, status_of
 from tonnage.staging.waiting import wait_until_safe
@@ -18,9 +18,10 @@ def run(arguments: Namespace) -> int:
     """Exit code: 1 where something is not safe."""
     state = find(arguments)
     shown = view()
-    in_time = True
+    in_time, ran = True, False
     try:
         with Client(state) as client:
+            ran = True
             status, in_time = wait_until_safe(client, arguments.timeout, shown.show)
     except NoMover:
         status = status_of(state)
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
     finally:
         shown.close()
     print(f"{totals_text(status['done'])} safe in {status['to']}")
-    if is_safe(status):
+    if is_safe(status) and ran:
         return 0
     print("\n".join(details(status)), file=sys.stderr)
     left, failed = totals_text(status["queued"]), totals_text(status["failed"])
@@ -38,4 +39,6 @@ def run(arguments: Namespace) -> int:
         return complain(f"the time was over with {left} left; hint: wait again, or see `tonnage stage status`", 1)
     if status["failed"]["files"]:
         return complain(f"{failed} failed; hint: mend what is named above, then `tonnage stage resume`", 1)
-    return complain(f"the mover does not run and {left} are left; hint: `tonnage stage resume --wait`", 1)
+    if status["queued"]["files"]:
+        return complain(f"the mover does not run and {left} are left; hint: `tonnage stage resume --wait`", 1)
+    return complain(f"the mover does not run, so nobody knows what was written since it ended; {RESUME}", 1)

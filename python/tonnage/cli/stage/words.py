@@ -14,6 +14,7 @@ from tonnage.units import parse_rate
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 
 Status = Mapping[str, Any]
+RESUME = "hint: `tonnage stage resume --wait` scans the source and goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,9 @@ def report(status: Status) -> str:
 
 
 def _life(status: Status) -> str:
-    return f"process {status['pid']}, {status['progress']}" if status["running"] else "does not run"
+    if status["running"]:
+        return f"process {status['pid']}, {status['progress']}"
+    return "does not run" if status["progress"] == "finished" else "does not run, and had not come to its end"
 
 
 def summary(status: Status, elapsed_ns: int) -> str:
