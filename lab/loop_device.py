@@ -15,9 +15,9 @@ import pytest
 class Device:
     """A file system on a loop device, which can be mounted again."""
 
-    def __init__(self, image: Path, path: Path, kind: str) -> None:
+    def __init__(self, image: Path, path: Path, kind: str, *making: str) -> None:
         self.image, self.path = image, path
-        subprocess.run([f"mkfs.{kind}", "-q", image], check=True, capture_output=True)
+        subprocess.run([f"mkfs.{kind}", "-q", *making, image], check=True, capture_output=True)
         path.mkdir()
 
     def mount(self) -> None:
@@ -29,14 +29,14 @@ class Device:
 
 
 @contextlib.contextmanager
-def device(work: Path, kind: str, size: int) -> Iterator[Device]:
-    """Mounted, and gone afterwards; skips where it cannot be."""
+def device(work: Path, kind: str, size: int, *making: str) -> Iterator[Device]:
+    """Mounted, and gone afterwards; skips where it cannot be. ``making``: words for its mkfs."""
     if os.geteuid() or not shutil.which(f"mkfs.{kind}") or not Path("/dev/loop-control").exists():
         pytest.skip(f"a {kind} of its own needs root, loop devices and mkfs.{kind}")
     image = work / f"image.{kind}"
     with image.open("xb") as stream:
         stream.truncate(size)
-    made = Device(image, work / kind, kind)
+    made = Device(image, work / kind, kind, *making)
     made.mount()
     try:
         yield made

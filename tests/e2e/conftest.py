@@ -10,11 +10,19 @@ from pathlib import Path
 import pytest
 
 from .shell import DEADLINE_S, LAUNCHER, Said, Shell, group_members
+from .stage import Stage
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
+
+
+@pytest.fixture
+def stage(shell: Shell) -> Iterator[Stage]:
+    made = Stage(shell)
+    yield made
+    made.clean_up()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,20 +6,11 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .shell import Shell
 from .stage import Stage
-
-
-@pytest.fixture
-def stage(shell: Shell) -> Iterator[Stage]:
-    made = Stage(shell)
-    yield made
-    made.clean_up()
 
 
 def fill(tree: Path, files: int = 8, size: int = 10_000) -> None:

@@ -9,23 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .shell import DEADLINE_S, LAUNCHER, Shell, wait_until
+from .shell import DEADLINE_S, LAUNCHER, wait_until
 from .stage import Stage
 from .test_stage import fill
 
 SLOW = ("--limit", "1MB/s", "--workers", "1")
-
-
-@pytest.fixture
-def stage(shell: Shell) -> Iterator[Stage]:
-    made = Stage(shell)
-    yield made
-    made.clean_up()
 
 
 def resumed(stage: Stage) -> None:
@@ -71,6 +63,20 @@ def test_sigkill_of_a_mover_is_seen_and_resume_finishes(stage: Stage) -> None:
     assert "does not run and" in stage("wait", "--name", "local", check=1).err
     assert "local            does not run" in stage("list").out
     resumed(stage)
+
+
+def test_what_was_written_after_a_mover_was_killed_is_not_called_safe(stage: Stage) -> None:
+    fill(stage.local, 2)
+    stage("start", *stage.trees)
+    stage("wait")
+    stage.kill()
+    (stage.local / "later").write_text("precious")
+    assert "nobody knows what was written since it ended; hint: " in stage("wait", "--from", stage.local, check=1).err
+    assert "had not come to its end" in stage("stop", "--from", stage.local, check=1).err
+    assert "had not come to its end" in stage("status", "--from", stage.local, check=1).out
+    resumed(stage)
+    stage("stop", "--from", stage.local)
+    assert "nobody knows" in stage("wait", "--from", stage.local, check=1).err
 
 
 def test_a_stop_that_leaves_files_says_how_to_go_on_and_one_in_the_background_goes_on(stage: Stage) -> None:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .shell import Shell
 from .stage import Stage
-
-
-@pytest.fixture
-def stage(shell: Shell) -> Iterator[Stage]:
-    made = Stage(shell)
-    yield made
-    made.clean_up()
 
 
 def listing(home: Path) -> list[str]:

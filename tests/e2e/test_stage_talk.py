@@ -7,24 +7,16 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .shell import DEADLINE_S, LAUNCHER, Shell, wait_until
+from .shell import DEADLINE_S, LAUNCHER, wait_until
 from .stage import Stage
 
 IDLE = 32
-
-
-@pytest.fixture
-def stage(shell: Shell) -> Iterator[Stage]:
-    made = Stage(shell)
-    yield made
-    made.clean_up()
 
 
 def connection(state: Path, stack: ExitStack) -> socket.socket:

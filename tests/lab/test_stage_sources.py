@@ -7,6 +7,7 @@ import contextlib
 import mmap
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,3 +78,38 @@ def test_a_store_through_a_mapping_while_no_mover_lives_reaches_the_copy(
     commands.run("--state", stage.state, *delete)
     assert (stage.to / "stored").read_bytes() == now
     assert (stage.source / "stored").exists() == (stage.source / "left").exists() == (not delete)
+
+
+def test_a_source_seen_through_an_overlay_is_not_its_own_copy(tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("a file system of its own needs root")
+    (tmp_path / "layers").mkdir()
+    with overlay(tmp_path / "layers") as merged:
+        stage = Stage(tmp_path)
+        stage.source, stage.to = tmp_path / "layers" / "lower", merged
+        (stage.source / "file").write_bytes(b"precious")
+        Commands(stage).run("--delete", "done", code=None)
+        assert (stage.source / "file").read_bytes() == b"precious"
+
+
+def test_a_change_within_the_second_is_seen_where_times_are_whole_seconds(tmp_path: Path) -> None:
+    with device(tmp_path, "ext4", SIZES["ext4"], "-I", "128") as disk:
+        stage = Stage(tmp_path)
+        stage.source = disk.path / "tree"
+        stage.source.mkdir()
+        commands = Commands(stage)
+        commands("start", "--from", stage.source, "--to", stage.to, "--state", stage.state)
+        wrong = []
+        for number in range(6):
+            name, copy = stage.source / f"file{number}", stage.to / f"file{number}"
+            name.write_bytes(b"AAAA")
+            written = name.stat().st_ctime_ns
+            while not copy.exists() and time.time_ns() < written + 999_000_000:
+                time.sleep(0.001)
+            with name.open("r+b") as file:
+                file.write(b"BBBB")
+            commands("wait", "--state", stage.state)
+            if copy.read_bytes() != b"BBBB":
+                wrong.append(number)
+        commands("stop", "--state", stage.state)
+        assert not wrong

@@ -24,7 +24,7 @@ def watch(client: Client, tell: Callable[[dict[str, Any]], None]) -> dict[str, A
             time.sleep(0.25)
             status = client.ask("status")
     except NoMover:
-        return status_of(Path(status["state"]))
+        return {**status_of(Path(status["state"])), "notes": status["notes"]}
     return status
 
 

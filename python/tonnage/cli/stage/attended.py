@@ -18,6 +18,8 @@ def carry_out(view: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int
     """Runs ``work`` with the view, then says how it went; the exit code."""
     try:
         ended = work(view.show)
+        # What is known at the end alone.
+        view.show(ended.status)
     finally:
         view.close()
     return conclude(ended, plan)

@@ -47,6 +47,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     client.ask("stop", deadline_ns=deadline_ns)
     try:
         status = watch(client, shown.show)
+        shown.show(status)
         wait_until_gone(Path(status["state"]))
     finally:
         shown.close()

@@ -24,14 +24,15 @@ Status = Mapping[str, Any]
 
 
 class PanelView:
-    """Redrawn four times a second; gone at the end, so that the result stands alone."""
+    """Redrawn four times a second; gone at the end, but for the notes, so that the result stands alone."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = rich_console(stream)
         self._live: Live | None = None
+        self._notes: list[str] = []
 
     def show(self, status: Status) -> None:
-        frame = draw(status)
+        frame, self._notes = draw(status), list(status["notes"])
         # A terminal that is gone takes nothing with it.
         with suppress(OSError):
             if self._live is None:
@@ -43,6 +44,8 @@ class PanelView:
         if self._live:
             with suppress(OSError):
                 self._live.stop()
+                for note in self._notes:
+                    self._console.print(Text(note))
             self._live = None
 
 

@@ -1,0 +1,76 @@
+"""Names that are somebody else's, whatever their bytes, and names that movers give."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from .stage import Stage
+
+
+def test_a_file_of_the_same_bytes_stays_somebody_else_s_and_no_source_is_deleted_for_it(stage: Stage) -> None:
+    stage.remote.mkdir()
+    theirs = stage.remote / "same"
+    theirs.write_text("bytes")
+    os.utime(theirs, ns=(10**18, 10**18))
+    kept = theirs.stat()
+    for name in ("same", "own"):
+        (stage.local / name).write_text("bytes")
+    said = stage("run", *stage.trees, "--delete", "done", "--drop-attributes", "--", "true")
+    assert sorted(path.name for path in stage.local.iterdir() if path.is_file()) == ["same"]
+    assert "same stays at the source: " in said.err and "--overwrite always" in said.err, said.err
+    (stage.local / "same").write_text("other")
+    said = stage("run", *stage.trees, "--", "true", check=1)
+    assert "same: another file has the name " in said.err, said.err
+    now = theirs.stat()
+    assert (theirs.read_text(), now.st_ino, now.st_mtime_ns) == ("bytes", kept.st_ino, kept.st_mtime_ns)
+    # It is so after the journal's loss, too, of which the manifest tells.
+    (stage.local / "same").write_text("bytes")
+    stage("run", *stage.trees, "--", "true")
+    for path in stage.state.glob("journal*"):
+        path.unlink()
+    (stage.local / "same").write_text("other")
+    stage("run", *stage.trees, "--", "true", check=1)
+    assert theirs.read_text() == "bytes"
+    stage("run", *stage.trees, "--overwrite", "always", "--delete", "done", "--", "true")
+    assert theirs.read_text() == "other" and not (stage.local / "same").exists()
+
+
+def test_of_two_movers_with_one_destination_neither_deletes_for_the_copy_of_the_other(stage: Stage) -> None:
+    second = stage.shell.home / "second"
+    second.mkdir()
+    for tree in (stage.local, second):
+        (tree / "x").write_text("first")
+    stage("run", *stage.trees, "--", "true")
+    stage("run", "--from", second, "--to", stage.remote, "--delete", "done", "--", "true")
+    (stage.local / "x").write_text("second, of the first mover")
+    stage("run", *stage.trees, "--", "true")
+    assert (second / "x").read_text() == "first"
+
+
+def test_names_that_movers_give_are_not_staged_and_that_is_said(stage: Stage) -> None:
+    inner = stage.local / "sub" / ".tonnage-stage"
+    inner.mkdir(parents=True)
+    (inner / "journal.sqlite").write_text("another mover's")
+    names = [".tonnage-deadbeef-1.part", ".tonnage-deadbeef-1.old"]
+    for name in [*names, "file"]:
+        (stage.local / name).write_text("precious")
+    said = stage("run", *stage.trees, "--delete", "done", "--", "true")
+    notes = [line for line in said.err.splitlines() if "is not staged: " in line]
+    assert sorted(note.split(" ")[0] for note in notes) == sorted([*names, "sub/.tonnage-stage"])
+    assert (inner / "journal.sqlite").exists() and all((stage.local / name).exists() for name in names)
+    assert not (stage.remote / "sub" / ".tonnage-stage").exists() and (stage.remote / "file").exists()
+
+
+def test_a_file_that_cannot_be_deleted_stays_and_that_is_said(stage: Stage) -> None:
+    path = stage.local / "stays"
+    path.write_text("precious")
+    if subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode:
+        pytest.skip("no file can be made immutable here: that needs root, chattr and a file system that knows it")
+    try:
+        said = stage("run", *stage.trees, "--delete", "done", "--", "true")
+        assert path.read_text() == "precious" and "stays is done and stays at the source: " in said.err, said.err
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True)
