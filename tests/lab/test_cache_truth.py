@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,11 +48,15 @@ def test_mapped_reads_that_bring_in_more_than_they_ask_for_say_how_much_more(
     assert f"a device gave {ratio:.3g} bytes for each byte read" in found["evidence"]
 
 
-def test_compressed_files_do_not_pass_for_cached_ones(tonnage: Any, device: Callable[..., Any]) -> None:
+def test_compressed_files_do_not_pass_for_cached_ones(tonnage: Any, device: Callable[..., Any], tmp_path: Path) -> None:
     lab = device(size=1 << 30, file_system="btrfs")
-    subprocess.run(["chattr", "+c", lab.path], check=True)
-    workload = {"op": ["read"], "tasks": [2], "transfer_size": "1MiB", "block_size": "32MiB", "direct": ["no"]}
-    said = tonnage("run", tonnage.campaign(lab.path, cache=["drop"], payload=["constant"], **workload))
+    subprocess.run(["mount", "-o", "remount,compress-force=zlib", lab.path], check=True)
+    file, campaign = lab.path / "text", tmp_path / "compressed.toml"
+    file.write_bytes(b"tonnage " * (2 << 20))
+    top = f"target = {json.dumps(str(lab.path))}\nfile_names = [{json.dumps(str(file))}]\n[repeat]\ncount = 1\n"
+    workload = 'op = ["read"]\ntasks = 1\ntransfer_size = "1MiB"\nblock_size = "16MiB"\ndirect = ["no"]\n'
+    campaign.write_text(f"{top}[workload]\n{workload}")
+    said = tonnage("run", campaign)
     assert said.code == 0, said.err
     (read,) = said.measured("read")
     assert (read["cache"]["state"], read["cache"]["device_bytes"]) == ("unknown", None)
