@@ -64,7 +64,14 @@ def test_a_time_is_read_as_written(text: str, time_ns: int) -> None:
 
 @pytest.mark.parametrize(
     ("rate", "text"),
-    [(999.6e6, "1 GB/s"), (999.4e6, "999 MB/s"), (999.6, "1 kB/s"), (12.3e12, "12300 GB/s"), (7, "7 B/s")],
+    [
+        (999.6e6, "1 GB/s"),
+        (999.4e6, "999 MB/s"),
+        (999.6, "1 kB/s"),
+        (999.7e9, "1000 GB/s"),
+        (12.3e12, "12300 GB/s"),
+        (7, "7 B/s"),
+    ],
 )
 def test_a_rate_never_has_an_exponent_nor_a_thousand_of_a_unit(rate: float, text: str) -> None:
     assert rate_text(rate) == text
