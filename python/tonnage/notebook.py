@@ -75,12 +75,15 @@ class Measured:
 
     @cached_property
     def points(self) -> DataFrame:
-        """A row a setting: ``median``, ``low`` and ``high`` are in its ``metric``, over ``repetitions``."""
+        """A row a setting: ``median``, ``low`` and ``high`` are in its ``metric``, over ``repetitions``, as are
+        ``latency.p99_ns`` and its interval (``latency.p99_ns.low_ns``), which one repetition does not have."""
         rows = []
         for point in self.analysis.points:
             row = {key: value for key, value in asdict(point).items() if not isinstance(value, dict | tuple | list)}
             row |= {"repetitions": point.repetitions, "records": list(point.records)}
             row |= {f"latency.{key}": value for key, value in point.latency.items()}
+            for key, bounds in point.latency_intervals.items():
+                row |= {f"latency.{key}.{name}": value for name, value in asdict(bounds).items()} if bounds else {}
             row |= {f"setting.{key}": value for key, value in point.setting.items()}
             rows.append(row)
         return _pandas().DataFrame(rows)

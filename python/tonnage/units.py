@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 from tonnage.errors import RequestError
@@ -93,18 +94,14 @@ def format_time(time_ns: int) -> str:
 
 def rate_text(bytes_per_s: float) -> str:
     """Three digits as a sentence needs them: ``1.92 GB/s``, powers of ten."""
-    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if bytes_per_s >= factor:
-            return f"{three_digits(bytes_per_s / factor)} {unit}"
-    return f"{bytes_per_s:.0f} B/s"
+    found = scaled(bytes_per_s, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")))
+    return found or f"{bytes_per_s:.0f} B/s"
 
 
 def size_text(size: int) -> str:
     """Three digits as a sentence needs them: ``23.5 GiB``, powers of two."""
-    for prefix, factor in sorted(_BINARY.items(), key=lambda item: -item[1]):
-        if prefix and size >= factor:
-            return f"{three_digits(size / factor)} {prefix.upper()}iB"
-    return f"{size} B"
+    factors = sorted(((factor, f"{prefix.upper()}iB") for prefix, factor in _BINARY.items()), reverse=True)
+    return scaled(size, factors) or f"{size} B"
 
 
 def bits_text(bytes_per_s: float) -> str:
@@ -116,7 +113,19 @@ def bits_text(bytes_per_s: float) -> str:
 
 def three_digits(value: float) -> str:
     """``1.92``, ``19.2``, ``1920``."""
-    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
+def scaled(value: float, units: Iterable[tuple[float, str]]) -> str | None:
+    """``1.92 MB``, in the largest of ``units`` of which it is at least one as it is printed (999.6 kB is ``1 MB``).
+
+    None where it is less than one of the smallest.
+    """
+    for factor, unit in units:
+        told = three_digits(value / factor)
+        if float(told) >= 1:
+            return f"{told} {unit}"
+    return None
 
 
 def _whole(text: str, value: Fraction, unit: str) -> int:

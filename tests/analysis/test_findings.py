@@ -55,6 +55,17 @@ TRAPS: dict[str, dict[str, Any]] = {
         "op": "read",
         "result": {"cache": {"cached_before_bytes": 9, "examined_bytes": 9, "device_bytes": 0}},
     },
+    "cache-unknown": {
+        "op": "read",
+        "result": {
+            "direct": False,
+            "cache": {"cached_before_bytes": 9, "examined_bytes": 9, "device_bytes": None},
+        },
+    },
+    "read-ahead": {
+        "op": "read",
+        "result": {"cache": {"cached_before_bytes": 0, "examined_bytes": 9, "device_bytes": 8 * 10**9}},
+    },
     "above-ceiling": {"manifest": {"ceilings": [{"name": "memory-copy", "bytes_per_s": 10**9}]}},
     "client-limited": {"manifest": {"cost": {"ns_per_operation": 5_000_000}}},
     "memory-pressure": {"alter": lambda line: line.update(meanwhile=MEANWHILE | {"memory_stall_ns": 10**9})},

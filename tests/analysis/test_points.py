@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tonnage.analysis import analyse, measured_points
 from tonnage.records import Run
+from tonnage.report import sentences
 
 Make = Callable[..., Run]
 
@@ -57,3 +59,22 @@ def test_processor_time_and_device_share_are_sums_over_sums(make_run: Make) -> N
     assert point.cache_device_share == pytest.approx(0.75)
     assert point.cache_state == "warm", "one repetition out of the cache spoils the point"
     assert point.cpu_ns_per_gib == 2 * 2 * 10**7 * 2**30 // (2 * 10**9)
+
+
+def test_a_percentile_is_the_median_of_its_repetitions_with_an_interval_over_them(make_run: Make) -> None:
+    waits = iter((10, 12, 11, 14, 90, 13, 12))
+
+    def alter(line: dict[str, Any]) -> None:
+        line["latency"]["p99_ns"] = next(waits) * 10**6
+
+    (point,) = analyse(make_run({4: [1e9] * 7}, alter=alter)).points
+    assert point.latency["p99_ns"] == 12 * 10**6, "the repetition that waited is one of seven"
+    bounds = point.latency_intervals["p99_ns"]
+    assert bounds is not None and bounds.confidence == 0.95
+    assert 10 * 10**6 <= bounds.low_ns < 12 * 10**6 < bounds.high_ns <= 90 * 10**6
+
+
+def test_a_percentile_of_one_repetition_has_no_interval(make_run: Make) -> None:
+    (point,) = analyse(make_run({4: [1e9]})).points
+    assert point.latency["p99_ns"] > 0 and point.latency_intervals["p99_ns"] is None
+    assert sentences.waits(point)[1].endswith(" [–]")

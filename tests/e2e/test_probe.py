@@ -93,7 +93,7 @@ def test_small_random_verified_reads_on_io_uring(shell: Shell) -> None:
 
 def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:
     for option in (("--storage", "mmap"), ("--direct", "no")):
-        assert shell("probe", shell.data, "--budget", "2s", "--max-tasks", "2", *option, "--json", "--no-report").json[
+        assert shell("probe", shell.data, "--budget", "3s", "--max-tasks", "2", *option, "--json", "--no-report").json[
             "points"
         ]
         assert shell.left_behind == []

@@ -48,6 +48,22 @@ CASES = [
     (("probe", "null:", "--max-tasks", "1000000"), "1000000 tasks on this host are more than the "),
     (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 274.75 GiB of memory, and this host has "),
     (("probe", "null:", "--transfer", "1GiB", "--max-tasks", "30000"), "30000 tasks need about 29.34 TiB of memory"),
+    (
+        ("probe", "null:", "--budget", "2s"),
+        "a budget of 2s is too short for any claim about write and read; hint: give at least 3s",
+    ),
+    (
+        ("probe", "null:", "--budget", "1s", "--op", "read"),
+        "a budget of 1s is too short for any claim about read; hint: give at least 1500ms",
+    ),
+    (
+        ("probe", "null:", "--p99", "0s"),
+        "a p99 of 0s cannot be met, for no operation takes no time; hint: give a time such as 20ms",
+    ),
+    (
+        ("probe", "null:", "--max-tasks", "1"),
+        "max_tasks 1 has no other number of tasks to compare with; hint: give at least 3",
+    ),
     (("probe", "null:", "--budget", "9000h"), "it would measure for up to 375 days; hint: use fewer trials"),
     (("run", "--dry-run", "tasks.toml"), "tasks.toml:3: workload.tasks: input should be less than or equal to 1048576"),
     (
@@ -227,7 +243,7 @@ def test_a_number_with_too_many_digits_in_a_site_file_is_one_line(shell: Shell) 
 
 def test_a_number_with_too_many_digits_in_a_manifest_is_one_line(shell: Shell) -> None:
     run = shell.home / "run"
-    shell("probe", "sim:", "--budget", "1s", "--out", run, "--no-report")
+    shell("probe", "sim:", "--budget", "3s", "--out", run, "--no-report")
     manifest = run / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seed":', f'"digits": {"9" * 5000}, "seed":', 1))
     for words in (("report", run), ("verify", run), ("run", "--resume", run)):
@@ -248,7 +264,7 @@ def test_o_direct_on_a_file_system_in_memory_is_refused_or_replaced_and_told(she
     said = shell("probe", memory, "--direct", "yes", check=2)
     assert "hint: " in said.err
     assert said.err.count("\n") == 1
-    said = shell("probe", memory, "--budget", "1s", "--max-tasks", "2", "--op", "write", "--json", "--no-report")
+    said = shell("probe", memory, "--budget", "2s", "--max-tasks", "2", "--op", "write", "--json", "--no-report")
     assert "no-direct" in {finding["code"] for finding in said.json["findings"]}
     assert "note: " in said.err
     assert ours() == before

@@ -69,3 +69,9 @@ def test_a_printed_rate_is_within_half_a_digit_of_the_value(value: float) -> Non
 
 def test_a_small_ratio_is_not_told_as_nothing() -> None:
     assert [units.ratio(value) for value in (0.00208, 0.1, 0.98, 12.4)] == ["0.0021", "0.10", "0.98", "12"]
+
+
+def test_an_interval_that_says_nothing_is_told_in_words() -> None:
+    assert units.interval(1.0, 99.0, units.ratio) == "1.00 – 99"
+    assert units.interval(5.91e-10, 302868341956, units.significant) == "not known"
+    assert units.interval(0.0, 1.0, units.ratio) == "not known"

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tonnage.errors import RequestError
-from tonnage.units import format_size, format_time, parse_rate, parse_share, parse_size, parse_time
+from tonnage.units import (
+    format_size,
+    format_time,
+    parse_rate,
+    parse_share,
+    parse_size,
+    parse_time,
+    rate_text,
+    size_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +60,25 @@ def test_what_is_no_size_is_refused_with_a_hint(text: str) -> None:
 )
 def test_a_time_is_read_as_written(text: str, time_ns: int) -> None:
     assert parse_time(text) == time_ns
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (999.6e6, "1 GB/s"),
+        (999.4e6, "999 MB/s"),
+        (999.6, "1 kB/s"),
+        (999.7e9, "1000 GB/s"),
+        (12.3e12, "12300 GB/s"),
+        (7, "7 B/s"),
+    ],
+)
+def test_a_rate_never_has_an_exponent_nor_a_thousand_of_a_unit(rate: float, text: str) -> None:
+    assert rate_text(rate) == text
+
+
+def test_a_size_takes_the_next_unit_where_it_rounds_to_one() -> None:
+    assert (size_text(1023), size_text((1 << 20) - 1), size_text(1 << 20)) == ("1023 B", "1 MiB", "1 MiB")
 
 
 def test_rates_and_shares_are_read_as_written() -> None:

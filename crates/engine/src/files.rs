@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::goal::{Goal, Stonewall};
 use crate::outside::Outside;
 use crate::patience::Retries;
-use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker};
+use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
 
 /// Files larger than this are moved in parts of it.
@@ -84,8 +84,8 @@ impl FilesCrew {
 
 impl Crew for FilesCrew {
     /// Nothing is looked for: the first operation tells what is missing, inside the record.
-    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
-        Ok((self.files.op == FileOp::Read).then(Residency::default))
+    fn before(&self, storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+        (self.files.op == FileOp::Read).then(|| of_places(storage)).transpose()
     }
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {

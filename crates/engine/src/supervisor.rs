@@ -166,7 +166,7 @@ impl Supervisor {
             cache: self.residency.map(|residency| CacheFacts {
                 cached_before_bytes: residency.cached_bytes,
                 examined_bytes: residency.examined_bytes,
-                device_bytes: usage.device_read_bytes.filter(|_| !residency.uncounted),
+                device_bytes: usage.device_read_bytes.filter(|_| residency.counted),
                 hole_bytes: residency.hole_bytes,
             }),
             verify,

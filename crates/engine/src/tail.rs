@@ -11,7 +11,7 @@ use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Ta
 use tonnage_storage::{Buffer, OpenRequest, Residency, Storage, StorageError};
 use tonnage_workload::{Arena, Follow, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
 
-use crate::task::{Crew, Shared, Worker};
+use crate::task::{Crew, Shared, Worker, of_places};
 use port::Port;
 use progress::Progress;
 use reader::{Part, Reader};
@@ -124,7 +124,7 @@ impl Crew for TailCrew {
                  storage that keeps what it is given"
             ))),
             // What came from a device during the phase is what the readers fetched.
-            _ => Ok(Some(Residency::default())),
+            _ => of_places(storage).map(Some),
         }
     }
 

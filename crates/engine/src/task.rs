@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tonnage_records::{DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
 use tonnage_storage::{Residency, Storage, StorageError};
-use tonnage_workload::{Op, PhaseSpec, TaskRange, Verifier, Work};
+use tonnage_workload::{CachePolicy, Op, PhaseSpec, TaskRange, Verifier, Work};
 
 use crate::board::{Board, Step};
 use crate::checkpoint::CheckpointCrew;
@@ -76,6 +76,13 @@ pub struct Desk {
     /// The task's number in the trial.
     pub number: u32,
     pub tally: Tally,
+}
+
+/// What is known before there are files, or where too many would have to be looked at: whether the kernel counts truly
+/// what is read of them.
+pub fn of_places(storage: &dyn Storage) -> Result<Residency, StorageError> {
+    let counted = storage.settle(&[], CachePolicy::Keep)?.counted;
+    Ok(Residency { counted, ..Residency::default() })
 }
 
 /// One kind of workload in this engine: made once a phase; what the phase's tasks share is in it.

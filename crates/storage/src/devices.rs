@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::accounting::is_counted;
 use crate::direct::{self, Support};
 use crate::directory::{Directory, failed};
 use crate::error::{Result, StorageError};
@@ -68,6 +69,10 @@ impl Place for Devices {
 
     fn probe(&self, site: usize) -> Support {
         direct::probe(&self.directories[site])
+    }
+
+    fn is_counted(&self, site: usize) -> bool {
+        is_counted(&self.directories[site])
     }
 
     fn path(&self, file: u32) -> PathBuf {

@@ -8,6 +8,7 @@ use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
+use crate::accounting::is_file_counted;
 use crate::devices::Devices;
 use crate::direct::{self, Support};
 use crate::directory::{failed, is_regular};
@@ -18,9 +19,6 @@ use crate::place::Place;
 use crate::residency::cached_bytes;
 use crate::tree::TreeNames;
 use crate::{DirectMode, Facts, Names, NamesRequest, Note, OpenRequest, Residency, TargetSpec, Watch};
-
-/// `linux/magic.h`: what every file system that a program serves calls itself.
-const FUSE_SUPER_MAGIC: fs::FsWord = 0x6573_5546;
 
 /// The files of a target.
 #[derive(Debug)]
@@ -218,19 +216,21 @@ impl Files {
     /// Applies the cache policy, then counts what is cached and what is not there at all.
     pub(crate) fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
         self.forget_passages();
-        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0), uncounted: false };
+        let counted = !files.is_empty() || (0..self.place.sites()).all(|site| self.place.is_counted(site));
+        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0), counted };
         let add = |sum: Option<u64>, bytes: Option<u64>| sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         for &file in files {
             let name = |action, errno| failed(action, &self.path(file), errno);
             let handle = self.place.open(file, OFlags::RDONLY)?;
             let length = fs::fstat(&handle).map_err(|errno| name("measure", errno))?.st_size as u64;
             sum.hole_bytes = add(sum.hole_bytes, hole_bytes(&handle, length));
-            sum.uncounted |= fs::fstatfs(&handle).is_ok_and(|facts| facts.f_type == FUSE_SUPER_MAGIC);
             if cache == CachePolicy::Drop {
                 // Dirty pages cannot be dropped.
                 fs::fdatasync(&handle).map_err(|errno| name("flush", errno))?;
                 fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(|errno| name("drop the cache of", errno))?;
             }
+            // After dirty pages have found their place: before, nobody knows whether they will be compressed.
+            sum.counted = sum.counted && is_file_counted(&handle);
             sum.examined_bytes = add(sum.examined_bytes, Some(length));
             sum.cached_bytes = add(sum.cached_bytes, cached_bytes(&handle, length));
         }

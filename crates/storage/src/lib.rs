@@ -6,6 +6,7 @@
 //! file of this crate that passes the conformance suite (`tests/conformance.rs`); a wrapper (faulty, throttled) is a
 //! storage that holds another.
 
+mod accounting;
 mod buffer;
 mod clearing;
 mod devices;
@@ -114,9 +115,8 @@ pub struct Residency {
     /// well where the file system's `SEEK_HOLE` says so (ext4, XFS, Btrfs, tmpfs do); a file system that does not know
     /// holes calls everything data.
     pub hole_bytes: Option<u64>,
-    /// A program serves some of them (FUSE), or the network does: what comes from a device or a server, the kernel counts
-    /// for nobody who reads here.
-    pub uncounted: bool,
+    /// All of them are where the kernel truly counts, for the process that reads, what comes from a device.
+    pub counted: bool,
 }
 
 impl Residency {
@@ -128,7 +128,7 @@ impl Residency {
             cached_bytes: sum(self.cached_bytes, other.cached_bytes),
             examined_bytes: sum(self.examined_bytes, other.examined_bytes),
             hole_bytes: sum(self.hole_bytes, other.hole_bytes),
-            uncounted: self.uncounted || other.uncounted,
+            counted: self.counted && other.counted,
         }
     }
 }
@@ -163,7 +163,8 @@ pub trait Storage: Send + Sync {
     /// is touched; those that an earlier run left are removed.
     fn prepare_write(&self, files: &[u32]) -> Result<()>;
 
-    /// Applies the cache policy to `files` before a read phase and says what is cached then.
+    /// Applies the cache policy to `files` before a read phase and says what is cached then. Of no files, it says what is
+    /// known of the places that they would be in.
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency>;
 
     /// A watch on a file that is there. `None` where this storage cannot tell when one is written to.

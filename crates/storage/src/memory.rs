@@ -72,7 +72,8 @@ impl Storage for Memory {
     }
 
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+        // No device is behind it.
+        Ok(Residency { counted: true, ..Residency::default() })
     }
 
     fn clear(&self) -> Result<()> {

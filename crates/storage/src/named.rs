@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::accounting::is_counted;
 use crate::direct::{self, Support};
 use crate::directory::failed;
 use crate::error::{Result, StorageError};
@@ -332,6 +333,10 @@ impl Place for Named {
 
     fn probe(&self, site: usize) -> Support {
         direct::probe_without_a_name(&self.parents[site].handle)
+    }
+
+    fn is_counted(&self, site: usize) -> bool {
+        is_counted(&self.parents[site].handle)
     }
 
     fn path(&self, file: u32) -> PathBuf {

@@ -52,7 +52,8 @@ impl Storage for Null {
     }
 
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+        // No device is behind it.
+        Ok(Residency { counted: true, ..Residency::default() })
     }
 
     fn cut_short(&self) {

@@ -25,6 +25,9 @@ pub(crate) trait Place: Debug + Send + Sync {
     /// Asks a site what it does with `O_DIRECT`.
     fn probe(&self, site: usize) -> Support;
 
+    /// Whether the kernel counts truly what is read of any file of a site.
+    fn is_counted(&self, site: usize) -> bool;
+
     /// Where a file is, for messages.
     fn path(&self, file: u32) -> PathBuf;
 

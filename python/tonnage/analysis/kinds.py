@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from tonnage.analysis.percentiles import columns_of, intervals_of, medians
 from tonnage.analysis.results import Copies, Follow, Part
 from tonnage.records import Run, Trials
-from tonnage.records.latency import summarise
-from tonnage.records.rows import exact_sum
-
-if TYPE_CHECKING:
-    from tonnage.records.rows import Numbers
 
 Line = Mapping[str, Any]
-
-
-def median_latency(latencies: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Several latency summaries as one where there is no histogram to add up: the median of each quantile. What one of
-    them does not know (another tool measured it) is left out."""
-    return medians(Trials.of([{"latency": latency} for latency in latencies]).integers("latency"))
-
-
-def medians(latencies: Mapping[str, Numbers]) -> dict[str, int]:
-    """The same of the columns of latency summaries."""
-    import numpy as np
-
-    # numpy sorts many times as fast as the median does.
-    ways: dict[str, Callable[[Numbers], float]] = {"count": exact_sum, "min_ns": np.min, "max_ns": np.max}
-    return {key: int(ways.get(key, _median)(column)) for key, column in latencies.items()}
-
-
-def _median(column: Numbers) -> float:
-    import numpy as np
-
-    middle = np.sort(column)[(len(column) - 1) // 2 : len(column) // 2 + 1]
-    return float(statistics.median(middle.tolist()))
 
 
 def parts_of(lines: Trials) -> tuple[Part, ...]:
@@ -52,33 +25,28 @@ def parts_of(lines: Trials) -> tuple[Part, ...]:
             op,
             sum(part["bytes"] for part in found) * 1e9 / elapsed_ns,
             sum(part["operations"] for part in found) * 1e9 / elapsed_ns,
-            median_latency([part["latency"] for part in found]),
+            medians(latencies),
+            intervals_of(latencies),
         )
         for op, found in parts.items()
+        for latencies in [columns_of([part["latency"] for part in found])]
     )
 
 
-def follow_of(run: Run, lines: Trials) -> Follow | None:
+def follow_of(lines: Trials) -> Follow | None:
     """How readers followed the writer; None where a phase has no readers."""
     found = lines.having("follow").column("follow")
     if not found:
         return None
+    lags = columns_of([follow["lag"] for follow in found])
     return Follow(
         readers=found[0]["readers"],
         bandwidth_bytes_per_s=sum(follow["bytes"] for follow in found) * 1e9 / sum(lines.column("elapsed_ns")),
-        lag=_lag(run, lines.records) or median_latency([follow["lag"] for follow in found]),
+        lag=medians(lags),
         max_lag_bytes=max(follow["max_lag_bytes"] for follow in found),
         waits=sum(follow["waits"] for follow in found),
+        lag_intervals=intervals_of(lags),
     )
-
-
-def _lag(run: Run, records: Sequence[str]) -> dict[str, int] | None:
-    """Quantiles over the lag of all readers of all repetitions; None without their histograms."""
-    merged: dict[int, int] = defaultdict(int)
-    for record in records:
-        for value, count in run.lag(record) or ():
-            merged[value] += count
-    return summarise(sorted(merged.items())) if merged else None
 
 
 def copies_of(run: Run, lines: Trials) -> Copies | None:

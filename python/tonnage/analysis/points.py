@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.kinds import copies_of, follow_of, medians, parts_of
+from tonnage.analysis.kinds import copies_of, follow_of, parts_of
+from tonnage.analysis.percentiles import Columns, intervals_of, medians, noise_of
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
 from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
-from tonnage.records.latency import summarise
 from tonnage.units import format_size, format_time
 
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
 
 Line = Mapping[str, Any]
+
+
+Curve = tuple[str, str, int | None]
 
 
 class Key(NamedTuple):
@@ -28,6 +32,11 @@ class Key(NamedTuple):
     group: str
     tasks: int
     transfer_size: int | None
+
+    @property
+    def curve(self) -> Curve:
+        """What the points of a curve have in common."""
+        return self.op, self.group, self.transfer_size
 
 
 def measured(trials: Sequence[Line]) -> Trials:
@@ -54,20 +63,18 @@ def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
         return workload, phases[key.op], groups.place(setting), key.tasks, key.transfer_size or 0
 
     values = {key: tuple(filter(None, headlines(same))) for key, same in together.items()}
-    noise, kept = _noise(values), run.kept("latency")
+    latencies = {key: same.having("latency").integers("latency") for key, same in together.items()}
+    curves: dict[Curve, list[Key]] = defaultdict(list)
+    for key in together:
+        curves[key.curve].append(key)
+    # What the points of a curve have in common, where one of them needs it.
+    few = {curve: keys for curve, keys in curves.items() if min(len(values[key]) for key in keys) < TOO_FEW}
+    noise = {curve: pooled_noise(values[key] for key in keys) for curve, keys in few.items()}
+    waits = {curve: noise_of(latencies[key] for key in keys) for curve, keys in few.items()}
     return [
-        _point(run, key, together[key], values[key], noise.get((key.op, key.group, key.transfer_size)), kept)
+        _point(run, key, together[key], values[key], noise.get(key.curve), latencies[key], waits.get(key.curve))
         for key in sorted(together, key=place)
     ]
-
-
-def _noise(together: Mapping[Key, Sequence[float]]) -> dict[tuple[str, str, int | None], Noise]:
-    """The noise that the points of a curve have in common, where one of them needs it."""
-    curves: dict[tuple[str, str, int | None], list[Sequence[float]]] = defaultdict(list)
-    for key, values in together.items():
-        curves[key.op, key.group, key.transfer_size].append(values)
-    needed = (curve for curve, samples in curves.items() if min(map(len, samples)) < TOO_FEW)
-    return {curve: pooled_noise(curves[curve]) for curve in needed}
 
 
 def _workload(setting: Line) -> str:
@@ -141,13 +148,20 @@ def _text(name: str, value: object) -> str:
 
 
 def _point(
-    run: Run, key: Key, lines: Trials, values: tuple[float, ...], noise: Noise | None, histograms: Collection[str]
+    run: Run,
+    key: Key,
+    lines: Trials,
+    values: tuple[float, ...],
+    noise: Noise | None,
+    latencies: Columns,
+    waits: Mapping[str, Noise] | None,
 ) -> Point:
+    """``noise`` and ``waits``: of the rates, and of each percentile, what the points of the curve have in common."""
     median, low, high, confidence = median_interval(values, curve=noise)
     setting, (_, unit) = lines[0]["setting"], headline(lines[0])
     moved, operations, total_ns = (lines.total(key) or 0 for key in ("bytes", "operations", "elapsed_ns"))
     cpu_ns = cpu_ns_of(lines)
-    state, share = _cache(lines)
+    state, ratio, cached = _cache(lines)
     return Point(
         op=key.op,
         tasks=key.tasks,
@@ -159,11 +173,12 @@ def _point(
         low=low,
         high=high,
         confidence=confidence,
-        latency=_latency(run, lines, histograms),
+        latency=medians(latencies),
+        latency_intervals=intervals_of(latencies, waits),
         operations_per_s=operations * 1e9 / total_ns,
         cpu_ns_per_gib=cpu_ns * 2**30 // moved if moved and cpu_ns is not None else None,
         cache_state=state,
-        cache_device_share=share,
+        cache_device_share=None if ratio is None else min(1.0, ratio),
         kind=str(setting.get("kind") or "stream"),
         metric=OPERATIONS if unit == "1/s" else BANDWIDTH,
         workload=_workload(setting),
@@ -171,9 +186,11 @@ def _point(
         bandwidth_bytes_per_s=moved * 1e9 / total_ns,
         elapsed_ns=int(statistics.median(lines.ascending("elapsed_ns"))),
         parts=parts_of(lines),
-        follow=follow_of(run, lines),
+        follow=follow_of(lines),
         copies=copies_of(run, lines),
         workflow=workflow_of(run, lines),
+        cache_device_ratio=ratio,
+        cached_share=cached,
     )
 
 
@@ -183,32 +200,25 @@ def cpu_ns_of(lines: Trials) -> int | None:
     return None if user_ns is None or system_ns is None else user_ns + system_ns
 
 
-def _cache(lines: Trials) -> tuple[str | None, float | None]:
-    """State and share over all repetitions: one that came from the cache makes the point warm."""
+def _cache(lines: Trials) -> tuple[str | None, float | None, float | None]:
+    """State, bytes of a device for each byte read, and the largest share of the files that was cached before, over all
+    repetitions: one that came from the cache makes the point warm."""
     told = lines.having("cache")
     if not told:
-        return None, None
+        return None, None, None
     states = told.seen("cache", "state")
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
     # An older record has no mixes, so that all it moved was read.
     mixed = told.told("cache", "read_bytes")
     moved = (told.only(mixed).total("cache", "read_bytes") or 0) + (told.only(~mixed).total("bytes") or 0)
     device_bytes = told.total("cache", "device_bytes")
-    if not moved or device_bytes is None:
-        return state, None
-    return state, min(1.0, device_bytes / moved)
+    ratio = device_bytes / moved if moved and device_bytes is not None else None
+    return state, ratio, _cached(told)
 
 
-def _latency(run: Run, lines: Trials, kept: Collection[str]) -> dict[str, int]:
-    """Quantiles over all operations of all repetitions, from their histograms added up (``kept``: of these records).
-
-    Without the histograms (an imported result) they cannot be had exactly: the median repetition's quantile then.
-    """
-    merged: dict[int, int] = defaultdict(int)
-    for record in lines.records:
-        pairs = run.histogram(record) if len(lines) > 1 and record in kept else None
-        if pairs is None:
-            return medians(lines.having("latency").integers("latency"))
-        for value, count in pairs:
-            merged[value] += count
-    return summarise(sorted(merged.items()))
+def _cached(told: Trials) -> float | None:
+    """Largest share of the files that was in the page cache before a read; None where that is not known."""
+    before, examined = (told.floats("cache", key) for key in ("cached_before_bytes", "examined_bytes"))
+    known = examined > 0  # not so where either is not known, nor of empty files
+    shares = before[known] / examined[known]
+    return float(shares.max()) if len(shares) and not math.isnan(shares.max()) else None

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
+from tonnage.analysis.findings.trust import ABOVE_CEILING
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.results import BANDWIDTH, Finding, Promise
+from tonnage.analysis.results import BANDWIDTH, Finding, LoadLine, Point, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, some
+from tonnage.records import Trials
 from tonnage.records.lines import rate
 from tonnage.units import size_text
 
@@ -123,10 +125,22 @@ def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     silent = writes.lacking("durability").records + reads.lacking("cache", "state").records
     if silent:
         return False, f"nothing is said about {some(silent)}"
+    unknown = _unknown(reads) if evidence.target.get("kind") not in _OWN_CLIENTS else ()
     kinds, states = sorted(writes.seen("durability")), sorted(reads.seen("cache", "state"))
     said = [f"writes: {', '.join(kinds)}"] if kinds else []
     said += [f"reads: cache {', '.join(states)}"] if states else []
+    if unknown:
+        return False, f"{'; '.join(said)}; nothing counts truly where {some(unknown)} read from"
     return (True, "; ".join(said)) if said else (None, "nothing was written or read by Tonnage itself")
+
+
+def _unknown(reads: Trials) -> list[str]:
+    states = zip(reads.records, reads.column("cache", "state"), strict=True)
+    return [record for record, state in states if state == "unknown"]
+
+
+_OWN_CLIENTS = ("nfs", "rados", "s3")
+"""Targets that this process speaks to itself: no cache of this host is in between, and none is measured."""
 
 
 def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
@@ -138,11 +152,33 @@ def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
         return None, "only a loopback was measured"
     if not names:
         return False, "no ceiling was measured in this run"
-    flagged = sum(found.code == "above-ceiling" for found in findings)
+    flagged = {found.subject for found in findings if found.code == "above-ceiling"}
+    silent = sorted(_above(evidence) - flagged)
+    if silent:
+        return False, f"nothing flags {some(silent)}, above a ceiling of this run"
     sizes = dict.fromkeys(point.transfer_size for point in evidence.points if point.metric == BANDWIDTH)
     unlike = [size for size in sizes if size and any(one.elsewhere for one in ceilings_at(ceilings, size))]
     nearest = f"; transfers of {some(list(map(size_text, unlike)))} with those of the nearest size" if unlike else ""
-    return True, f"compared with {some(sorted(set(names)))}{nearest}; {count(flagged, 'curve')} above, each flagged"
+    return (
+        True,
+        f"compared with {some(sorted(set(names)))}{nearest}; {count(len(flagged), 'curve')} above, each flagged",
+    )
+
+
+def _above(evidence: Evidence) -> set[str]:
+    """What the highest point of a curve that is above a measured ceiling is called."""
+    found, ceilings = set(), evidence.run.manifest.get("ceilings") or ()
+    for op, group, points in evidence.curves():
+        fast = [point for point in points if point.metric == BANDWIDTH]
+        above = [
+            point
+            for point in fast
+            for one in ceilings_at(ceilings, point.transfer_size)
+            if point.median > ABOVE_CEILING * one.bytes_per_s
+        ]
+        if above:
+            found.add(subject(op, group, max(above, key=lambda point: point.median).tasks))
+    return found
 
 
 def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -150,10 +186,22 @@ def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     bad = evidence.trials.unlike("status", "ok").records
     if state == "running":
         return None, "the run has not ended"
+    missing = [] if evidence.run.manifest.get("imported") else _missing(evidence)
+    if state == "complete" and missing:
+        return False, f"the run says it is complete, and there is no record of {some(missing)}"
     if state == "complete" and not bad:
         return True, f"all {count(len(evidence.trials), 'phase')} have a record that ended well"
     named = f"; not ok: {some(bad)}" if bad else ""
     return state in ("interrupted", "failed"), f"the run says it is {state}{named}"
+
+
+def _missing(evidence: Evidence) -> list[str]:
+    """Trials whose number was given to none, and operations that were asked for and that no trial did."""
+    numbers = set(evidence.trials.seen("trial"))
+    found = [f"trial {number}" for number in range(max(numbers, default=-1) + 1) if number not in numbers]
+    search = evidence.run.manifest.get("search")
+    done = evidence.trials.where("purpose", "measure").seen("phase")
+    return found + [op for op in (search or {}).get("op", ()) if op not in done]
 
 
 def _integers(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -168,14 +216,42 @@ def _integers(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     if not evidence.points:
         return None, "nothing was measured"
-    seed = evidence.run.manifest.get("seed")
-    single = [found.subject for found in findings if found.code == "single-repetition"]
-    least = min(point.repetitions for point in evidence.points)
+    seed, campaign = evidence.run.manifest.get("seed"), evidence.run.manifest.get("campaign") or {}
     if seed is None:
         return False, "no seed is recorded"
-    if single:
-        return False, f"the budget was spent before every point was repeated ({some(single)}); seed {seed}"
+    if campaign.get("order") == "given":
+        return False, "trials ran in the order of the file, again and again"
+    single = [found.subject for found in findings if found.code == "single-repetition"]
+    if single or any(point.repetitions < 2 for point in evidence.points):
+        return False, f"not every point was repeated ({some(single)}); seed {seed}"
+    least = min(point.repetitions for point in evidence.points)
+    wide = [] if evidence.run.manifest.get("search") else _stopped_early(evidence, campaign)
+    if wide:
+        return False, f"less often than asked for: {some(wide)}; seed {seed}"
     return True, f"every point has at least {least} repetitions, in an order drawn from seed {seed}"
+
+
+def _stopped_early(evidence: Evidence, campaign: Line) -> list[str]:
+    """Points that have neither the repetitions nor the interval that a campaign asks for, and time was left."""
+    rule, budget_ns = campaign.get("repeat") or {}, (campaign.get("budget") or {}).get("time_ns")
+    asked, share, most = rule.get("count"), rule.get("interval"), rule.get("at_most") or 0
+    if budget_ns is not None and _spent_ns(evidence) >= budget_ns:
+        return []
+
+    def is_early(point: Point) -> bool:
+        if share is None:
+            return asked is not None and point.repetitions < asked
+        return point.repetitions < most and point.high - point.low > share * point.median
+
+    return [subject(point.op, point.group, point.tasks) for point in evidence.points if is_early(point)]
+
+
+def _spent_ns(evidence: Evidence) -> int:
+    """On the run's clock, from the first trial's start to the last one's end, and as much as one more would take."""
+    starts, ends, lengths = (evidence.trials.floats(key) for key in ("first_start_ns", "last_done_ns", "elapsed_ns"))
+    import numpy as np
+
+    return int(np.nanmax(ends) - np.nanmin(starts) + np.nanmax(lengths)) if len(ends) else 0
 
 
 def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -196,13 +272,38 @@ def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    paced = sum(len(same) for (setting,), same in evidence.trials.by("setting") if asked_rate(setting))
+    paced = 0
+    wrong = []
+    for (setting,), same in evidence.trials.by("setting"):
+        asked = asked_rate(setting)
+        if asked is None:
+            continue
+        paced += len(same)
+        wrong += [line["record"] for line in same.where("status", "ok") if not _waited(evidence, line, *asked)]
     if not paced:
         return None, "no trial was rate-limited"
+    if wrong:
+        return False, f"operations of {some(wrong)} were later than any latency says"
     return (
         True,
         f"{count(paced, 'phase')} of a given rate: the latency of each operation counts from when it was due",
     )
+
+
+def _waited(evidence: Evidence, line: Line, rate_per_s: int, what: str) -> bool:
+    """Whether the longest latency holds the time by which the operations of a task were behind their plan."""
+    longest_ns = (line.get("latency") or {}).get("max_ns") or 0
+    tasks = [task for task in evidence.tasks.get(line["record"], ()) if task.get("role") != "follow"]
+    for task in tasks:
+        planned_ns = (task.get(what) or 0) * len(tasks) * 1e9 / rate_per_s
+        behind_ns = (task.get("transfer_ns") or 0) - planned_ns
+        if behind_ns > _BEHIND_NS and longest_ns < behind_ns / 2:
+            return False
+    return True
+
+
+_BEHIND_NS = 100_000_000
+"""A task that is behind by less may just have begun late."""
 
 
 def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -214,7 +315,21 @@ def _load_line(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
         else f"{subject(line.op, line.group)}: not reached within {line.max_tasks_tried}"
         for line in evidence.load_lines
     ]
+    open_lines = [line for line in evidence.load_lines if line.reached and not _is_bracketed(evidence, line)]
+    if open_lines:
+        named = [f"{subject(line.op, line.group)}: {line.tasks}" for line in open_lines]
+        return False, f"{'; '.join(said)}; without an interval, a point below or two beyond: {some(named)}"
     return True, "; ".join(said)
+
+
+def _is_bracketed(evidence: Evidence, line: LoadLine) -> bool:
+    """Whether numbers of tasks below the line and two beyond it were measured, and both answers have an interval."""
+    tried = {point.tasks for point in evidence.points if (point.op, point.group) == (line.op, line.group)}
+    known = (line.tasks, line.tasks_low, line.tasks_high, line.plateau_low, line.plateau_high)
+    if line.tasks is None or None in known or not line.confidence:
+        return False
+    below, beyond = [n for n in tried if n < line.tasks], [n for n in tried if n > line.tasks]
+    return bool(below or line.tasks == 1) and len(beyond) >= 2
 
 
 def _own_cost(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -237,7 +352,7 @@ def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _calibrated(_: Evidence, __: Sequence[Finding]) -> Verdict:
-    return None, "a promise of the program, not of a run: make test prints the coverage of every interval"
+    return None, "no run can show it: the table of what was calibrated, and how, is printed by make test"
 
 
 _OURS = (_barrier, _durability, _ceilings, _repeats, _series, _open_loop, _own_cost, _repeatable)

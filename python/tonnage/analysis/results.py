@@ -22,6 +22,19 @@ OPERATIONS = "operations_per_s"
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """The interval of a percentile over repetitions, of which each is one value."""
+
+    low_ns: int
+    high_ns: int
+    confidence: float
+
+
+Intervals = Mapping[str, Bounds | None]
+"""By percentile (``p50_ns``, ``p90_ns``, ``p99_ns``, ``p999_ns``); None where there is one repetition."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """What one kind of operation did at a point that mixes several."""
 
@@ -29,7 +42,8 @@ class Part:
     bandwidth_bytes_per_s: float
     operations_per_s: float
     latency: dict[str, int]
-    """As of a point; over all repetitions the median of each quantile, for parts have no histogram of their own."""
+    """As of a point."""
+    latency_intervals: Intervals = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,7 @@ class Follow:
     """From the end of a transfer's write to the end of its read; keys of ``latency``."""
     max_lag_bytes: int
     waits: int
+    lag_intervals: Intervals = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +93,13 @@ class Point:
     """Confidence interval of the median; equal to it (``confidence`` 0) where there is one repetition."""
     confidence: float
     latency: dict[str, int]
-    """Over all repetitions, with the keys of ``latency`` in ``trials.jsonl``; empty where it was not recorded."""
+    """With the keys of ``latency`` in ``trials.jsonl``: of percentiles and mean the median over the repetitions, the
+    least and the most of all, and their count; empty where it was not recorded."""
     operations_per_s: float
     cpu_ns_per_gib: int | None
     cache_state: str | None
     cache_device_share: float | None
+    """Of the bytes read, at most 1."""
     kind: str = "stream"
     metric: str = BANDWIDTH
     """What ``values``, ``median`` and its interval are: ``bandwidth_bytes_per_s`` or ``operations_per_s``."""
@@ -98,6 +115,12 @@ class Point:
     follow: Follow | None = None
     copies: Copies | None = None
     workflow: Workflow | None = None
+    latency_intervals: Intervals = field(default_factory=dict)
+    """Of the percentiles in ``latency``."""
+    cache_device_ratio: float | None = None
+    """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages brought more."""
+    cached_share: float | None = None
+    """Of the files that were read, in the page cache before; the most of any repetition."""
 
     @property
     def repetitions(self) -> int:

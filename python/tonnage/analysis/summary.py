@@ -14,6 +14,7 @@ from tonnage.analysis.results import (
     Analysis,
     Devices,
     Divided,
+    Intervals,
     LoadLine,
     Point,
 )
@@ -78,9 +79,11 @@ def _point(point: Point) -> dict[str, Any]:
         "operations_per_s": _operations(point.operations_per_s),
         "elapsed_ns": point.elapsed_ns,
         "latency": dict(point.latency),
+        "latency_intervals": _intervals(point.latency_intervals),
         "cpu_ns_per_gib": point.cpu_ns_per_gib,
         "cache_state": point.cache_state,
         "cache_share": point.cache_device_share,
+        "cache_ratio": point.cache_device_ratio,
         "parts": [asdict(part) for part in point.parts],
         "follow": asdict(point.follow) if point.follow else None,
         "copies": asdict(point.copies) if point.copies else None,
@@ -88,6 +91,10 @@ def _point(point: Point) -> dict[str, Any]:
     if point.workflow:
         found["workflow"] = asdict(point.workflow)
     return found
+
+
+def _intervals(intervals: Intervals) -> dict[str, Any]:
+    return {key: None if bounds is None else asdict(bounds) for key, bounds in intervals.items()}
 
 
 def _devices(found: Devices) -> dict[str, Any]:

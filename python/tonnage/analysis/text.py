@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
-from tonnage.units import rate_text, three_digits
+from tonnage.units import rate_text, scaled, three_digits
 
 
 def speed(value: float, of: Point | LoadLine) -> str:
@@ -11,18 +11,13 @@ def speed(value: float, of: Point | LoadLine) -> str:
     if of.metric == BANDWIDTH:
         return rate_text(value)
     noun = "copies" if of.kind == "command" else "operations"
-    for factor, prefix in ((1e9, "G "), (1e6, "M "), (1e3, "k ")):
-        if value >= factor:
-            return f"{three_digits(value / factor)} {prefix}{noun}/s"
-    return f"{three_digits(value)} {noun}/s"
+    found = scaled(value, ((1e9, f"G {noun}/s"), (1e6, f"M {noun}/s"), (1e3, f"k {noun}/s")))
+    return found or f"{three_digits(value)} {noun}/s"
 
 
 def duration(ns: float) -> str:
     """``1.5 s``, ``20 ms``, ``340 ns``."""
-    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= factor:
-            return f"{three_digits(ns / factor)} {unit}"
-    return f"{ns:.0f} ns"
+    return scaled(ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))) or f"{ns:.0f} ns"
 
 
 def share(fraction: float) -> str:

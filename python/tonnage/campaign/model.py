@@ -28,6 +28,7 @@ from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.section import Section, refuse, time_field, unit_field
+from tonnage.units import format_time
 
 
 def _as_list(value: Any) -> Any:
@@ -101,6 +102,10 @@ class Place(Section):
     keep: bool = Field(False, description="leave it and what is in it to a later run")
 
 
+LEAST_SEARCH_NS = 1_500_000_000
+"""Of an operation: three numbers of tasks, twice each, in the shortest trials, of 250 ms."""
+
+
 class Search(Section):
     """An adaptive search for the load line instead of a fixed sweep over ``tasks``."""
 
@@ -115,6 +120,26 @@ class Search(Section):
         description="bytes of files at once on each file system of the target, in the order of its directories; a "
         "tenth of what is free on each, or what budget.space says of all",
     )
+
+    @field_validator("p99_ns", mode="before")
+    @classmethod
+    def _can_be_met(cls, p99_ns: Any) -> Any:
+        if p99_ns == 0:
+            refuse("p99", "a p99 of 0s cannot be met, for no operation takes no time", "give a time such as 20ms")
+        return p99_ns
+
+    @model_validator(mode="after")
+    def _can_claim_something(self) -> Search:
+        if self.max_tasks == 1:
+            refuse("max_tasks", "max_tasks 1 has no other number of tasks to compare with", "give at least 3")
+        least_ns = LEAST_SEARCH_NS * len(self.op)
+        if self.budget_ns < least_ns:
+            refuse(
+                "budget",
+                f"a budget of {format_time(self.budget_ns)} is too short for any claim about {' and '.join(self.op)}",
+                f"give at least {format_time(least_ns)}, or 60s for a load line with an interval",
+            )
+        return self
 
 
 class Stripe(Section):

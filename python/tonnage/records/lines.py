@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
+AMPLIFIED = 1.05
+"""More bytes from a device for each byte read than this are told."""
 
 _WITHOUT_WRITES = {
     "read", "check", "make-tree", "remove-tree", "make-directory", "stat-directory", "rename-directory",
@@ -246,18 +248,32 @@ def _known(event: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in event.items() if value is not None or key in ("task", "duration_ns")}
 
 
-def cache_state(device_share: float | None) -> str:
-    """``cold``, ``warm`` or ``unknown`` (rule of ``docs/record-format.md``)."""
-    if device_share is None:
+def cache_state(ratio: float | None, cached_share: float | None = None) -> str:
+    """``cold``, ``warm`` or ``unknown`` (rule of ``docs/record-format.md``).
+
+    ``ratio``: bytes that a device gave for each byte read. ``cached_share``: of the files, before the read. Where a
+    device gave more than was read, its count does not show that nothing came from what had been cached.
+    """
+    if ratio is None or (ratio > AMPLIFIED and cached_share is not None and cached_share > 1 - COLD_SHARE):
         return "unknown"
-    return "cold" if device_share >= COLD_SHARE else "warm"
+    return "cold" if ratio >= COLD_SHARE else "warm"
+
+
+def device_ratio(device_bytes: int | None, moved: int) -> float | None:
+    """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages bring more."""
+    return None if device_bytes is None or moved <= 0 else device_bytes / moved
 
 
 def device_share(device_bytes: int | None, moved: int) -> float | None:
-    """Share of the bytes that came from a device. Read-ahead may fetch more than was asked for: never above 1."""
-    if device_bytes is None or moved <= 0:
-        return None
-    return min(1.0, device_bytes / moved)
+    """The same as a share of the bytes read: never above 1."""
+    ratio = device_ratio(device_bytes, moved)
+    return None if ratio is None else min(1.0, ratio)
+
+
+def cached_share(cache: Mapping[str, Any]) -> float | None:
+    """Share of the files that the page cache had before the read; None where it is not known."""
+    before, examined = cache.get("cached_before_bytes"), cache.get("examined_bytes")
+    return before / examined if before is not None and examined else None
 
 
 def _read_bytes(result: Mapping[str, Any] | None, moved: int) -> int:
@@ -269,13 +285,14 @@ def _read_bytes(result: Mapping[str, Any] | None, moved: int) -> int:
 def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
     facts = (result or {}).get("cache") or {}
     moved = _read_bytes(result, moved)
-    share = device_share(facts.get("device_bytes"), moved)
+    ratio = device_ratio(facts.get("device_bytes"), moved)
     return {
-        "state": cache_state(share),
+        "state": cache_state(ratio, cached_share(facts)),
         "cached_before_bytes": facts.get("cached_before_bytes"),
         "examined_bytes": facts.get("examined_bytes"),
         "device_bytes": facts.get("device_bytes"),
-        "device_share": share,
+        "device_share": device_share(facts.get("device_bytes"), moved),
+        "device_ratio": ratio,
         "read_bytes": moved,
         "hole_bytes": facts.get("hole_bytes"),
     }

@@ -11,7 +11,7 @@ from tonnage.errors import RecordError
 from tonnage.records.chain import files_of
 from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.latency import summarise
-from tonnage.records.lines import cache_state, device_share, rate, totals_of
+from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
 from tonnage.records.names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.objects import object_contradictions
 from tonnage.records.reader import Run
@@ -133,11 +133,16 @@ def _cache(line: dict[str, Any]) -> Iterator[str]:
     cache = line.get("cache")
     if not cache:
         return
-    share = device_share(cache.get("device_bytes"), cache.get("read_bytes", line["bytes"]))
+    told = cache.get("device_bytes"), cache.get("read_bytes", line["bytes"])
+    share, ratio = device_share(*told), device_ratio(*told)
+    # Earlier versions told no ratio, and asked nothing but the share.
+    state = cache_state(ratio, cached_share(cache)) if "device_ratio" in cache else cache_state(share)
     if cache.get("device_share") != share:
         yield f"cache.device_share is {cache.get('device_share')}, and {share} from device_bytes and bytes"
-    elif cache.get("state") != cache_state(share):
-        yield f"cache.state is {cache.get('state')!r}, and {cache_state(share)!r} from its device_share"
+    elif cache.get("device_ratio", ratio) != ratio:
+        yield f"cache.device_ratio is {cache.get('device_ratio')}, and {ratio} from device_bytes and bytes"
+    elif cache.get("state") != state:
+        yield f"cache.state is {cache.get('state')!r}, and {state!r} from its device_share"
 
 
 def _series(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:

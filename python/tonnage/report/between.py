@@ -66,7 +66,7 @@ def table(between: Between) -> Table:
             units.rated(cell.other, cell.metric, cell.unit),
             str(cell.repetitions),
             units.ratio(cell.ratio),
-            f"{units.ratio(cell.low)} – {units.ratio(cell.high)}" if cell.confidence else units.NOT_MEASURED,
+            units.interval(cell.low, cell.high, units.ratio) if cell.confidence else units.NOT_MEASURED,
             cell.verdict,
             _to_decide(cell),
         )

@@ -25,7 +25,7 @@ def sentence(one: Comparison) -> str:
     times = f"{units.ratio(one.ratio)} times as long"
     if not one.confidence:
         return f"{said} ({times}; single runs have no interval); repeat them to know."
-    bounds = f"{times}, {units.share(one.confidence)} interval {units.ratio(one.low)} to {units.ratio(one.high)}"
+    bounds = f"{times}, {units.share(one.confidence)} interval {units.interval(one.low, one.high, units.ratio, ' to ')}"
     more = f"; {one.repetitions_to_decide} repetitions of each would decide" if one.repetitions_to_decide else ""
     return f"{said} ({bounds}){more}."
 
@@ -87,7 +87,7 @@ def _table(comparisons: tuple[Comparison, ...]) -> Table:
             units.duration(one.base_elapsed_ns),
             str(one.base_repetitions),
             units.ratio(one.ratio),
-            f"{units.ratio(one.low)} – {units.ratio(one.high)}" if one.confidence else units.NOT_MEASURED,
+            units.interval(one.low, one.high, units.ratio) if one.confidence else units.NOT_MEASURED,
             one.verdict,
         )
         for one in comparisons

@@ -102,9 +102,9 @@ def _why(found: Crossing) -> list[str]:
 
 def _divided(found: Crossing, per: Parts) -> str:
     """Both rates for one of what carried each tier."""
-    metric, low, high = _metric(found), units.ratio(per.ratio.low), units.ratio(per.ratio.high)
+    metric = _metric(found)
     fast, slow = (units.rated(rate.median, metric, per.unit) for rate in (per.fast, per.slow))
-    between = f" ({low} – {high})" if per.ratio.confidence else ""
+    between = f" ({units.interval(per.ratio.low, per.ratio.high, units.ratio)})" if per.ratio.confidence else ""
     so_far = "" if found.crossover.levelled else ", as far as the shared tier was measured"
     return (
         f"Divided by {per.fast_of} of each node and by {per.slow_of} of all: {fast} against {slow}, "
@@ -147,15 +147,17 @@ def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
             continue
         rates = (_part(one, one.per.fast, one.per), _part(one, one.per.slow, one.per))
         ratio = one.per.ratio
-        bounds = f"{units.ratio(ratio.low)} – {units.ratio(ratio.high)}" if ratio.confidence else units.NOT_MEASURED
+        bounds = units.interval(ratio.low, ratio.high, units.ratio) if ratio.confidence else units.NOT_MEASURED
         rows.append((one.crossover.op, *rates[0], *rates[1], units.ratio(ratio.median), bounds))
     columns = ("what", "fast tier", "interval", "slow tier", "its interval", "ratio", "interval of that")
     return [("Divided by what carried each tier", Table(columns, tuple(rows)))] if rows else []
 
 
 def _part(found: Crossing, rate: Measured, per: Parts) -> tuple[str, str]:
-    median, low, high = (units.rated(value, _metric(found), per.unit) for value in (rate.median, rate.low, rate.high))
-    return median, f"{low} – {high}" if rate.confidence else units.NOT_MEASURED
+    def text(value: float) -> str:
+        return units.rated(value, _metric(found), per.unit)
+
+    return text(rate.median), units.interval(rate.low, rate.high, text) if rate.confidence else units.NOT_MEASURED
 
 
 def _top(found: Crossing) -> float:
@@ -241,7 +243,9 @@ def _points(curve: Sequence[At], colour: str, metric: str) -> dict[str, Any]:
 
 def _mark(at: At, metric: str) -> str:
     nodes = f"{number(at.nodes)} node{'s' if at.nodes != 1 else ''}"
-    interval = f"<br>interval {units.speed(at.low, metric)} – {units.speed(at.high, metric)}" if at.confidence else ""
+    interval = (
+        f"<br>interval {units.interval(at.low, at.high, lambda one: units.speed(one, metric))}" if at.confidence else ""
+    )
     return f"{nodes}<br>measured {units.speed(at.median, metric)}{interval}<br>{hover.records(at.records)}"
 
 

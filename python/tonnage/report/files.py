@@ -42,7 +42,7 @@ def _table(points: list[Point]) -> Table:
             str(point.repetitions),
             units.operations(point.median / point.tasks),
             units.rate(point.bandwidth_bytes_per_s) if point.bandwidth_bytes_per_s else units.NOT_MEASURED,
-            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *sentences.waits(point),
         )
         for point in points
     )

@@ -86,7 +86,7 @@ def _verdict(row: Row) -> dict[str, Any]:
 
 
 def _ratio(row: Row, unit: str) -> str:
-    interval = f", interval {units.ratio(row.low)} – {units.ratio(row.high)}" if row.low < row.high else ""
+    interval = f", interval {units.interval(row.low, row.high, units.ratio)}" if row.low < row.high else ""
     return f"{units.ratio(row.ratio)} {unit}{interval}"
 
 

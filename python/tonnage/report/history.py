@@ -154,7 +154,7 @@ def _change_cells(change: Change | None, history: History) -> tuple[str, ...]:
 
 
 def _interval(change: Change) -> str:
-    return f"{units.ratio(change.ratio_low)} – {units.ratio(change.ratio_high)}"
+    return units.interval(change.ratio_low, change.ratio_high, units.ratio)
 
 
 def beside(history: History) -> Table:
@@ -296,7 +296,7 @@ def _table(series: Series, history: History) -> Table:
     rows = []
     for level in series.levels:
         run = history.runs[level.run]
-        bounds = f"{_rated(level.low, series)} – {_rated(level.high, series)}"
+        bounds = units.interval(level.low, level.high, lambda value: _rated(value, series))
         median = _rated(level.median, series)
         rows.append(
             (run.run, _when(run), median, bounds if level.confidence else units.NOT_MEASURED, str(level.repetitions))

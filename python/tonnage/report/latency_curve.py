@@ -113,7 +113,7 @@ def points_table(curve: list[Point]) -> Table:
             units.speed(point.median, point.metric),
             sentences.bounds(point),
             _values(point),
-            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *sentences.waits(point),
             units.count(point.operations_per_s),
         )
         for point in curve

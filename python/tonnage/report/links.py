@@ -166,7 +166,7 @@ def _table(links: Sequence[Link]) -> Table:
 def _rows(link: Link) -> list[tuple[str, ...]]:
     point, setting = link.point, link.point.setting
     at_once = str(len(setting["pairs"])) + (", both ways" if setting["direction"] == "both" else "")
-    bounds = f"{units.link(point.low)} – {units.link(point.high)}" if point.confidence else units.NOT_MEASURED
+    bounds = units.interval(point.low, point.high, units.link) if point.confidence else units.NOT_MEASURED
     found: list[tuple[str, ...]] = [
         (
             flow.sender,

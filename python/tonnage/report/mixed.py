@@ -48,7 +48,7 @@ def _table(pairs: list[Pair]) -> Table:
             part.op,
             units.rate(part.bandwidth_bytes_per_s),
             units.operations(part.operations_per_s),
-            *(units.duration(part.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *(sentences.wait(part.latency, part.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns")),
         )
         for point, part in pairs
     )
@@ -106,7 +106,10 @@ def _told(point: Point, part: Part) -> str:
         [
             sentences.tasks(point.tasks),
             units.rate(part.bandwidth_bytes_per_s),
-            *(f"{name} {units.duration(part.latency.get(f'{name}_ns'))}" for name in ("p50", "p99", "max")),
+            *(
+                f"{name} {sentences.wait(part.latency, part.latency_intervals, f'{name}_ns')}"
+                for name in ("p50", "p99", "max")
+            ),
             hover.records(point.records),
         ]
     )

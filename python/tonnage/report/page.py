@@ -209,7 +209,7 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
         units.speed(point.median, point.metric),
         sentences.bounds(point),
         str(point.repetitions),
-        *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+        *sentences.waits(point),
         units.duration(point.cpu_ns_per_gib or None),
         sentences.cache(point) or units.NOT_MEASURED,
     )

@@ -47,7 +47,10 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
         Variant(sentences.subject(op, group), (_figure(op, group, drawn, steps),))
         for (op, group), drawn in found.items()
     ]
-    introduction = "Every operation of every repetition; one line for each number of tasks."
+    introduction = (
+        "A line has every operation of every repetition at one number of tasks. The table has the median of the "
+        "repetitions' own percentiles, with its interval."
+    )
     return [Exhibit("percentiles", "Latency by percentile", introduction, "Operation", tuple(variants))]
 
 
@@ -87,7 +90,6 @@ def _thinned(curve: Curve) -> Curve:
 
 
 def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure:
-    lines = {point.tasks: line for point, line in drawn}
     traces: list[dict[str, Any]] = [
         {
             "x": [x for x, _ in line],
@@ -113,21 +115,20 @@ def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure
     return Figure(
         title=f"Latency by percentile: {sentences.subject(op, group)}",
         caption="To the right are the slowest operations: 99.9 % means that one in a thousand took longer.",
-        alt=f"Latency of {sentences.subject(op, group)} by percentile, for {len(lines)} numbers of tasks.",
+        alt=f"Latency of {sentences.subject(op, group)} by percentile, for {len(drawn)} numbers of tasks.",
         traces=traces,
         layout=layout(x_axis, latency_axis(min(latencies), max(latencies)), height=400),
-        table=_table(lines),
+        table=_table(drawn),
     )
 
 
-def _table(lines: dict[int, Curve]) -> Table:
-    columns = ("tasks", *(text for _, text in _NAMED[1:6]), "max")
-    return Table(columns, tuple((str(tasks), *_row(line)) for tasks, line in lines.items()))
-
-
-def _row(line: Curve) -> list[str]:
-    cells = []
-    for x, _ in _NAMED[1:6]:
-        reached = next((y for at, y in line if at >= x * (1 - 1e-9)), None)
-        cells.append(units.duration(reached))
-    return [*cells, units.duration(line[-1][1])]
+def _table(drawn: Sequence[Drawn]) -> Table:
+    columns = ("tasks", "50 %", "90 %", "99 %", "99.9 %", "max")
+    keys = (*(key for key, _ in _QUANTILES), "max_ns")
+    return Table(
+        columns,
+        tuple(
+            (str(point.tasks), *(sentences.wait(point.latency, point.latency_intervals, key) for key in keys))
+            for point, _ in drawn
+        ),
+    )

@@ -91,11 +91,11 @@ def _far(found: Projection) -> str:
 
 def _divided(one: Normalised) -> str:
     if one.basis.bytes_per_s is not None:
-        shares = f"{units.share(one.value)} of the nodes' links ({units.share(one.low)} – {units.share(one.high)})"
+        shares = f"{units.share(one.value)} of the nodes' links ({units.interval(one.low, one.high, units.share)})"
         return f"That is {shares}."
     metric, per = one.unit.split(" ", 1)
     text = units.rate if metric == "B/s" else units.operations
-    return f"That is {text(one.value)} {per} ({text(one.low)} – {text(one.high)}), of {one.basis}."
+    return f"That is {text(one.value)} {per} ({units.interval(one.low, one.high, text)}), of {one.basis}."
 
 
 def _speed(found: Projection, value: float) -> str:
@@ -103,7 +103,7 @@ def _speed(found: Projection, value: float) -> str:
 
 
 def _interval(found: Projection) -> str:
-    return f"{_speed(found, found.low)} – {_speed(found, found.high)}"
+    return units.interval(found.low, found.high, lambda value: _speed(found, value))
 
 
 def _table(found: Sequence[Projection]) -> Table:
@@ -229,7 +229,11 @@ def _expected(found: Projection, scale: float) -> dict[str, Any]:
 
 def _data(found: Projection) -> Table:
     rows = [
-        (str(one.tasks), _speed(found, one.median), f"{_speed(found, one.low)} – {_speed(found, one.high)}")
+        (
+            str(one.tasks),
+            _speed(found, one.median),
+            units.interval(one.low, one.high, lambda value: _speed(found, value)),
+        )
         for one in found.band
     ]
     return Table(("tasks", "expected", "interval"), tuple(rows))

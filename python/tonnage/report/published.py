@@ -166,7 +166,7 @@ def _ffb_readers(analysis: Analysis) -> Comparison:
             point, alone = ours.get((group, readers), none if readers == 0 else None), ours.get((group, 0), none)
             cells.append(units.rate(point.median if point else None))
             cells.append(units.share(point.median / alone.median if point and alone else None))
-            cells.append(units.duration(point.latency.get("p99_ns") if point else None))
+            cells.append(sentences.waits(point)[1] if point else NOTHING)
         rows.append(tuple(cells))
     names = [name for group in groups for name in (_named(group, groups), "of that alone", "write p99")]
     columns = ("readers", "printed", "really", "of that alone", *names)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.ceilings import size_of
-from tonnage.analysis.results import Finding, LoadLine, Point
+from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
+from tonnage.records.lines import AMPLIFIED
 from tonnage.report import units
 
 
@@ -61,16 +62,38 @@ def bounds(point: Point) -> str:
     """The interval of the median, ``1.88 GB/s – 1.96 GB/s``; a dash where there is none."""
     if not point.confidence:
         return units.NOT_MEASURED
-    return f"{units.speed(point.low, point.metric)} – {units.speed(point.high, point.metric)}"
+    return units.interval(point.low, point.high, lambda value: units.speed(value, point.metric))
+
+
+def wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
+    """A latency with its interval over the repetitions, ``17.5 ms [16.9, 18.2]``; a dash for one of a single trial."""
+    value = latency.get(key)
+    if value is None or key not in intervals:
+        return units.duration(value)
+    bounds = intervals[key]
+    divisor, _ = units.time_scale(value)
+    if bounds is None:
+        return f"{units.duration(value)} [{units.NOT_MEASURED}]"
+    text = units.interval(bounds.low_ns, bounds.high_ns, lambda ns: units.significant(ns / divisor), ", ")
+    return f"{units.duration(value)} [{text}]"
+
+
+def waits(point: Point) -> tuple[str, str, str]:
+    """p50, p99 and the longest of all operations."""
+    p50, p99, longest = (wait(point.latency, point.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns"))
+    return p50, p99, longest
 
 
 def cache(point: Point) -> str:
-    """Where the bytes of a read came from; empty for a write."""
+    """Where the bytes of a read came from, ``cold, 99.8 %``, and how many a device gave for them where it gave more:
+    ``cold, 620 times the bytes read``; empty for a write."""
+    ratio = point.cache_device_ratio
     if point.cache_state is None:
         return ""
-    if point.cache_device_share is None:
-        return point.cache_state
-    return f"{point.cache_state}, {units.share(point.cache_device_share)} from the device"
+    if ratio is not None and ratio > AMPLIFIED:
+        return f"{point.cache_state}, {units.ratio(ratio)} times the bytes read"
+    share = point.cache_device_share
+    return point.cache_state if share is None else f"{point.cache_state}, {units.share(share)}"
 
 
 def ceiling_name(name: object) -> str:

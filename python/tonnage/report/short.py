@@ -63,7 +63,7 @@ def best(points: Sequence[Point]) -> Titled:
             units.speed(point.median, point.metric),
             sentences.bounds(point),
             str(point.repetitions),
-            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *sentences.waits(point),
         )
         for point in most.values()
     )

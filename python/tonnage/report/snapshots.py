@@ -51,7 +51,7 @@ def _points(points: list[Point]) -> Table:
             units.speed(point.median, point.metric),
             sentences.bounds(point),
             str(point.repetitions),
-            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *sentences.waits(point),
         )
         for point in points
     )

@@ -51,7 +51,7 @@ def story(points: Sequence[Point]) -> list[str]:
 
 def _against(busiest: Point, alone: Point) -> str:
     rates = f"{units.rate(busiest.median)} with {_many(readers(busiest))}, {units.rate(alone.median)} alone"
-    waits = [units.duration(point.latency.get("p99_ns")) for point in (busiest, alone)]
+    waits = [sentences.waits(point)[1] for point in (busiest, alone)]
     return f"{_changed(busiest, alone)} ({rates}); one write of a hundred takes {waits[0]} or more, alone {waits[1]}"
 
 
@@ -99,16 +99,16 @@ def _table(points: list[Point]) -> Table:
     rows = []
     for point in points:
         behind = point.follow
-        lag = behind.lag if behind else {}
+        lag, intervals = (behind.lag, behind.lag_intervals) if behind else ({}, {})
         rows.append(
             (
                 str(readers(point)),
                 units.rate(point.median),
                 sentences.bounds(point),
                 str(point.repetitions),
-                *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+                *sentences.waits(point),
                 units.rate(behind.bandwidth_bytes_per_s if behind else None),
-                *(units.duration(lag.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+                *(sentences.wait(lag, intervals, key) for key in ("p50_ns", "p99_ns", "max_ns")),
                 units.volume(behind.max_lag_bytes if behind else None),
             )
         )

@@ -257,9 +257,9 @@ def _curve(points: list[Point]) -> short.Titled:
             units.speed(point.median, point.metric),
             _interval(point),
             str(point.repetitions),
-            *(units.duration(point.latency.get(key)) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *sentences.waits(point),
             units.duration(point.cpu_ns_per_gib or None),
-            *([_cache(point)] if reads else []),
+            *([sentences.cache(point)] if reads else []),
         )
         for point in points
     )
@@ -271,10 +271,5 @@ def _interval(point: Point) -> str:
     if not point.confidence:
         return units.NOT_MEASURED
     divisor, _ = units.scale(point.median)
-    return f"[{units.significant(point.low / divisor)}, {units.significant(point.high / divisor)}]"
-
-
-def _cache(point: Point) -> str:
-    """``cold, 99.8 %``: the state, and the share of bytes that came from a device."""
-    share = point.cache_device_share
-    return f"{point.cache_state}, {units.share(share)}" if share is not None else str(point.cache_state or "")
+    found = units.interval(point.low, point.high, lambda value: units.significant(value / divisor), ", ")
+    return found if found == units.NOT_KNOWN else f"[{found}]"

@@ -103,7 +103,8 @@ def _measured(found: Crossover, open_end: str) -> str:
 def _between(found: Crossover) -> str:
     if not found.confidence:
         return ""
-    return f" ({units.share(found.confidence)} interval {nodes_text(found.low)} to {nodes_text(found.high)} nodes)"
+    nodes = units.interval(found.low, found.high, nodes_text, " to ")
+    return f" ({units.share(found.confidence)} interval {nodes}{'' if nodes == units.NOT_KNOWN else ' nodes'})"
 
 
 def nodes_text(value: float) -> str:
@@ -186,4 +187,4 @@ def _speed(measured: Measured, metric: str) -> str:
 
 
 def _range(found: Crossover) -> str:
-    return f"{nodes_text(found.low)} – {nodes_text(found.high)}" if found.confidence else units.NOT_MEASURED
+    return units.interval(found.low, found.high, nodes_text) if found.confidence else units.NOT_MEASURED

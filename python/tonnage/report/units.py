@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -13,6 +13,9 @@ UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 M
 """Printed once on every page that shows a size or a rate."""
 
 NOT_MEASURED = "–"
+NOT_KNOWN = "not known"
+WIDE = 100
+"""An interval whose ends are further apart than so many times says nothing."""
 
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -22,6 +25,11 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 def ratio(value: float) -> str:
     """``0.0021``, ``0.98``, ``1.14``, ``12``."""
     return f"{value:.2f}" if 0.1 <= value < 10 else significant(value, 2)
+
+
+def interval(low: float, high: float, text: Callable[[float], str], to: str = " – ") -> str:
+    """``1.88 GB/s – 1.96 GB/s``: an interval of something positive, in words where it is too wide to say anything."""
+    return f"{text(low)}{to}{text(high)}" if high <= WIDE * low else NOT_KNOWN
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -100,12 +108,17 @@ def duration(ns: float | None) -> str:
     """Nanoseconds with three significant digits: ``850 ns``, ``12.3 µs``, ``4.56 ms``, ``1.23 s``."""
     if ns is None:
         return NOT_MEASURED
+    divisor, unit = time_scale(ns)
+    return f"{significant(ns / divisor)} {unit}"
+
+
+def time_scale(ns: float) -> tuple[float, str]:
+    """Divisor and unit in which ``ns`` nanoseconds are told."""
     for position, (divisor, unit) in enumerate(_TIMES):
         if abs(ns) >= divisor:
-            if float(significant(abs(ns) / divisor)) >= 1000 and position:
-                divisor, unit = _TIMES[position - 1]
-            return f"{significant(ns / divisor)} {unit}"
-    return f"{significant(ns)} ns"
+            is_carried = float(significant(abs(ns) / divisor)) >= 1000 and position
+            return _TIMES[position - 1] if is_carried else (divisor, unit)
+    return 1.0, "ns"
 
 
 def size(size_bytes: int | None) -> str:

@@ -278,7 +278,7 @@ impl Storage for Nfs {
     /// This host has no cache of the files; what the server has in memory, it does not tell.
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         self.grounds.export.troubles.forget();
-        Ok(Residency { uncounted: true, ..Residency::default() })
+        Ok(Residency::default())
     }
 
     fn clear(&self) -> Result<()> {

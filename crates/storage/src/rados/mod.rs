@@ -168,7 +168,7 @@ impl Storage for Rados {
 
     /// This host has no cache of objects; what an OSD has in memory, it does not tell.
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency { uncounted: true, ..Residency::default() })
+        Ok(Residency::default())
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {

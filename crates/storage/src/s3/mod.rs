@@ -159,7 +159,7 @@ impl Storage for S3 {
     /// This host has no cache of objects; what a service has in memory, it does not tell.
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         self.service.troubles.restart();
-        Ok(Residency { uncounted: true, ..Residency::default() })
+        Ok(Residency::default())
     }
 
     fn clear(&self) -> Result<()> {

@@ -102,6 +102,10 @@ impl Place for ClonePlace {
         self.live.probe(site)
     }
 
+    fn is_counted(&self, site: usize) -> bool {
+        self.live.is_counted(site)
+    }
+
     fn path(&self, file: u32) -> PathBuf {
         self.live.scratch(file).map_or_else(PathBuf::new, |scratch| scratch.clone_path(file, self.round))
     }

@@ -53,6 +53,10 @@ impl Place for RoomPlace {
         self.base.probe(site)
     }
 
+    fn is_counted(&self, site: usize) -> bool {
+        self.base.is_counted(site)
+    }
+
     fn path(&self, file: u32) -> PathBuf {
         let name = Directory::name_of_data(file);
         self.room(file).map_or_else(|_| self.base.path(file), |room| room.path.join(name))

@@ -9,11 +9,17 @@ from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
-from tonnage.analysis.text import count, share, some
-from tonnage.units import rate_text, size_text
+from tonnage.analysis.text import count, duration, share, some
+from tonnage.records.lines import COLD_SHARE
+from tonnage.units import rate_text, size_text, three_digits
 
 ABOVE_CEILING = 1.05
 """A figure this many times a measured ceiling is above it, not beside it."""
+READ_AHEAD = 1.5
+"""As many bytes from a device for each byte read are more than its blocks and the file system's own need."""
+MEMORY_NS = 3000
+MEMORY_BYTES_PER_NS = 20
+"""An operation that took less than this time, and than its bytes at this rate, did not wait for a device."""
 
 
 @finding("trial-failed")
@@ -73,6 +79,61 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
             "These are figures of memory, not of the storage: read with direct I/O, drop the cache before each trial, "
             "or use files larger than memory.",
         )
+
+
+@finding("cache-unknown")
+def cache_unknown(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.memory_backed:
+        return
+    for op, group, points in evidence.curves():
+        cached = [point for point in points if _may_be_cached(evidence, point)]
+        if cached:
+            tasks = some([str(point.tasks) for point in cached])
+            yield Finding(
+                "cache-unknown",
+                subject(op, group),
+                f"up to {share(max(point.cached_share or 0 for point in cached))} of the files was in this host's page "
+                f"cache before the reads, at {tasks} tasks, and nobody counted truly what came from a device",
+                "These may be figures of memory: read with direct I/O, drop the cache before each trial, or use files "
+                "larger than memory.",
+            )
+
+
+def _may_be_cached(evidence: Evidence, point: Point) -> bool:
+    if point.cache_state != "unknown" or (point.cached_share or 0) <= 1 - COLD_SHARE:
+        return False
+    return not all(evidence.trials.named(point.records).column("direct"))
+
+
+@finding("read-ahead")
+def read_ahead(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.simulated:
+        return
+    for op, group, all_points in evidence.curves():
+        # A small file takes a whole block, and brings nothing for the next one.
+        points = [point for point in all_points if point.kind != "files"]
+        more = [point for point in points if (point.cache_device_ratio or 0) >= READ_AHEAD]
+        found = more or [point for point in points if point.cache_state == "cold" and _from_memory(point)]
+        if not found:
+            continue
+        ratio = max(point.cache_device_ratio or 0 for point in found)
+        fast = [point.latency["p50_ns"] for point in found if _from_memory(point)]
+        told = [f"a device gave {three_digits(ratio)} bytes for each byte read"] if more else []
+        told += (
+            [f"half of the operations took {duration(min(fast))} or less, which no device answers in"] if fast else []
+        )
+        yield Finding(
+            "read-ahead",
+            subject(op, group),
+            f"{' and '.join(told)}, at {some([str(point.tasks) for point in found])} tasks",
+            "The kernel fetched more than each operation asked for, and later ones found their bytes in memory: these "
+            "latencies are no device's. Read with direct I/O to time the device.",
+        )
+
+
+def _from_memory(point: Point) -> bool:
+    size, half_ns = point.transfer_size, point.latency.get("p50_ns")
+    return size is not None and half_ns is not None and 0 < half_ns <= MEMORY_NS + size / MEMORY_BYTES_PER_NS
 
 
 @finding("holes")

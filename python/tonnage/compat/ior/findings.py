@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tonnage.analysis.percentiles import columns_of, intervals_of, medians
+from tonnage.analysis.results import Intervals
 from tonnage.compat.ior.numbers import MEBIBYTE, mean
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.ior.results import Row, TestResult
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.shared import Finding
-from tonnage.records import Run
-from tonnage.records.latency import summarise
 from tonnage.records.lines import COLD_SHARE
 
 _TELLS = 0.001
@@ -30,7 +30,7 @@ def findings(result: TestResult) -> list[Finding]:
     found = [*_missing(result), *_not_as_it_reads(result.test), *_without_effect(result.test)]
     for access in ("write", "read"):
         if rows := result.of(access):
-            found += [*_mean_rate(access, rows), *_latency(result, access, rows)]
+            found += [*_mean_rate(access, rows), *_latency(access, rows)]
             if result.test.api != "DUMMY":
                 found += [*_durability(access, rows), *_holes(access, rows), *_memory(access, rows)]
     return found
@@ -85,21 +85,19 @@ def _mean_rate(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
         )
 
 
-def _latency(result: TestResult, access: str, rows: Sequence[Row]) -> Iterator[Finding]:
-    """The measured latency of one operation, over all tasks and repetitions."""
-    counts: dict[int, int] = {}
-    for row in rows:
-        for value, count in _histogram(result, row):
-            counts[value] = counts.get(value, 0) + count
-    if counts:
-        latency = summarise(sorted(counts.items()))
-        shown = ", ".join(f"{name} {_duration(latency[f'{name}_ns'])}" for name in ("p50", "p99", "max"))
+def _latency(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
+    """The measured latency of one operation: each repetition's own percentiles, their median and its interval."""
+    columns = columns_of([row.line["latency"] for row in rows if row.line["latency"]])
+    if columns:
+        latency, intervals = medians(columns), intervals_of(columns)
+        shown = ", ".join(f"{name} {_wait(latency, intervals, f'{name}_ns')}" for name in ("p50", "p99", "max"))
         text = f"{access}: Latency(s) is the lowest mean of a task; the latencies measured are {shown}"
         yield Finding("lowest-mean-latency", text)
 
 
-def _histogram(result: TestResult, row: Row) -> list[tuple[int, int]]:
-    return Run.open(result.run_of(row)).histogram(row.line["record"]) or []
+def _wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
+    bounds, told = intervals.get(key), _duration(latency[key])
+    return told if bounds is None else f"{told} ({_duration(bounds.low_ns)} to {_duration(bounds.high_ns)})"
 
 
 def _duration(time_ns: int) -> str:
