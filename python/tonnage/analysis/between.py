@@ -216,6 +216,11 @@ def _levels(points: Sequence[Point]) -> list[float]:
     return [1 / statistics.median(point.values) for point in points]
 
 
+def _rate(points: Sequence[Point]) -> float:
+    medians = [statistics.median(point.values) for point in points]
+    return statistics.geometric_mean(medians) if len(medians) > 1 else medians[0]
+
+
 def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
     base, other = pair
     alone = max(map(len, pair)) == 1
@@ -232,8 +237,8 @@ def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
         tasks=base[0].tasks,
         group=group,
         metric=base[0].metric,
-        base=1 / statistics.geometric_mean(_levels(base)),
-        other=1 / statistics.geometric_mean(_levels(other)),
+        base=_rate(base),
+        other=_rate(other),
         base_runs=len(base),
         runs=len(other),
         base_repetitions=sum(point.repetitions for point in base),
