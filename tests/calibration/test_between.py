@@ -152,7 +152,7 @@ def where_they_cross(law: Callable[[float], float], each: float) -> float:
 def test_a_crossover_is_held_by_its_interval_or_is_not_shown(
     law: Callable[[float], float], place: Path, calibration_report: Report
 ) -> None:
-    draw, shown, held, beyond, many, widths = random.Random(law.__name__), 0, 0, 0, seeds(240), []
+    draw, shown, held, beyond, many, widths = random.Random(law.__name__), 0, 0, 0, seeds(160), []
     for number in range(many):
         each = (0.4e9, 0.8e9, 1.5e9, 2.5e9)[number % 4]
         truth = where_they_cross(law, each)
