@@ -36,8 +36,8 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 def within_chance(wrong: int, tables: int, rate: float = RATE) -> bool:
-    """Whether so many may be seen where the rate is the stated one; one in a thousand may not."""
-    return bool(wrong <= binom.ppf(0.999, tables, rate))
+    """Whether so many may be seen where the rate is the stated one: more are in one case of fifty. Seeds are fixed."""
+    return bool(wrong <= binom.ppf(0.98, tables, rate))
 
 
 def dated(run: Path, number: int) -> None:
