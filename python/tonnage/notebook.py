@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")
 """As ``report/static/report.js`` reads it: anything else stays as it is."""
 _BUCKETS = ("upper_ns", "count")
+Paths = str | Path | Sequence[str | Path]
 _NAMED = 12
 """Titles in an error: a long run has hundreds."""
 
@@ -35,14 +36,18 @@ def read(run: str | Path) -> Measured:
     return Measured(Run.open(run))
 
 
-def compare(base: str | Path, *others: str | Path) -> DataFrame:
+def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     """A row for each setting that ``base`` and one of the others have in common: the columns of ``tonnage compare``,
-    and ``run``, which of the others it is. Ratios are of rates: above 1 the other run is faster.
+    and ``run``, which of the others it is. Each side is a run or a list of runs: a verdict about a system takes three a
+    side; ``of="runs"`` judges one run a side and says nothing of another day. Ratios are of rates: above 1 the other
+    side is faster.
     """
-    from tonnage.analysis.between import compare_runs
+    from tonnage.analysis.between import Side, compare_sides
 
-    first = Run.open(base)
-    found = [compare_runs(first, Run.open(other)) for other in others]
+    def side(paths: Paths) -> Side:
+        return Side.of(*map(Run.open, [paths] if isinstance(paths, str | Path) else paths))
+
+    found = [compare_sides(side(base), side(other), of=of) for other in others]
     return _pandas().DataFrame([{"run": one.other, **asdict(cell)} for one in found for cell in one.cells])
 
 

@@ -16,6 +16,7 @@ from tonnage.analysis.compare import (
     _ways,
     compare_points,
     ratio,
+    ratio_of_runs,
     repetitions_to_decide,
 )
 from tonnage.analysis.results import Comparison, Point
@@ -55,9 +56,24 @@ def test_a_clear_difference_is_told_and_either_way_round() -> None:
 def test_one_run_of_each_shows_nothing_however_far_apart_they_are() -> None:
     found = ratio([932.0], [1438.0])
     assert found.verdict == UNCHANGED and found.confidence == 0
-    # What others in the campaign showed of the noise gives an interval all the same.
-    assert ratio([932.0], [1438.0], curve=Noise(0.01**2, 12)).verdict == FASTER
-    assert ratio([932.0], [1438.0], curve=Noise(0.3**2, 12)).verdict == UNCHANGED
+    # What others in the campaign showed of the noise may not be that of this setting.
+    assert ratio([932.0], [1438.0], curve=Noise(0.01**2, 12)).confidence == 0
+    assert ratio([932.0, 931.0], [1438.0, 1440.0], curve=Noise(0.01**2, 12)).verdict == FASTER
+
+
+@pytest.mark.parametrize(("count", "other"), [(3, 3), (3, 12), (5, 4)])
+def test_runs_of_one_system_are_told_apart_no_oftener_than_said(count: int, other: int) -> None:
+    draw, tries, wrong = np.random.default_rng(count), 4000, 0
+    for _ in range(tries):
+        one, two = (list(np.exp(0.05 * draw.standard_normal(n))) for n in (count, other))
+        wrong += ratio_of_runs(one, two, 0.99).verdict != UNCHANGED
+    assert wrong / tries <= 0.01 + 3 * math.sqrt(0.01 * 0.99 / tries)
+
+
+def test_two_runs_a_side_have_no_interval_and_three_find_what_is_far_apart() -> None:
+    assert ratio_of_runs([1.0, 1.01], [2.0, 2.01, 2.02]).confidence == 0
+    found = ratio_of_runs([1.0, 1.01, 1.02], [2.0, 2.01, 2.02])
+    assert found.verdict == FASTER and found.low <= 0.5 <= found.high
 
 
 def test_no_value_or_no_time_is_no_ratio() -> None:
@@ -68,7 +84,7 @@ def test_no_value_or_no_time_is_no_ratio() -> None:
 
 def test_the_repetitions_that_would_decide_do_so_four_times_of_five() -> None:
     noise = Noise(0.1**2, 20)
-    count = repetitions_to_decide(ratio([1.1], [1.0], curve=noise), noise)
+    count = repetitions_to_decide(ratio([1.1, 1.1], [1.0, 1.0], curve=noise), noise)
     assert count is not None
     draw = np.random.default_rng(7)
     tries = 800

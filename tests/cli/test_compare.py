@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from contextlib import nullcontext
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.analysis.between import compare_runs
+from tonnage.analysis.between import Side, compare_sides
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.between import figure, table
@@ -33,6 +34,10 @@ def measured(
     return directory / name
 
 
+WITHIN = ("--of", "runs")
+"""Of the two runs alone, whatever their days add."""
+
+
 def compared(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
     found: list[dict[str, Any]] = answered(capsys, "compare", *words, code=code)["comparisons"]
     assert len(found) == 1
@@ -41,20 +46,88 @@ def compared(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int =
 
 def test_what_is_a_fifth_slower_is_told_so_in_every_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")
-    found = compared(capsys, before, after)
+    found = compared(capsys, before, after, *WITHIN)
     assert [(cell["op"], cell["tasks"], cell["verdict"]) for cell in found["cells"]] == [
         (op, tasks, "slower") for op in ("write", "read") for tasks in (2, 8)
     ]
     assert all(cell["low"] <= 0.8 <= cell["high"] and cell["repetitions"] == 8 for cell in found["cells"])
-    assert {cell["verdict"] for cell in compared(capsys, after, before)["cells"]} == {"faster"}
+    assert {cell["verdict"] for cell in compared(capsys, after, before, *WITHIN)["cells"]} == {"faster"}
+    assert main(["compare", str(before), str(after), *WITHIN]) == 0
+    said = capsys.readouterr().out
+    assert "4 equal settings: 0 faster, 4 slower, 0 with no change shown; of these two runs alone" in said
+
+
+def test_one_run_a_side_has_a_ratio_and_no_verdict_and_says_how_many_runs_would_show_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")
+    within, found = compared(capsys, before, after, *WITHIN), compared(capsys, before, after)
+    assert (found["of"], within["of"]) == ("system", "runs")
+    for cell, judged in zip(found["cells"], within["cells"], strict=True):
+        assert (cell["ratio"], cell["low"], cell["high"]) == (judged["ratio"], judged["low"], judged["high"])
+        assert cell["verdict"] == "no change shown" and cell["holds_for"] == "runs" == judged["holds_for"]
+        assert cell["runs_to_decide"] >= 3 and cell["repetitions_to_decide"] is None
     assert main(["compare", str(before), str(after)]) == 0
-    assert "4 equal settings: 0 faster, 4 slower, 0 with no change shown" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "4 equal settings: no change shown; a verdict about the system takes 3 runs a side" in said
+    assert "hold within these two runs only" in said and "interval within these runs" in said
+    assert "If runs lie 5 % apart from day to day" in said
+    assert main(["compare", str(before), str(after), "--fail-if", "slower"]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and "takes 3 runs a side; hint" in error and error.count("\n") == 1
+
+
+def several(directory: Path, name: str, plateaus: list[float]) -> Path:
+    """A directory of runs, one a plateau in GB/s, of three repetitions each."""
+    (directory / name).mkdir()
+    for number, plateau in enumerate(plateaus):
+        measured(directory / name, f"{number}{name}", plateau=f"{plateau:.4f}GB/s", noise="3%")
+    return directory / name
+
+
+def test_a_directory_of_runs_is_one_side_and_three_a_side_have_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = several(tmp_path, "before", [2.0, 2.04, 1.96]), several(tmp_path, "after", [1.2, 1.23, 1.18])
+    found = compared(capsys, before, after, "--fail-if", "faster")
+    assert (len(found["base_runs"]), len(found["other_runs"])) == (3, 3)
+    for cell in found["cells"]:
+        assert (cell["verdict"], cell["base_runs"], cell["runs"], cell["holds_for"]) == ("slower", 3, 3, "system")
+        assert cell["low"] <= 0.6 <= cell["high"] and cell["repetitions"] == 24
+        assert cell["records"][0].startswith("0after/")
+    compared(capsys, before, after, "--fail-if", "slower", code=1)
+    main(["compare", str(before), str(after)])
+    assert "24 in 3" in capsys.readouterr().out
+    one = after / "0after"
+    compared(capsys, before, one, code=0)
+    for words, why in (
+        ([before, one, "--fail-if", "slower"], "takes 3 runs a side"),
+        ([before, after, "--of", "runs"], "are of one run a side"),
+        ([before, tmp_path / "nowhere"], "nowhere"),
+    ):
+        capsys.readouterr()
+        assert main(["compare", *map(str, words)]) == 2
+        error = capsys.readouterr().err
+        assert why in error and error.count("\n") == 1
+
+
+def test_what_differs_among_the_runs_of_a_side_is_told_with_all_its_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = several(tmp_path, "before", [2.0, 2.0]), several(tmp_path, "after", [2.0, 2.0])
+    for number, side in enumerate((before, after)):
+        manifest = json.loads((file := side / f"1{side.name}" / "manifest.json").read_text())
+        manifest["host"]["kernel"] = ("5", "6")[number]
+        file.write_text(json.dumps(manifest))
+    kernel = json.loads((before / "0before" / "manifest.json").read_text())["host"]["kernel"]
+    differences = compared(capsys, before, after)["differences"]
+    assert differences == [{"key": "host.kernel", "base": [kernel, "5"], "other": [kernel, "6"]}]
 
 
 def test_the_same_storage_shows_no_change_and_how_many_repetitions_would_tell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = compared(capsys, measured(tmp_path, "one", noise="20%"), measured(tmp_path, "other", noise="20%"))
+    found = compared(capsys, measured(tmp_path, "one", noise="20%"), measured(tmp_path, "other", noise="20%"), *WITHIN)
     assert {cell["verdict"] for cell in found["cells"]} == {"no change shown"}
     assert any((cell["repetitions_to_decide"] or 0) > 8 for cell in found["cells"])
     assert found["differences"] == [], "but for what differs between any two runs"
@@ -63,7 +136,11 @@ def test_the_same_storage_shows_no_change_and_how_many_repetitions_would_tell(
 def test_a_change_that_nobody_acts_on_is_none_and_fail_if_asks_for_a_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = [measured(tmp_path, "a", noise="0%"), measured(tmp_path, "bb", plateau="1.88GB/s", noise="0%")]
+    runs: list[str | Path] = [
+        measured(tmp_path, "a", noise="0%"),
+        measured(tmp_path, "bb", plateau="1.88GB/s", noise="0%"),
+    ]
+    runs += WITHIN
     small = compared(capsys, *runs, "--threshold", "10%", "--fail-if", "slower")
     assert {cell["verdict"] for cell in small["cells"]} == {"no change shown"}
     assert all(cell["high"] < 1 and cell["repetitions_to_decide"] is None for cell in small["cells"])
@@ -122,7 +199,7 @@ def test_runs_without_an_equal_setting_and_wrong_requests_are_one_line(
 def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")]
     page, notes = tmp_path / "compared.html", tmp_path / "notes.html"
-    found = compared(capsys, *runs, "--out", page)
+    found = compared(capsys, *runs, *WITHIN, "--out", page)
     assert "4 equal settings: 0 faster, 4 slower" in page.read_text().replace("\u00a0", " ")
     figure = drawn(page)["between"]["variants"][0]["figures"][0]
     trace = figure["traces"][0]
@@ -144,7 +221,7 @@ def test_a_mark_of_the_forest_says_what_both_sides_measured_and_in_which_records
     cell = compared(capsys, *runs)["cells"][0]
     assert len(cell["records"]) == len(cell["base_records"]) == 8
     assert {line["phase"] for line in Run.open(runs[1]).trials() if line["record"] in cell["records"]} == {cell["op"]}
-    (trace,) = figure(compare_runs(*map(Run.open, runs))).traces
+    (trace,) = figure(compare_sides(*(Side.of(Run.open(run)) for run in runs))).traces
     assert trace["text"][0].startswith(f"{cell['ratio']:.2f} times the base's throughput, interval ")
     first = ", ".join(cell["base_records"][:5])
     assert re.search(rf"<br>base [\d.]+ [GM]B/s, record {first} and 3 more<br>other ", trace["text"][0])
@@ -152,7 +229,7 @@ def test_a_mark_of_the_forest_says_what_both_sides_measured_and_in_which_records
 
 def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) -> None:
     one, other = (Run.open(measured(tmp_path, name, noise="20%")) for name in ("one", "other"))
-    found = compare_runs(one, other)
+    found = compare_sides(Side.of(one), Side.of(other), of="runs")
     rows = table(found).rows
     for cell, row in zip(found.cells, rows, strict=True):
         many = cell.repetitions_to_decide

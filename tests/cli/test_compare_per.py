@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .test_compare import PLAIN, compared, measured
+from .test_compare import PLAIN, WITHIN, compared, measured
 
 ONE = 'op = "write"\ntasks = 8\n'
 
@@ -29,9 +29,9 @@ def test_a_faster_system_may_be_slower_for_each_of_its_disks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = run_of(tmp_path, "old", "2GB/s", "disks = 60"), run_of(tmp_path, "new", "2.4GB/s", "disks = 84")
-    assert [cell["verdict"] for cell in compared(capsys, old, new)["cells"]] == ["faster"]
+    assert [cell["verdict"] for cell in compared(capsys, old, new, *WITHIN)["cells"]] == ["faster"]
     for per in ("disk", "disks", "disk=60,84"):
-        found = compared(capsys, old, new, "--per", per)
+        found = compared(capsys, old, new, *WITHIN, "--per", per)
         (cell,) = found["cells"]
         assert found["per"] == ["60 disks", "84 disks"] and cell["unit"] == "B/s per disk"
         assert cell["verdict"] == "slower" and cell["low"] <= (2.4 / 84) / (2 / 60) <= cell["high"]
@@ -44,7 +44,7 @@ def test_a_faster_system_may_be_slower_for_each_of_its_disks(
 
 def test_rates_are_shares_of_links_of_unlike_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = run_of(tmp_path, "old", "100MB/s"), run_of(tmp_path, "new", "500MB/s")
-    (cell,) = compared(capsys, old, new, "--per", "link=1Gbit/s,10Gbit/s")["cells"]
+    (cell,) = compared(capsys, old, new, *WITHIN, "--per", "link=1Gbit/s,10Gbit/s")["cells"]
     assert cell["unit"] == "of the link" and cell["verdict"] == "slower"
     assert cell["base"] == pytest.approx(0.8, rel=0.05) and cell["other"] == pytest.approx(0.4, rel=0.05)
     assert main(["compare", str(old), str(new), "--per", "link=1Gbit/s,10Gbit/s"]) == 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta, timezone
 
-from tonnage.analysis.between import Difference
 from tonnage.analysis.change import segments
 from tonnage.analysis.crossing import crossings
+from tonnage.analysis.differences import Difference
 from tonnage.analysis.extrapolate import extrapolate
 from tonnage.analysis.history import Change, Dated, History, Level, Series
 from tonnage.analysis.models import fit
@@ -49,7 +49,7 @@ def _history(*, dated: bool) -> History:
 
 def _series(op: str, draw: random.Random, ratio: float) -> Series:
     samples = [[2e9 * (ratio if 8 <= at < 16 else 1) * draw.uniform(0.97, 1.03) for _ in range(3)] for at in range(24)]
-    stretches, steps = segments(samples)
+    stretches, steps, _ = segments(samples)
     changes = tuple(
         Change(
             "faster" if step.ratio > 1 else "slower", step.at, step.low, step.high, step.low - 1, False,
@@ -61,7 +61,7 @@ def _series(op: str, draw: random.Random, ratio: float) -> Series:
         Level(number, sorted(values)[1], min(values), max(values), 0.95, 3) for number, values in enumerate(samples)
     )
     verdict = changes[-1].verdict if changes else "no change shown"
-    return Series(op, ODD, 8, BANDWIDTH, levels, stretches, changes, verdict, False, "B/s")
+    return Series(op, ODD, 8, BANDWIDTH, levels, stretches, changes, verdict, False, None, "B/s")
 
 
 def _projection() -> Projection:

@@ -1,56 +1,64 @@
-"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the runs is listed.
+"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the sides is listed.
 
-A cell is an operation at one number of tasks with the factors that either run varied. What is constant in each run
+A cell is an operation at one number of tasks with the factors that either side varied. What is constant on each side
 and differs between them (the storage, say) is what is asked about: it is listed, and does not keep cells apart.
+
+A side is one run or several. Repetitions share the day of their run, so a verdict about a system stands on runs, three
+a side at least: each run gives one level, the median of its repetitions (Kalibera and Jones 2013: repeat at the highest
+level that varies). What a run adds to all its settings alike does no harm: Bonferroni's bound holds for dependent
+verdicts too. One run a side has a ratio with the interval within these two runs, and a verdict only of them.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare import UNCHANGED, ratio, repetitions_to_decide
+from tonnage.analysis.compare import (
+    DAYS_APART,
+    LEAST_RUNS,
+    UNCHANGED,
+    Ratio,
+    ratio,
+    ratio_of_runs,
+    repetitions_to_decide,
+)
+from tonnage.analysis.differences import Difference, Pair, differences
 from tonnage.analysis.normalise import Basis, unit_of
 from tonnage.analysis.per import divided
-from tonnage.analysis.points import NOT_FACTORS, Groups, measured
+from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise
+from tonnage.errors import RequestError
 from tonnage.records import Run
 
 THRESHOLD = 0.02
 """A change below this is none that anybody acts on, however sure it is."""
-_OF_ONE_RUN = frozenset(
-    {
-        *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text"),
-        *("summary", "seal", "search", "load_before", "load_after", "ceilings", "cost", "costs"),
-        *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget.time_ns"),
-        *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
-        *("target.notes", "imported.at", "imported.files"),
-    }
-)
-"""Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
-_TOLD_BY_PAIRS = NOT_FACTORS - {"time_limit_ns"}
-"""Of a setting: what paired points have in common. How long to look is no factor, but may be why they are unlike."""
-_APART = 4
-"""The block that a search chooses follows from how fast the storage was, and from the room it had: that is told by
-other figures. So many times another it may fit a cache where the other one does not."""
+SYSTEM, RUNS = "system", "runs"
+"""What a verdict, or an interval, is of: of what was measured, on whatever day, or of these two runs alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Something that is not the same in both runs; None: it is not there."""
+class Side:
+    """Runs of one thing, one or several, in any order."""
 
-    key: str
-    base: Any
-    other: Any
+    name: str
+    runs: tuple[Run, ...]
+    bases: tuple[Basis, ...] = ()
+    """What the rates of each run are divided by first; empty: by nothing."""
+
+    @staticmethod
+    def of(*runs: Run) -> Side:
+        """Named by its first run."""
+        return Side(str(runs[0].path), runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of both runs."""
+    """One cell of both sides."""
 
     op: str
     tasks: int
@@ -58,80 +66,114 @@ class Cell:
     """The factors that were varied, as one printable key."""
     metric: str
     base: float
-    """Median rate in the metric."""
+    """Median rate in the metric; of several runs the geometric mean of their medians."""
     other: float
+    base_runs: int
+    """Runs of the base that have the cell."""
+    runs: int
     base_repetitions: int
+    """Of all its runs together."""
     repetitions: int
     ratio: float
-    """Of the rates: above 1 the other run is faster."""
+    """Of the rates: above 1 the other side is faster."""
     low: float
     high: float
     confidence: float
-    """Of the verdicts of all cells together; 0: too few repetitions for an interval."""
+    """Of the intervals of all cells together; 0: too few runs, or repetitions, for an interval."""
+    holds_for: str
+    """``system``: the interval counts how far runs lie apart. ``runs``: it holds within these two runs only."""
     verdict: str
-    """``faster``, ``slower`` or ``no change shown``."""
+    """``faster``, ``slower`` or ``no change shown``, of what ``Between.of`` says."""
+    runs_to_decide: int | None
+    """So many runs a side would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
     repetitions_to_decide: int | None
-    """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
+    """The same of repetitions in each run, where the verdict is of these runs."""
     unit: str
     """Of ``base`` and ``other``: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
     base_records: tuple[str, ...]
-    """One for each repetition, in the order they ran."""
+    """One for each repetition, in the order they ran; of several runs ``RUN/RECORD``."""
     records: tuple[str, ...]
-    """The same of the other run."""
+    """The same of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Another run against the base."""
+    """Another side against the base."""
 
     base: str
     other: str
+    of: str
+    """``system`` or ``runs``: what the verdicts are of."""
+    base_runs: tuple[str, ...]
+    other_runs: tuple[str, ...]
     cells: tuple[Cell, ...]
     only_base: tuple[str, ...]
-    """Cells that the other run has not."""
+    """Cells that the other side has not."""
     only_other: tuple[str, ...]
     differences: tuple[Difference, ...]
     per: tuple[str, str] | None = None
     """What the rates of each were divided by, ``60 disks``; None: by nothing."""
 
     def count(self, verdict: str) -> int:
-        """How many cells have this verdict."""
-        return sum(cell.verdict == verdict for cell in self.cells)
+        """How many cells have this verdict, of those that could have another."""
+        return sum(cell.verdict == verdict for cell in self.judged)
+
+    @property
+    def judged(self) -> tuple[Cell, ...]:
+        """The cells that have what a verdict stands on."""
+        return tuple(cell for cell in self.cells if cell.confidence and cell.holds_for == self.of)
 
 
-def compare_runs(
-    base: Run, other: Run, threshold: float = THRESHOLD, per: tuple[Basis, Basis] | None = None
-) -> Between:
+def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str = SYSTEM) -> Between:
     """Each cell of ``other`` against the same one of ``base``. ``threshold``: the least change of a rate, as a share,
-    that is called one; ``per``: what the rates of each are divided by first. RecordError where a run cannot be read."""
-    groups = Groups(measured(base.trials())).together_with(Groups(measured(other.trials())))
-    sides = [_cells(run, groups, basis) for run, basis in zip((base, other), per or (None, None), strict=True)]
-    names = [key for key in sides[0] if key in sides[1] and sides[0][key].metric == sides[1][key].metric]
+    that is called one; ``of``: what the verdicts are of. RecordError where a run cannot be read, RequestError where
+    verdicts ``of`` runs are asked of several runs a side."""
+    if of == RUNS and max(len(base.runs), len(other.runs)) > 1:
+        raise RequestError("verdicts of these runs are of one run a side; hint: several runs a side tell of the system")
+    groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run in (*base.runs, *other.runs)))
+    sides = [_cells(side, groups) for side in (base, other)]
+    names = [key for key in sides[0] if key in sides[1] and sides[0][key][0].metric == sides[1][key][0].metric]
     pairs = [(sides[0][key], sides[1][key]) for key in names]
-    noise = pooled_noise([_times(point) for pair in pairs for point in pair])
-    confidence = 1 - (1 - CONFIDENCE) / max(len(pairs), 1)
+    rule = _rule(pairs, threshold, of)
     return Between(
-        base=str(base.path),
-        other=str(other.path),
+        base=base.name,
+        other=other.name,
+        of=of,
+        base_runs=tuple(str(run.path) for run in base.runs),
+        other_runs=tuple(str(run.path) for run in other.runs),
         cells=tuple(
-            _cell(key[1], pair, confidence, noise, threshold, per[0] if per else None)
+            _cell(key[1], pair, rule, base.bases[0] if base.bases else None)
             for key, pair in zip(names, pairs, strict=True)
         ),
         only_base=tuple(named(*key) for key in sides[0] if key not in names),
         only_other=tuple(named(*key) for key in sides[1] if key not in names),
-        differences=tuple(differences(base.manifest, other.manifest, pairs)),
-        per=(str(per[0]), str(per[1])) if per else None,
+        differences=tuple(
+            differences([run.manifest for run in base.runs], [run.manifest for run in other.runs], pairs)
+        ),
+        per=(_divisor(base.bases), _divisor(other.bases)) if base.bases else None,
     )
 
 
 _Key = tuple[str, str, int]
 
 
-def _cells(run: Run, groups: Groups, basis: Basis | None) -> dict[_Key, Point]:
-    points = measured_points(run)
-    if basis is not None:
-        points = [divided(point, basis) for point in points]
-    return {(point.op, groups.of(point.setting), point.tasks): point for point in points}
+def _cells(side: Side, groups: Groups) -> dict[_Key, list[Point]]:
+    found: dict[_Key, list[Point]] = {}
+    for number, run in enumerate(side.runs):
+        points = measured_points(run)
+        if side.bases:
+            points = [divided(point, side.bases[number]) for point in points]
+        own = {(point.op, groups.of(point.setting), point.tasks): point for point in points if min(point.values) > 0}
+        for key, point in own.items():
+            several = found.setdefault(key, [])
+            if not several or several[0].metric == point.metric:
+                told = tuple(f"{run.path.name}/{record}" for record in point.records)
+                several.append(point if len(side.runs) == 1 else replace(point, records=told))
+    return found
+
+
+def _divisor(bases: Sequence[Basis]) -> str:
+    return ", ".join(dict.fromkeys(map(str, bases)))
 
 
 def named(op: str, group: str, tasks: int) -> str:
@@ -139,98 +181,89 @@ def named(op: str, group: str, tasks: int) -> str:
     return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
 
 
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What all cells of a table are judged by."""
+
+    of: str
+    threshold: float
+    between: float
+    """Confidence of each interval between runs, …"""
+    within: float
+    """… and of each within two runs, so that all cells together hold (Bonferroni)."""
+    noise: Noise
+    """Of one repetition, of all cells together."""
+
+
+def _rule(pairs: Sequence[Pair], threshold: float, of: str) -> _Rule:
+    enough = sum(_fewest(pair) >= LEAST_RUNS for pair in pairs)
+    noise = pooled_noise([_times(point) for pair in pairs for side in pair for point in side])
+    between, within = (1 - (1 - CONFIDENCE) / max(count, 1) for count in (enough, len(pairs)))
+    return _Rule(of, threshold, between, within, noise)
+
+
+def _fewest(pair: Pair) -> int:
+    return min(map(len, pair))
+
+
 def _times(point: Point) -> list[float]:
     """Of one byte or operation in each repetition: what disturbs a phase makes it longer."""
     return [1 / value for value in point.values]
 
 
-def _cell(
-    group: str, pair: tuple[Point, Point], confidence: float, noise: Noise, threshold: float, per: Basis | None
-) -> Cell:
+def _levels(points: Sequence[Point]) -> list[float]:
+    """Of each run the time of one byte or operation in its median repetition."""
+    return [1 / statistics.median(point.values) for point in points]
+
+
+def _rate(points: Sequence[Point]) -> float:
+    medians = [statistics.median(point.values) for point in points]
+    return statistics.geometric_mean(medians) if len(medians) > 1 else medians[0]
+
+
+def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
     base, other = pair
-    seen = ratio(_times(other), _times(base), confidence, noise)
-    small = abs(1 / seen.ratio - 1) < threshold
-    undecided = seen.verdict == UNCHANGED and not small
+    alone = max(map(len, pair)) == 1
+    holds_for = RUNS if alone else SYSTEM
+    if alone:
+        seen = ratio(_times(other[0]), _times(base[0]), rule.within, rule.noise)
+    else:
+        seen = ratio_of_runs(_levels(other), _levels(base), rule.between)
+    small = abs(1 / seen.ratio - 1) < rule.threshold
+    verdict = UNCHANGED if small or holds_for != rule.of else seen.verdict
+    open_ = verdict == UNCHANGED and not small
     return Cell(
-        op=base.op,
-        tasks=base.tasks,
+        op=base[0].op,
+        tasks=base[0].tasks,
         group=group,
-        metric=base.metric,
-        base=statistics.median(base.values),
-        other=statistics.median(other.values),
-        base_repetitions=base.repetitions,
-        repetitions=other.repetitions,
+        metric=base[0].metric,
+        base=_rate(base),
+        other=_rate(other),
+        base_runs=len(base),
+        runs=len(other),
+        base_repetitions=sum(point.repetitions for point in base),
+        repetitions=sum(point.repetitions for point in other),
         ratio=1 / seen.ratio,
         low=1 / seen.high,
         high=1 / seen.low,
         confidence=CONFIDENCE if seen.confidence else 0.0,
-        verdict=UNCHANGED if small else seen.verdict,
-        repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
-        unit=unit_of(base.metric, per),
-        base_records=base.records,
-        records=other.records,
+        holds_for=holds_for,
+        verdict=verdict,
+        runs_to_decide=_runs_to_decide(seen, pair, rule) if open_ and rule.of == SYSTEM else None,
+        repetitions_to_decide=repetitions_to_decide(seen, rule.noise, rule.within)
+        if open_ and rule.of == RUNS
+        else None,
+        unit=unit_of(base[0].metric, per),
+        base_records=tuple(record for point in base for record in point.records),
+        records=tuple(record for point in other for record in point.records),
     )
 
 
-def differences(
-    base: Mapping[str, Any], other: Mapping[str, Any], pairs: Sequence[tuple[Point, Point]]
-) -> Iterator[Difference]:
-    """What two manifests, and the settings of paired points, do not say alike; but for what differs between any two
-    runs."""
-    yield from _of_settings(pairs, searched=bool(base.get("search") and other.get("search")))
-    yield from _of_manifests(base, other)
-
-
-def _of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iterator[Difference]:
-    """Factors that are one value in each run, and not the same one; of two searches without what each chose itself."""
-    seen: dict[str, tuple[list[Any], list[Any]]] = {}
-    for base, other in pairs:
-        for key in {**base.setting, **other.setting}:
-            values = base.setting.get(key), other.setting.get(key)
-            if key in _TOLD_BY_PAIRS or values[0] == values[1] or (searched and _chosen(key, *values)):
-                continue
-            for side, value in zip(seen.setdefault(key, ([], [])), values, strict=True):
-                if value not in side:
-                    side.append(value)
-    for key, (bases, others) in seen.items():
-        yield Difference(f"workload.{key}", _one(bases), _one(others))
-
-
-def _chosen(key: str, base: Any, other: Any) -> bool:
-    """Whether a search chose both of these values, and that they are two does not matter."""
-    if key != "block_size":
-        return key == "time_limit_ns"  # a share of the budget, which is told
-    return isinstance(base, int) and isinstance(other, int) and max(base, other) < _APART * min(base, other)
-
-
-def _one(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-def _of_manifests(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
-    flat = [dict(_flat(manifest)) for manifest in (base, other)]
-    for key in {**flat[0], **flat[1]}:
-        if flat[0].get(key) != flat[1].get(key):
-            yield Difference(key, flat[0].get(key), flat[1].get(key))
-
-
-def _flat(manifest: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in manifest.items():
-        key = f"{above}{name}"
-        if key in _OF_ONE_RUN:
-            continue
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{key}.")
-        elif key == "imported.tools" and isinstance(value, list):
-            yield from _tools([tool for tool in value if isinstance(tool, Mapping)])
-        else:
-            yield key, value
-
-
-def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Of the files of an imported run what made them, and how it was called; when is another matter in each."""
-    named = [" ".join(str(tool[key]) for key in ("tool", "version") if tool.get(key)) for tool in tools]
-    called = [str(tool["command"]) for tool in tools if tool.get("command")]
-    for key, said in (("imported.tool", named), ("imported.command", called)):
-        if said:
-            yield key, "; ".join(dict.fromkeys(said))
+def _runs_to_decide(seen: Ratio, pair: Pair, rule: _Rule) -> int | None:
+    """By how far the runs of each side lie apart; where fewer than three tell it, by 5 % between runs and what the
+    repetitions add."""
+    apart = pooled_noise([_levels(side) for side in pair])
+    if _fewest(pair) < LEAST_RUNS:
+        counts = [point.repetitions for side in pair for point in side]
+        apart = Noise(max(apart.variance, DAYS_APART**2 + rule.noise.variance / min(counts)), 1)
+    return repetitions_to_decide(seen, apart, rule.between, LEAST_RUNS)

@@ -3,8 +3,12 @@
 Elapsed times of equal trials are compared as ratios, for what disturbs them multiplies. With six repetitions or more on
 both sides the interval is the rank test turned around (Hodges and Lehmann 1963): every way of dealing the times out to
 the two sides is as likely as any other, and no law is assumed. With fewer it is Welch's t-interval of the logarithms,
-exact where noise is log-normal; fewer than four take the noise of all settings together where that is known better, as
-:mod:`tonnage.analysis.statistics` does for a median.
+exact where noise is log-normal; two or three take the noise of all settings together where that is known better, as
+:mod:`tonnage.analysis.statistics` does for a median. A side of one repetition has no interval.
+
+Repetitions of one run share its day, so they say nothing of how far two days lie apart. Where systems are compared, the
+runs are what is repeated: each run gives one level, and :func:`ratio_of_runs` compares those, as repetitions of the
+highest level that varies decide the error (Kalibera and Jones 2013).
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"
 _TOO_FEW, _FEW = 4, 6
 _MOST_RANKS = 100
 """Repetitions above which counting all ways to deal the ranks out takes longer than it is worth."""
+LEAST_RUNS = 3
+"""Of each side, for a verdict about a system. Two tell of their own deviation with one degree of freedom a side."""
+DAYS_APART = 0.05
+"""Deviation between runs that is reckoned with where a single run a side does not tell it."""
 _POWER_Z = 0.8416212335729143
 """Standard normal quantile of 0.8: so many repetitions decide with a chance of 80 %, if the ratio is as it was seen."""
 _MOST_REPETITIONS = 1000
@@ -57,12 +65,32 @@ def ratio(
         raise ValueError("a ratio needs positive values on both sides")
     found = statistics.median(values) / statistics.median(base)
     bounds = None
+    if min(len(values), len(base)) < 2:
+        return Ratio(found, found, found, 0.0)
     if min(len(values), len(base)) >= _FEW and max(len(values), len(base)) <= _MOST_RANKS:
         bounds = _of_ranks(values, base, confidence)
     bounds = bounds or _of_logarithms(values, base, confidence, curve)
     if bounds is None:
         return Ratio(found, found, found, 0.0)
     return Ratio(found, min(bounds[0], found), max(bounds[1], found), confidence)
+
+
+def ratio_of_runs(levels: Sequence[float], base: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
+    """How many times as long as ``base`` these took: one level a run, all positive, with the interval between runs.
+
+    The ratio is that of the geometric means. Welch's t-interval of the logarithms or Student's, whichever is wider:
+    Welch's alone is too narrow where one side has few runs and the other many. No interval with fewer than three a
+    side. ValueError where a side has none.
+    """
+    if not levels or not base or min(*levels, *base) <= 0:
+        raise ValueError("a ratio needs positive levels on both sides")
+    found = math.exp(statistics.fmean(map(math.log, levels)) - statistics.fmean(map(math.log, base)))
+    if min(len(levels), len(base)) < LEAST_RUNS:
+        return Ratio(found, found, found, 0.0)
+    half = max(
+        student_t(confidence, degrees) * error for error, degrees in (_welch(levels, base), _student(levels, base))
+    )
+    return Ratio(found, found * math.exp(-half), found * math.exp(half), confidence)
 
 
 def _of_ranks(values: Sequence[float], base: Sequence[float], confidence: float) -> tuple[float, float] | None:
@@ -94,20 +122,10 @@ def _ways(n: int, m: int) -> list[int]:
 def _of_logarithms(
     values: Sequence[float], base: Sequence[float], confidence: float, curve: Noise | None
 ) -> tuple[float, float] | None:
-    own = [Noise(spread(side) ** 2, len(side) - 1) for side in (values, base)]
-    shares = [noise.variance / len(side) for noise, side in zip(own, (values, base), strict=True)]
-    few = min(len(values), len(base)) < _TOO_FEW
-    if few:
-        together = pooled_noise((values, base))
-        if curve is not None and curve.degrees > together.degrees:
-            together = curve
-        degrees: float = together.degrees
-        error = math.sqrt(together.variance * (1 / len(values) + 1 / len(base)))
+    if min(len(values), len(base)) < _TOO_FEW:
+        error, degrees = _student(values, base, curve)
     else:
-        error = math.sqrt(sum(shares))
-        # Welch and Satterthwaite.
-        below = sum(share**2 / noise.degrees for share, noise in zip(shares, own, strict=True))
-        degrees = sum(shares) ** 2 / below if below else own[0].degrees + own[1].degrees
+        error, degrees = _welch(values, base)
     if degrees < 1:
         return None
     middle = statistics.fmean(map(math.log, values)) - statistics.fmean(map(math.log, base))
@@ -115,13 +133,30 @@ def _of_logarithms(
     return math.exp(middle - half), math.exp(middle + half)
 
 
-def repetitions_to_decide(found: Ratio, noise: Noise, confidence: float = CONFIDENCE) -> int | None:
-    """Repetitions on each side that would tell a ratio such as the one seen from 1, four times of five; None where
-    more than 1000 would not, or the noise is unknown."""
+def _welch(values: Sequence[float], base: Sequence[float]) -> tuple[float, float]:
+    """Standard error of the difference of mean logarithms, each side by its own noise, and its degrees of freedom
+    (Welch 1947, Satterthwaite 1946)."""
+    own = [Noise(spread(side) ** 2, len(side) - 1) for side in (values, base)]
+    shares = [noise.variance / len(side) for noise, side in zip(own, (values, base), strict=True)]
+    below = sum(share**2 / noise.degrees for share, noise in zip(shares, own, strict=True))
+    return math.sqrt(sum(shares)), sum(shares) ** 2 / below if below else own[0].degrees + own[1].degrees
+
+
+def _student(values: Sequence[float], base: Sequence[float], curve: Noise | None = None) -> tuple[float, float]:
+    """The same by the noise of both sides together, or that of the whole ``curve`` where it is known better."""
+    together = pooled_noise((values, base))
+    if curve is not None and curve.degrees > together.degrees:
+        together = curve
+    return math.sqrt(together.variance * (1 / len(values) + 1 / len(base))), together.degrees
+
+
+def repetitions_to_decide(found: Ratio, noise: Noise, confidence: float = CONFIDENCE, least: int = 2) -> int | None:
+    """Repetitions (or runs) on each side that would tell a ratio such as the one seen from 1, four times of five:
+    ``least`` of them at least; None where more than 1000 would not, or the noise is unknown."""
     shift = abs(math.log(found.ratio))
     if not noise.degrees or not noise.variance or not shift:
         return None
-    for count in range(2, _MOST_REPETITIONS + 1):
+    for count in range(least, _MOST_REPETITIONS + 1):
         error = math.sqrt(2 * noise.variance / count)
         if (student_t(confidence, 2 * count - 2) + _POWER_Z) * error <= shift:
             return count

@@ -13,17 +13,14 @@ from tonnage.analysis import measured_points
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.normalise import Basis, normalise, unit_of
 from tonnage.analysis.results import Point
+from tonnage.analysis.shared_tier import Measured, exact, quotient, shared_rate
 from tonnage.analysis.tiers import (
     METRICS,
     Crossover,
-    Measured,
     crossover,
-    exact,
+    crossover_of_curve,
     grows_more,
-    levelled,
     of_a_node,
-    plateau,
-    quotient,
     seen_on_both_sides,
 )
 from tonnage.errors import RequestError
@@ -116,6 +113,8 @@ class Crossing:
     """A node's own tier gives it more than the shared one does even alone: it is never behind."""
     stated: tuple[str, ...]
     """Which of ``fast`` and ``slow`` was stated, not measured."""
+    ceiling: Measured | None = None
+    """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
     at: Wins | None = None
     per: Parts | None = None
 
@@ -208,29 +207,33 @@ def _crossing(
     each = of_a_node(fast.curves[op]) if per_node is None else exact(per_node)
     curve = slow.curves[op]
     known = slow.ceilings.get(op)
-    of_all = exact(ceiling) if ceiling is not None else known or plateau(curve)
-    level = ceiling is not None or known is not None or levelled(curve)
+    of_all = known if ceiling is None else exact(ceiling)
     alone = _times(curve[min(curve)], 1 / min(curve))
-    found = crossover(op, each, of_all)
+    found = crossover_of_curve(op, each, curve) if of_all is None else crossover(op, each, of_all)
     if not stated:
         found = seen_on_both_sides(found, fast.curves[op], curve)
     crossing = Crossing(
         fast=fast.name,
         slow=slow.name,
-        crossover=replace(found, levelled=level),
+        crossover=found,
         fast_curve=tuple(fast.curves[op][n] for n in sorted(fast.curves[op])),
         slow_curve=tuple(curve[n] for n in sorted(curve)),
         slow_one=alone,
         from_first=each.median >= alone.median,
         stated=stated,
+        ceiling=of_all,
     )
     return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
 
 
 def wins(crossing: Crossing, nodes: int) -> Wins:
-    """Which tier is ahead at so many nodes: the fast one grows with them, the shared one up to its ceiling."""
+    """Which tier is ahead at so many nodes: the fast one grows with them, the shared one as it was measured to, up to a
+    ceiling that is known."""
     fast = _times(crossing.crossover.fast, nodes)
-    slow = min(_times(crossing.slow_one, nodes), crossing.crossover.slow, key=lambda rate: rate.median)
+    if crossing.ceiling is None:
+        slow = shared_rate({at.nodes: at for at in crossing.slow_curve}, nodes)
+    else:
+        slow = min(_times(crossing.slow_one, nodes), crossing.ceiling, key=lambda rate: rate.median)
     sure = fast.low > slow.high or fast.high < slow.low
     ahead = (crossing.fast if fast.median > slow.median else crossing.slow) if sure else ""
     most = max(at.nodes for at in (*crossing.fast_curve, *crossing.slow_curve))

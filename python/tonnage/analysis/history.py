@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from functools import reduce
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.between import THRESHOLD, Difference, differences, named
-from tonnage.analysis.change import FEWEST, Step, Stretch, segments
+from tonnage.analysis.between import THRESHOLD, named
+from tonnage.analysis.change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.differences import Difference, differences
 from tonnage.analysis.normalise import Basis, unit_of
 from tonnage.analysis.per import divided
 from tonnage.analysis.points import Groups, measured
@@ -84,6 +85,9 @@ class Series:
     """Of the newest change: ``faster``, ``slower``, or ``no change shown``."""
     too_few: bool
     """Fewer runs than any change could be shown with."""
+    runs_to_show: int | None
+    """About so many runs in all would show the likeliest change four times of five, if it goes on; where there are too
+    few, the fewest that can show any; None: a change is shown, or the levels are all equal."""
     unit: str
     """Of the levels: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
 
@@ -101,6 +105,8 @@ class History:
     series: tuple[Series, ...]
     confidence: float
     """That of histories in which nothing changed at least this share is told so."""
+    correlation: float = CORRELATION
+    """Between neighbouring runs, up to which that holds."""
 
     @property
     def undated(self) -> tuple[str, ...]:
@@ -135,6 +141,7 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
         ),
         series=tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys),
         confidence=CONFIDENCE,
+        correlation=CORRELATION,
     )
 
 
@@ -181,11 +188,11 @@ def _changed(
     if not number:
         return ()
     before, after = cells[number - 1], cells[number]
-    pairs = [(before[key], after[key]) for key in before if key in after]
+    pairs = [([before[key]], [after[key]]) for key in before if key in after]
     parts = [_name(basis) for basis in bases[number - 1 : number + 1]]
     # Of rates that are divided, another divisor is as good a cause as any.
     divisor = [Difference("divided by", *parts)] if parts[0] != parts[1] else []
-    return (*differences(ordered[number - 1][0].manifest, ordered[number][0].manifest, pairs), *divisor)
+    return (*differences([ordered[number - 1][0].manifest], [ordered[number][0].manifest], pairs), *divisor)
 
 
 def _series(
@@ -194,7 +201,7 @@ def _series(
     op, group, tasks, metric = key
     having = [number for number, found in enumerate(cells) if key in found]
     points = [cells[number][key] for number in having]
-    stretches, steps = segments([point.values for point in points], rate)
+    stretches, steps, runs_to_show = segments([point.values for point in points], rate)
     newest = len(having) - 1
     changes = tuple(
         _change(step, having, alone=step.at == newest) for step in steps if abs(step.ratio - 1) >= threshold
@@ -214,6 +221,7 @@ def _series(
         changes=changes,
         verdict=changes[-1].verdict if changes else UNCHANGED,
         too_few=len(having) < FEWEST,
+        runs_to_show=FEWEST if len(having) < FEWEST else runs_to_show,
         unit=unit_of(metric, basis),
     )
 

@@ -27,11 +27,6 @@ def owner_of(run: Run) -> Owner:
     return Owner(str(run.path), bases_of(run.manifest), f"[normalise] of {run.path}")
 
 
-def bases(asked: str, runs: Sequence[Run]) -> list[Basis]:
-    """:func:`given_to` of runs, an amount to each of them."""
-    return given_to(asked, [[owner_of(run)] for run in runs], "run")
-
-
 def given_to(asked: str, groups: Sequence[Sequence[Owner]], noun: str) -> list[Basis]:
     """A basis for each owner of each group: ``disk`` as it says itself, ``disk=60,84`` or ``link=1Gbit/s,10Gbit/s`` as
     given, one amount to each group, which is a ``noun`` to who asks. RequestError where there is none for one, or where

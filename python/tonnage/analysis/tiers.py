@@ -1,36 +1,25 @@
 """Two tiers compared: a fast one on every node, whose rate grows with the nodes, and a slow one that all nodes share.
 
 From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
-fast tier and S the rate that the shared tier does not exceed, however many nodes write. Nominal figures of S put the
-crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that sweeps
-over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
+fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.shared_tier`). Nominal figures of S put
+the crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that
+sweeps over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from tonnage.analysis.results import Hosts, Point
-from tonnage.analysis.statistics import median_interval
+from tonnage.analysis.shared_tier import Measured, Rated, meeting, quotient
 from tonnage.records.rows import by_record
 
 _RISE = 0.05
-"""More than this at the last numbers of nodes, and not for noise: the shared tier has not shown its ceiling."""
+"""Of what so many times the nodes could have given: a smaller difference between tiers tells nothing."""
 METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
 """What is compared between tiers, and in which unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A rate with the interval of its median, which is equal to it where there is none (``confidence`` 0)."""
-
-    median: float
-    low: float
-    high: float
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +41,10 @@ class Crossover:
     ahead: int | None = None
     """…and the fewest beyond them at which it was ahead; None where nodes were not swept, or it never was."""
     levelled: bool = True
-    """Whether the slow tier had stopped growing: else its ceiling is higher, and the crossover at more nodes."""
+    """Whether the crossover is shown; else the slow tier may grow so much further that the lines cross at more nodes,
+    or never, and ``nodes`` is up to where it is ahead."""
+    measure_at: int | None = None
+    """Not shown: with so many nodes the slow tier is to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +80,6 @@ def crossover(op: str, fast: Measured, slow: Measured) -> Crossover:
     return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
 
 
-def quotient(top: Measured, bottom: Measured) -> Measured:
-    """``top`` ÷ ``bottom``.
-
-    The interval of a ratio from the intervals of its parts, by recovered variances on the logarithms (Zou and Donner
-    2008); none where one of the parts has none.
-    """
-    ratio = top.median / bottom.median
-    if not (top.confidence and bottom.confidence and top.low > 0 and bottom.low > 0):
-        return exact(ratio)
-    down = math.hypot(math.log(top.median / top.low), math.log(bottom.high / bottom.median))
-    up = math.hypot(math.log(top.high / top.median), math.log(bottom.median / bottom.low))
-    return Measured(ratio, ratio * math.exp(-down), ratio * math.exp(up), min(top.confidence, bottom.confidence))
-
-
-def exact(rate: float) -> Measured:
-    """A rate without an interval, as published figures are."""
-    return Measured(rate, rate, rate, 0.0)
-
-
 def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], hosts: Sequence[Hosts] = ()) -> Tiers | None:
     """What a run with a ``stage``, or a sweep over nodes on two devices, says of its two tiers; None without either."""
     staged = [point for point in points if point.kind == "stage"]
@@ -118,7 +91,9 @@ def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], hosts
         one = _best([point for point in points if point.op == op and _on(point, fast)])
         all_of_them = _best([point for point in points if point.op == op and _on(point, slow)])
         if one and all_of_them:
-            found.append(crossover(op, one, all_of_them))
+            # One node's share of the slow tier is no ceiling of it: more nodes may get more.
+            told = crossover(op, one, all_of_them)
+            found.append(replace(told, levelled=told.high <= 1, measure_at=None if told.high <= 1 else 2))
     return Tiers(tuple(_ways(points, trials, slow)), tuple(found))
 
 
@@ -138,26 +113,18 @@ def _swept(points: Sequence[Point], hosts: Sequence[Hosts]) -> Tiers | None:
     return Tiers((), tuple(found)) if found else None
 
 
-class Rated(Protocol):
-    """What is asked of a point of a curve over nodes: :class:`~tonnage.analysis.results.Point` has it."""
-
-    @property
-    def values(self) -> tuple[float, ...]: ...
-    @property
-    def median(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def confidence(self) -> float: ...
-
-
 def _of_curves(op: str, one: Mapping[int, Rated], other: Mapping[int, Rated]) -> Crossover:
     """The crossover of two curves over nodes."""
     fast, slow = (one, other) if grows_more(one, other) else (other, one)
-    found = seen_on_both_sides(crossover(op, of_a_node(fast), plateau(slow)), fast, slow)
-    return replace(found, levelled=levelled(slow))
+    return seen_on_both_sides(crossover_of_curve(op, of_a_node(fast), slow), fast, slow)
+
+
+def crossover_of_curve(op: str, each: Measured, slow: Mapping[int, Rated]) -> Crossover:
+    """Where ``each`` node's rate passes what the shared tier was measured to give to so many together."""
+    found = meeting(each, slow)
+    nodes = found.nodes
+    place = (nodes.median, nodes.low, nodes.high, nodes.confidence)
+    return Crossover(op, *place, each, found.rate, levelled=found.shown, measure_at=found.measure_at)
 
 
 def seen_on_both_sides(found: Crossover, fast: Mapping[int, Rated], slow: Mapping[int, Rated]) -> Crossover:
@@ -186,25 +153,6 @@ def of_a_node(curve: Mapping[int, Rated]) -> Measured:
     most = max(curve)
     point = curve[most]
     return Measured(point.median / most, point.low / most, point.high / most, point.confidence)
-
-
-def levelled(curve: Mapping[int, Rated]) -> bool:
-    """Whether it had stopped growing where the nodes ended: it rose by no more than 5 %, or by what may be noise and is
-    far from what so many more nodes could have given. One number of nodes does not show it."""
-    most = max(curve)
-    if len(curve) < 2:
-        return False
-    nodes, before = max(((n, point) for n, point in curve.items() if n < most), key=lambda pair: pair[1].median)
-    rise = curve[most].median / before.median
-    return rise < 1 + _RISE or (rise < math.sqrt(most / nodes) and curve[most].low < before.high)
-
-
-def plateau(curve: Mapping[int, Rated]) -> Measured:
-    """What the curve over nodes does not exceed: the median of all repetitions from the fewest nodes on that come
-    within 5 % of the best. The best alone would be the luckiest."""
-    best = max(point.median for point in curve.values())
-    first = min(nodes for nodes, point in curve.items() if point.median >= (1 - _RISE) * best)
-    return Measured(*median_interval([v for nodes, point in curve.items() if nodes >= first for v in point.values]))
 
 
 def _on(point: Point, device: int) -> bool:

@@ -194,31 +194,49 @@ IMPORT = Command(
 
 COMPARE = Command(
     "compare",
-    "tell whether a run is faster or slower than another",
-    "Sets each run against the first, BASE: equal settings are paired, and each gets the ratio of its throughputs with "
-    "an interval and one of three verdicts: faster, slower, no change shown. All verdicts on a run hold together at "
-    "95 %. What else differs between the runs (factors, kernel, mount options, versions) is listed.",
+    "tell whether a system is faster or slower than another, by their runs",
+    "Sets each RUN against the first, the base: equal settings are paired, and each gets the ratio of its throughputs "
+    "with an interval and one of three verdicts: faster, slower, no change shown. A RUN that is a directory of runs is "
+    "one side with all of them. A verdict about a system takes three runs a side, for days differ by more than the "
+    "repetitions of a run show; all verdicts on a side hold together at 95 %. What else differs between the sides "
+    "(factors, kernel, mount options, versions) is listed.",
     (
-        Option(("runs",), "run directories, the base first", "RUN", repeats=True, completes="directory"),
+        Option(
+            ("runs",),
+            "run directories, or directories of the runs of one side; the base first",
+            "RUN",
+            repeats=True,
+            completes="directory",
+        ),
+        Option(
+            ("--of",),
+            "what verdicts are of: of the system, or of these two runs alone, which says nothing of another day",
+            default="system",
+            choices=("system", "runs"),
+        ),
         Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=share),
         Option(
             ("--per",),
             "divide rates by disks, servers, nodes or links: as [normalise] of the runs' campaigns says (disk), or one "
-            "for each run (disk=60,84; link=1Gbit/s,10Gbit/s)",
+            "for each side (disk=60,84; link=1Gbit/s,10Gbit/s)",
             "THING",
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict",
+            "exit with 1 where a setting has this verdict, with 2 where none can have any",
             choices=("slower", "faster", "changed"),
         ),
         Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
         JSON,
     ),
     (
-        ("tonnage compare before after --out compared.html", "did the upgrade help?"),
+        (
+            "tonnage compare before after --out compared.html",
+            "did the upgrade help? Each a directory of three runs or more",
+        ),
         ("tonnage compare --per disk=60,84 old new", "is a disk of the new system worth as much as one of the old?"),
-        ("tonnage compare --fail-if slower --threshold 5% base run", "for a pipeline: exit code 1 where it got slower"),
+        ("tonnage compare --fail-if slower --threshold 5% base new", "for a pipeline: exit code 1 where it got slower"),
+        ("tonnage compare --of runs --fail-if slower base/1 new/1", "the same of two runs, whatever their days add"),
     ),
 )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis import analyse
-from tonnage.analysis.between import THRESHOLD, compare_runs
+from tonnage.analysis.between import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.board import Board
 from tonnage.dashboard.plain import Signature, check_plain, signature
 from tonnage.dashboard.watched import Watched
@@ -126,5 +126,5 @@ def _report(path: Path) -> bytes:
 def _comparison(base: Path, other: Path) -> bytes:
     for path in (base, other):
         check_plain(path)
-    found = compare_runs(Run.open(base), Run.open(other), THRESHOLD)
+    found = compare_sides(Side.of(Run.open(base)), Side.of(Run.open(other)), THRESHOLD)
     return render_answer(answer([found], THRESHOLD)).encode(errors=ODD_BYTES)

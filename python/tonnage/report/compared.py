@@ -39,8 +39,8 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG0
         for side, label in {_side(one): f"{one.base}{_at_once(one)}" for one in analysis.comparisons}.items()
     ]
     introduction = (
-        "Elapsed times against the first setting of the campaign file. A change is shown where the whole interval lies "
-        "on one side of 1; all verdicts of a workload hold together as often as the interval says."
+        "Elapsed times against the first setting of the campaign file, of this run. A change is shown where the whole "
+        "interval lies on one side of 1; all verdicts of a workload hold together as often as the interval says."
     )
     return [Exhibit("compared", "Which setting is faster", introduction, "Against", tuple(variants))]
 

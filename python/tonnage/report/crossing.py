@@ -8,7 +8,7 @@ from typing import Any
 
 from tonnage.analysis.crossing import At, Crossing, Parts, Wins, wins
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS
-from tonnage.analysis.tiers import Measured
+from tonnage.analysis.shared_tier import Measured
 from tonnage.report import divided, hover, published_tiers, tiers, units
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (
@@ -93,9 +93,10 @@ def _why(found: Crossing) -> list[str]:
     if not crossover.levelled:
         most = found.slow_curve[-1].nodes
         got = "one node" if most == 1 else f"{number(most)} nodes"
-        more = "more may get more, and a ceiling that is known can be stated (--ceiling)"
-        told.append(f"What {found.slow} does not exceed is taken from what {got} got out of it: {more}.")
-    if not crossover.confidence:
+        at = f"measure it with {number(crossover.measure_at)} nodes, or " if crossover.measure_at else ""
+        more = f"more may get more; {at}state a ceiling that is known (--ceiling)"
+        told.append(f"{found.slow} was measured with {got}: {more}.")
+    if crossover.levelled and not crossover.confidence:
         told.append("There is no interval: of a side that was measured once, or stated, none is known.")
     return told
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from tonnage.analysis.change import CORRELATION, FEWEST
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.analysis.history import Change, Dated, History, Series
 from tonnage.report import divided, units
@@ -38,8 +39,9 @@ _TOLD = 6
 _NOTES = (
     "A point is the median of a run with the interval of its repetitions; a level is that of all runs at it.",
     (
-        "How far runs lie apart where nothing changed is learnt from the series: of histories without any change at "
-        "most one in twenty is given one. A change holds for two runs at least, or began with the newest one."
+        "How far runs lie apart where nothing changed, and how much alike neighbouring runs are, is learnt from the "
+        f"series: of histories without any change at most one in twenty is given one, with a correlation of up to "
+        f"{CORRELATION} between neighbouring runs. A change holds for two runs at least, or began with the newest one."
     ),
     "A ratio is the new level ÷ the old one; all intervals of the page hold together.",
     "The band beside a change is the interval of when it came. “No change shown” does not say that nothing changed.",
@@ -63,9 +65,20 @@ def sentence(history: History) -> str:
     count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
     of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}"
     rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
+    return f"{of}: {rest}{_short(history)}."
+
+
+def _short(history: History) -> str:
+    """What would show a change that is not shown."""
     few = sum(one.too_few for one in history.series)
-    short = f"; {few} in too few runs for any change to be shown" if few else ""
-    return f"{of}: {rest}{short}."
+    if few:
+        return f"; {few} in too few runs for any change to be shown, which takes {FEWEST} at least"
+    needed = [one.runs_to_show for one in history.series if one.runs_to_show is not None]
+    if not needed:
+        return ""
+    low, high = min(needed), max(needed)
+    many = f"{low}" if low == high else f"{low} to {high}, by setting,"
+    return f"; about {many} runs would show what changed most in these, if it lasts"
 
 
 def _many(count: int, noun: str) -> str:
@@ -137,8 +150,8 @@ def settings(history: History) -> Table:
         ends = (_rated(one.levels[0].median, one), _rated(one.levels[-1].median, one))
         for number, change in enumerate(one.changes or (None,)):
             head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
-            rows.append((*head, *_change_cells(change, history)))
-    columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by")
+            rows.append((*head, *_change_cells(change, history, one.runs_to_show)))
+    columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by", "to show")
     return Table(columns, tuple(rows))
 
 
@@ -146,11 +159,11 @@ def _rated(value: float, series: Series) -> str:
     return units.rated(value, series.metric, series.unit)
 
 
-def _change_cells(change: Change | None, history: History) -> tuple[str, ...]:
+def _change_cells(change: Change | None, history: History, to_show: int | None) -> tuple[str, ...]:
     if change is None:
-        return (UNCHANGED, *[units.NOT_MEASURED] * 4)
+        return (UNCHANGED, *[units.NOT_MEASURED] * 4, "" if to_show is None else f"{to_show} runs")
     ends = (_when(history.runs[change.after]), _when(history.runs[change.high]))
-    return (change.verdict, units.ratio(change.ratio), _interval(change), *ends)
+    return (change.verdict, units.ratio(change.ratio), _interval(change), *ends, "")
 
 
 def _interval(change: Change) -> str:

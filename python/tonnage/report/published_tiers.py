@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tonnage import published
 from tonnage.analysis.crossing import NODE, SHARED, At, Tier, crossings
-from tonnage.analysis.tiers import Crossover, exact
+from tonnage.analysis.shared_tier import exact
+from tonnage.analysis.tiers import Crossover
 from tonnage.errors import RequestError
 from tonnage.report import units
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis
-from tonnage.analysis.tiers import Crossover, Measured, Tiers, Way
+from tonnage.analysis.shared_tier import Measured
+from tonnage.analysis.tiers import Crossover, Tiers, Way
 from tonnage.report import hover, sentences, units
 from tonnage.report.figure import LINES, Exhibit, Figure, Table, Variant, layout
 from tonnage.report.source import Source
@@ -73,7 +74,7 @@ def _clearly(best: Way, ways: list[Way]) -> str:
     return "" if all(best.point.low > other.high for other in others) else ", though the intervals overlap"
 
 
-_GREW = "the slow tier still grew where the sweep ended"
+_GREW = "not shown: with more nodes the slow tier may still grow"
 
 
 def sentence(found: Crossover, open_end: str = _GREW) -> str:
@@ -81,12 +82,14 @@ def sentence(found: Crossover, open_end: str = _GREW) -> str:
     metric = OPERATIONS if found.op == "open-write-close" else BANDWIDTH
     rates = f"{units.speed(found.fast.median, metric)} a node against {units.speed(found.slow.median, metric)} of all"
     what = _WHAT[found.op]
-    if found.nodes <= 1:
+    if found.nodes <= 1 and found.levelled:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    from_on = f"about {nodes_text(found.nodes)}" if found.levelled else f"more than {nodes_text(found.nodes)}"
-    return (
-        f"For {what} the fast tier wins from {from_on} nodes on: {rates}{_between(found)}{_measured(found, open_end)}."
-    )
+    told = f"{rates}{_between(found)}{_measured(found, open_end)}"
+    return f"For {what} the fast tier wins from {_from_on(found)} nodes on: {told}."
+
+
+def _from_on(found: Crossover) -> str:
+    return f"{'about' if found.levelled else 'more than'} {nodes_text(found.nodes)}"
 
 
 def _measured(found: Crossover, open_end: str) -> str:
@@ -97,11 +100,12 @@ def _measured(found: Crossover, open_end: str) -> str:
     if found.ahead is not None and found.behind is not None:
         seen.append(f"ahead at {sentences.number(found.ahead)}")
     text = f"; {' and '.join(seen)}" if seen else ""
-    return text if found.levelled else f"{text}; {open_end}"
+    at = f"; measure it with {sentences.number(found.measure_at)} nodes" if found.measure_at else ""
+    return text if found.levelled else f"{text}; {open_end}{at}"
 
 
 def _between(found: Crossover) -> str:
-    if not found.confidence:
+    if not (found.confidence and found.levelled):
         return ""
     nodes = units.interval(found.low, found.high, nodes_text, " to ")
     return f" ({units.share(found.confidence)} interval {nodes}{'' if nodes == units.NOT_KNOWN else ' nodes'})"
@@ -171,10 +175,7 @@ def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> dict[st
 
 def crossover_rows(named: list[tuple[str, Crossover]]) -> tuple[tuple[str, ...], ...]:
     """Crossovers as rows of a table: whose, what, per node, of all, and from how many nodes on."""
-    return tuple(
-        (whose, _WHAT[found.op], *_rates(found), f"about {nodes_text(found.nodes)}", _range(found))
-        for whose, found in named
-    )
+    return tuple((whose, _WHAT[found.op], *_rates(found), _from_on(found), _range(found)) for whose, found in named)
 
 
 def _rates(found: Crossover) -> tuple[str, str]:
@@ -187,4 +188,5 @@ def _speed(measured: Measured, metric: str) -> str:
 
 
 def _range(found: Crossover) -> str:
-    return units.interval(found.low, found.high, nodes_text) if found.confidence else units.NOT_MEASURED
+    known = found.confidence and found.levelled
+    return units.interval(found.low, found.high, nodes_text) if known else units.NOT_MEASURED

@@ -1,29 +1,36 @@
-"""``tonnage compare``: runs against a first one."""
+"""``tonnage compare``: runs against a first one, one a side or several."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, open_run
+from tonnage.cli.rundir import failing, runs_in
 from tonnage.errors import MeasurementError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.analysis.between import Between, Side
+    from tonnage.analysis.normalise import Basis
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
-    from tonnage.analysis.between import THRESHOLD, compare_runs
-    from tonnage.analysis.per import bases
+    from tonnage.analysis.between import SYSTEM, THRESHOLD, compare_sides
 
     if len(arguments.runs) < 2:
-        raise RequestError("there is one run, and two are compared; hint: tonnage compare BASE OTHER")
-    base, *others = (open_run(path) for path in arguments.runs)
+        raise RequestError(
+            "there is one run, and two are compared; hint: tonnage compare BASE OTHER, runs or directories of runs"
+        )
+    base, *others = _sides(arguments.runs, arguments.per)
     threshold = THRESHOLD if arguments.threshold is None else arguments.threshold
-    per = None if arguments.per is None else bases(arguments.per, (base, *others))
-    found = [
-        compare_runs(base, other, threshold, (per[0], per[number]) if per else None)
-        for number, other in enumerate(others, 1)
-    ]
+    of = arguments.of or SYSTEM
+    found = [compare_sides(base, other, threshold, of) for other in others]
+    if arguments.fail_if is not None:
+        _judged(found)
     if arguments.out is not None:
         from tonnage.report.between import answer
         from tonnage.report.page import write_answer
@@ -43,3 +50,35 @@ def run(arguments: Namespace) -> int:
         one = f"{failed} setting is" if failed == 1 else f"{failed} settings are"
         raise MeasurementError(f"{one} {arguments.fail_if}, as --fail-if asked")
     return 0
+
+
+def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
+    """Each path a side: a run, or a directory of runs, of which each counts once."""
+    from tonnage.analysis.between import Side
+    from tonnage.analysis.per import given_to, owner_of
+
+    sides = [list({run.path.resolve(): run for run in runs_in([path])}.values()) for path in paths]
+    bases: list[list[Basis]] = [[] for _ in sides]
+    if asked is not None:
+        noun = "run" if all(len(side) == 1 for side in sides) else "side"
+        told = iter(given_to(asked, [[owner_of(run) for run in side] for side in sides], noun))
+        bases = [[next(told) for _ in side] for side in sides]
+    return [Side(path, tuple(side), tuple(own)) for path, side, own in zip(paths, sides, bases, strict=True)]
+
+
+def _judged(found: Sequence[Between]) -> None:
+    """``--fail-if`` without anything that can have a verdict would pass whatever happened. RequestError."""
+    from tonnage.analysis.between import RUNS
+    from tonnage.analysis.compare import LEAST_RUNS
+
+    for between in found:
+        if between.cells and not between.judged:
+            what = f"{between.other} against {between.base}"
+            if between.of == RUNS:
+                raise RequestError(
+                    f"--fail-if: {what} has single repetitions only; hint: repeat them, count = 5 or more"
+                )
+            raise RequestError(
+                f"--fail-if: {what} has no verdict: it takes {LEAST_RUNS} runs a side; hint: give directories of runs, "
+                "or --of runs to judge these two runs alone"
+            )

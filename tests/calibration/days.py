@@ -1,0 +1,108 @@
+"""Runs of one system on many days: what a day adds is in the target's plateau, drawn here, unknown to the analysis."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from tonnage.analysis.schemas import schema
+from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.session import run_campaign
+from tonnage.cli import main
+from tonnage.records import RunWriter, event_lines, task_lines, trial_line
+
+ALL_SEEDS = bool(os.environ.get("TONNAGE_ALL_SEEDS"))
+"""Else a quarter of them."""
+PLATEAU = 2e9
+TEXT = """target = "sim:knee=4,plateau={write}B/s,read-plateau={read}B/s,noise=3%"
+[repeat]
+count = {count}
+[[workload]]
+op = ["write", "read"]
+tasks = [2, 8]
+transfer_size = "8MiB"
+block_size = "16MiB"
+"""
+
+
+def seeds(many: int) -> int:
+    """So many of all seeds as are asked for."""
+    return many if ALL_SEEDS else many // 4
+
+
+def measure(out: Path, day: float, own: float, seed: int, count: int = 3) -> Path:
+    """A run on a day of which all rates are ``exp(day)`` times what they are, and reads ``exp(own)`` times that."""
+    write = PLATEAU * math.exp(day)
+    text = TEXT.format(write=round(write), read=round(write * math.exp(own)), count=count)
+    campaign = parse_campaign(text, "days").model_copy(update={"seed": seed})
+    done = run_campaign(campaign, text=None, command_line=["test"], out=str(out), observer=Observer())
+    assert done.exit_code == 0
+    return out
+
+
+def days(draw: random.Random, many: int, deviation: float, correlation: float = 0.0) -> list[float]:
+    """Logarithms of what each day adds: AR(1) with that standard deviation, from its stationary law on."""
+    found = [draw.gauss(0, deviation)]
+    while len(found) < many:
+        found.append(correlation * found[-1] + draw.gauss(0, deviation * math.sqrt(1 - correlation**2)))
+    return found
+
+
+def told(command: str, *words: object) -> dict[str, Any]:
+    """What ``tonnage COMMAND WORDS --json`` prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main([command, *map(str, words), "--json"]) == 0
+    found: dict[str, Any] = json.loads(out.getvalue())
+    jsonschema.validate(found, schema(command))
+    return found
+
+
+def side(directory: Path, runs: Sequence[Path]) -> Path:
+    """A directory of those runs."""
+    directory.mkdir(parents=True)
+    for number, run in enumerate(runs):
+        (directory / str(number)).symlink_to(run)
+    return directory
+
+
+def swept(out: Path, law: Callable[[int], float], nodes: Sequence[int], draw: random.Random, system: str) -> Path:
+    """A run with one task on each of so many nodes, four repetitions at 4 % noise and 5 % between days. The simulator
+    has no law of several nodes that saturates, so its records are written by hand."""
+    day = draw.gauss(0, 0.05)
+    manifest = {
+        "tonnage_version": "0", "state": "complete", "command_line": [], "campaign": {}, "seed": 1, "created": None,
+        "target": {"kind": "posix", "name": str(out), "file_system": system}, "host": {"cpu_count": 1},
+    }  # fmt: skip
+    writer = RunWriter.create(out, manifest)
+    latency = dict.fromkeys(("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**6)
+    trials = [(repetition, count) for repetition in range(4) for count in nodes]
+    for trial, (repetition, count) in enumerate(trials):
+        rate = law(count) * math.exp(day + draw.gauss(0, 0.04))
+        each = {
+            "start_ns": 0, "end_ns": 10**9, "open_ns": 0, "transfer_ns": 10**9, "sync_ns": 0, "close_ns": 0,
+            "bytes": round(rate / count), "operations": 100, "errors": 0, "damaged_operations": 0, "wrapped": False,
+            "latency": {**latency, "count": 100},
+        }  # fmt: skip
+        result = {
+            "stop_reason": "time", "tasks": [{"task": task, **each} for task in range(count)],
+            "latency": {**latency, "count": 100 * count}, "cpu_user_ns": 1, "cpu_system_ns": 1, "direct": True,
+            "cache": None, "verify": None, "first_error": None, "facts": {}, "notes": [], "events": [],
+        }  # fmt: skip
+        setting = {"op": "write", "tasks": count, "transfer_size": 1 << 20, "sync": "fsync"}
+        line = trial_line(
+            trial=trial, setting=setting, phase="write", repetition=repetition, block=repetition, started="now",
+            result=result, purpose="measure",
+        )  # fmt: skip
+        hosts = [f"n{task}" for task in range(count)]
+        writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result))
+    return out
