@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.analysis.loadline import LAWS, Estimate, estimate, largest_within
+from tonnage.analysis.loadline import Estimate, estimate, largest_within
+from tonnage.analysis.shapes import LAWS
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 
