@@ -97,7 +97,7 @@ pytest:
 
 # What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
 # cuts, remounts, mappings, clocks, others at the destination.
-ATTACK := $(wildcard tests/lab/test_stage_*.py tests/*/test_*attack*.py)
+ATTACK := $(wildcard tests/lab/test_stage_*.py)
 
 attack:  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
 	$(call heading,pytest: attack)

@@ -21,7 +21,6 @@ def main() -> int:
     native = module_from_spec(spec)
     loader.exec_module(native)
     mover = native.Mover(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    mover.retry_failed()
     mover.start()
     sys.stdin.read()
     mover.drain()

@@ -129,7 +129,6 @@ class Bench:
         def move() -> int:
             try:
                 mover = self.native.Mover(text)
-                mover.retry_failed()
                 mover.start()
                 mover.drain()
                 mover.wait(PATIENCE_S)

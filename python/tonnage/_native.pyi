@@ -125,8 +125,6 @@ class Mover:
         ``before_journal`` is called with the lock held where there is no journal
         yet. ValueError for a request that cannot work, and then nothing was touched.
         """
-    def retry_failed(self) -> int:
-        """Before ``start``: queues the entries again that an earlier mover gave up; how many."""
     def start(self) -> None:
         """Starts its threads and returns at once."""
     def give_way_to(self, pid: int | None) -> None:
@@ -225,6 +223,11 @@ def end_waits(now: bool) -> None:
 
 def clock_name() -> str:
     """What times the operations here: ``tsc`` (the CPU's counter, where the kernel trusts it) or ``monotonic``."""
+
+def sim_shares(model: str, tasks: int) -> list[float]:
+    """Noise-free throughput of a ModelSpec (JSON) with 1 to ``tasks`` operations in flight, as shares of its plateau;
+    where nodes have a plateau of their own, of that of one node. The true load line of a search is the first that is
+    at least 95 % of the largest. ValueError for an impossible model."""
 
 @final
 class Rows:

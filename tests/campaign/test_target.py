@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tonnage import _native
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target, target_of
@@ -23,6 +25,24 @@ def test_a_model_is_read_in_its_units() -> None:
         "direct": True,
     }
     assert target.spec("posix", "auto", (), 5) == {"kind": "sim", "seed": 5, **target.models[0]}
+
+
+def test_a_model_has_curves_whose_truth_can_be_asked_for() -> None:
+    def knee(text: str, most: int) -> int:
+        shares = _native.sim_shares(json.dumps(parse_target(f"sim:{text}").models[0]), most)
+        assert len(shares) == most
+        return next(tasks for tasks, share in enumerate(shares, 1) if share >= 0.95 * max(shares))
+
+    assert knee("knee=8,noise=20%", 64) == 8
+    assert knee("knee=8,creep=4%", 128) == 52
+    assert knee("knee=8,dip=30%,dip-from=12,dip-to=20,odd-loss=10%", 64) == 8
+    assert knee("curve=4:50%/16:50%/20:100%", 64) == 20
+    assert knee("queues=8", 32) == 25
+    assert knee("queues=8,queue-demand=50%", 128) < knee("queues=8", 128) == 64
+    assert knee("contention=2%,coherency=0.1%", 200) == 22
+    assert knee("power=0.1", 128) == 77
+    with pytest.raises(ValueError, match="power is 3"):
+        knee("power=3", 4)
 
 
 def test_a_model_without_a_plateau_has_no_knee() -> None:
@@ -133,6 +153,11 @@ def test_keys_of_a_target_that_contradict_are_refused(text: str, said: str) -> N
         ("null:task=-1", "above 0"),
         ("memory:4", "takes nothing"),
         ("sim:plateau=fast", "not a size"),
+        ("sim:curve=4", "no share for each number"),
+        ("sim:curve=4:50%/", "no share for each number"),
+        ("sim:curve=4:half", "not a number"),
+        ("sim:curve=x:50%", "above 0"),
+        ("sim:queues=0", "above 0"),
     ],
 )
 def test_a_wrong_target_says_what_to_do(text: str, said: str) -> None:

@@ -87,6 +87,34 @@ def test_an_interrupted_probe_reports_and_resumes(shell: Shell, interrupt: Calla
     assert {line["op"] for line in found["load_lines"]} == {"write", "read"}
 
 
+def test_a_model_goes_on_where_its_clock_and_its_noise_stood(shell: Shell, interrupt: Callable[..., Said]) -> None:
+    text = """\
+target = "sim:noise=5%,correlation=0.9,tails=4,day=5%,drift=-20%,step=-30%,step-at=4s"
+seed = 4
+pause = "400ms"
+[workload]
+tasks = [1, 2]
+time_limit = "1s"
+wrap = true
+op = "write"
+[repeat]
+count = 6
+"""
+
+    def rates(run: Path) -> list[float]:
+        return [json.loads(line)["bandwidth_bytes_per_s"] for line in (run / "trials.jsonl").read_text().splitlines()]
+
+    shell("run", shell.write("whole.toml", text.replace("400ms", "1ns")), "--no-report", "--out", "whole")
+    process = shell.start("run", shell.write("c.toml", text), "--no-report", "--out", "parts")
+    whole, parts = shell.home / "whole", shell.home / "parts"
+    wait_until(lambda: (parts / "trials.jsonl").exists() and len(rates(parts)) > 1, "a second record")
+    assert interrupt(process, signal.SIGINT).code == 130
+    assert len(rates(parts)) < 12
+    shell("run", "--resume", parts, "--no-report")
+    assert rates(parts) == rates(whole)
+    assert len(rates(whole)) == 12
+
+
 def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, interrupt: Callable[..., Said]) -> None:
     (shell.data / "mine").write_text("precious")
     process = shell.start("probe", shell.data, "--budget", "30s", "--max-tasks", "2")

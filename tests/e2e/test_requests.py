@@ -82,6 +82,21 @@ CASES = [
     (("run", "--dry-run", "none.toml"), "none.toml:3: workload.tasks: the list is empty; hint: "),
     (("run", "--dry-run", "null.toml"), "null.toml:6: workload.environment: the value of 'A' holds a null character;"),
     (("run", "--dry-run", "large.toml"), "large.toml is larger than 1MiB; hint: a campaign file is"),
+    (
+        ("probe", "sim:queues=8,power=0.1"),
+        "sim:queues=8,power=0.1 refuses this: sim: laws of throughput is 2; hint: give one of curve, queues",
+    ),
+    (("probe", "sim:queues=8,knee=4"), "sim:queues=8,knee=4 refuses this: sim: knee is 4; hint: give no knee"),
+    (
+        ("probe", "sim:curve=4:50%/2:100%"),
+        "sim:curve=4:50%/2:100% refuses this: sim: curve is 2; hint: give numbers of tasks that rise",
+    ),
+    (("probe", "sim:dip=30%"), "sim:dip=30% refuses this: sim: dip_to is 0; hint: give no fewer tasks than dip_from"),
+    (
+        ("probe", "sim:correlation=1"),
+        "sim:correlation=1 refuses this: sim: correlation is 1; hint: give a fraction above -1 and below 1",
+    ),
+    (("probe", "sim:tails=1"), "sim:tails=1 refuses this: sim: tails is 1; hint: give degrees of freedom from 2"),
     (("probe", "sim:straggler=1e300"), "sim:straggler=1e300 refuses this: sim: straggler is 1e300"),
     (
         ("probe", "data", "--space", "1k", "--transfer", "512"),

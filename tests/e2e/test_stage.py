@@ -179,6 +179,22 @@ def test_a_foreign_file_stays_the_failed_one_is_named_and_goes_again_when_mended
     stage.assert_equal()
 
 
+def test_what_failed_goes_again_with_each_start_and_a_stop_names_what_fails_still(stage: Stage) -> None:
+    fill(stage.local, 3)
+    stage.remote.mkdir()
+    for name in ("file1", "file2"):
+        (stage.remote / name).write_text("somebody's")
+    stage.run(program="true", check=1)
+    (stage.remote / "file1").unlink()
+    stage("start", *stage.trees)
+    said = stage("stop", "--from", stage.local, check=1)
+    assert "failed: file2: " in said.err and "file1" not in said.err, said.err
+    assert (stage.remote / "file1").read_bytes() == (stage.local / "file1").read_bytes()
+    (stage.remote / "file2").unlink()
+    stage.run(program="true")
+    stage.assert_equal()
+
+
 def test_every_action_has_a_help_of_its_own_and_a_wrong_one_a_hint(stage: Stage) -> None:
     assert "examples:" in stage("limit", "--help").out
     assert "hint: did you mean 'status'?" in stage("statsu", check=2).err

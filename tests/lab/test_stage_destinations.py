@@ -11,50 +11,10 @@ from pathlib import Path
 
 import pytest
 from loop_device import device
+from stage_commands import Commands, everything
 from staged import MIB, PATIENCE_S, STATE, Stage, differences, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
-
-Said = subprocess.CompletedProcess[str]
-
-
-class Commands:
-    """``tonnage stage`` between the two trees of a stage, with a runtime directory of its own."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        runtime = stage.work / "runtime"
-        runtime.mkdir(mode=0o700)
-        found = os.pathsep.join(filter(None, sys.path))
-        self.environment = {**os.environ, "PYTHONPATH": found, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
-
-    def __call__(self, *words: str | Path, code: int | None = 0) -> Said:
-        said = subprocess.run(
-            [sys.executable, "-m", "tonnage.cli", "stage", *words],
-            env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
-        assert code is None or said.returncode == code, (said.returncode, said.stdout, said.stderr)
-        assert "Traceback" not in said.stderr, said.stderr
-        return said
-
-    def run(self, *words: str | Path, code: int | None = 0) -> Said:
-        return self("run", "--from", self.stage.source, "--to", self.stage.to, *words, "--", "true", code=code)
-
-    def resume(self, *words: str | Path, code: int | None = 0) -> Said:
-        return self("resume", "--wait", "--state", self.stage.state, *words, code=code)
-
-    def refused(self, *words: str | Path) -> str:
-        """One line with a hint, exit code 2, and nothing written to the destination."""
-        before = everything(self.stage.to)
-        said = self.resume(*words, code=2)
-        assert said.stderr.startswith("tonnage: error: ") and said.stderr.count("\n") == 1, said.stderr
-        assert "; hint: " in said.stderr, said.stderr
-        assert everything(self.stage.to) == before
-        return said.stderr
-
-
-def everything(root: Path) -> list[str]:
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
 def write(directory: Path, *names: str) -> None:

@@ -37,10 +37,6 @@ impl Mover {
         }
     }
 
-    fn retry_failed(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.mover.retry_failed()).map_err(failed)
-    }
-
     fn start(&self) -> PyResult<()> {
         self.mover.start().map_err(failed)
     }

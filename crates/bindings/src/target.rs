@@ -174,6 +174,13 @@ pub fn end_waits(now: bool) {
 }
 
 #[pyfunction]
+pub fn sim_shares(model: &str, tasks: u32) -> PyResult<Vec<f64>> {
+    let model: ModelSpec = serde_json::from_str(model).map_err(|error| errors::json("sim", &error))?;
+    model.check().map_err(|error| errors::simulator(&error.into()))?;
+    Ok(model.shares(tasks))
+}
+
+#[pyfunction]
 pub fn clock_name() -> &'static str {
     tonnage_engine::Clock::new().name()
 }

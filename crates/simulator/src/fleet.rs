@@ -97,7 +97,7 @@ pub(crate) fn run(
         model,
         size,
         ceilings,
-        speed: Speed::new(model, start_ns, &mut chance),
+        speed: Speed::new(model, spec, start_ns, &mut chance),
         chance,
         cells: Cells::new(model.jitter),
         squads: squads(model, spec, stream),

@@ -2,6 +2,7 @@
 
 use tonnage_workload::{FileOp, Op};
 
+use crate::curves;
 use crate::model::{DEFAULT_KNEE, ModelSpec, Shape};
 
 /// Share of the plateau that the load line asks for.
@@ -48,16 +49,40 @@ impl ModelSpec {
         }
     }
 
-    /// Share of the plateau that `concurrency` operations in flight reach, without noise.
+    /// Shares of the plateau that 1 to `most` operations in flight reach, without noise: the truth that a search for the
+    /// load line can be held against. Where nodes have a plateau of their own, these are shares of that of one node.
+    #[must_use]
+    pub fn shares(&self, most: u32) -> Vec<f64> {
+        (1..=u64::from(most)).map(|tasks| self.share(tasks)).collect()
+    }
+
+    /// Share of the plateau that `concurrency` operations in flight reach, without noise. Above 1 for what never levels
+    /// off.
     pub(crate) fn share(&self, concurrency: u64) -> f64 {
-        let (n, knee) = (concurrency as f64, f64::from(self.knee.unwrap_or(DEFAULT_KNEE)));
+        let n = concurrency as f64;
+        let share = match (self.queues, self.power) {
+            _ if !self.curve.is_empty() => curves::through(&self.curve, n),
+            (Some(queues), _) => curves::queues(queues, self.queue_demand, concurrency),
+            (_, Some(power)) => n.powf(power),
+            _ if self.contention + self.coherency > 0.0 => curves::scalability(self.contention, self.coherency, n),
+            _ => self.kneed(n),
+        };
+        let dip = if (self.dip_from.into()..=self.dip_to.into()).contains(&concurrency) { self.dip } else { 0.0 };
+        let odd = if concurrency % 2 == 1 { self.odd_loss } else { 0.0 };
+        share * (1.0 - dip) * (1.0 - odd)
+    }
+
+    /// The laws that have a knee planted.
+    fn kneed(&self, n: f64) -> f64 {
+        let knee = f64::from(self.knee.unwrap_or(DEFAULT_KNEE));
         let law = if self.knee.is_none() { Shape::Linear } else { self.shape };
         let share = match law {
             Shape::Hinge => (NEAR * n / (knee - 0.5)).min(1.0),
             Shape::Smooth => 1.0 - ((1.0 - NEAR).ln() * n / (knee - 0.5)).exp(),
             Shape::Linear => n / knee,
         };
-        share * (1.0 - self.decline).powf((n - knee).max(0.0))
+        let beyond = n.max(knee);
+        share * (1.0 - self.decline).powf(beyond - knee) * (1.0 + self.creep).powf((beyond / knee).log2())
     }
 
     /// Mean latency in nanoseconds of an operation among `concurrency` in flight, which would cost the device a second

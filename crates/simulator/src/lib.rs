@@ -9,6 +9,7 @@ mod cells;
 mod chance;
 mod checkpoint;
 mod command;
+mod curves;
 mod files;
 mod fleet;
 mod lanes;
@@ -29,6 +30,7 @@ mod stream;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use model::{ModelError, ModelSpec, Shape};
 pub use simulator::{Simulator, SimulatorError};

@@ -11,9 +11,27 @@
 //! | `operations` | `operations_per_s` | 1/s | none | cap on operations: the plateau is at most this × `transfer_size` |
 //! | `shape` | `shape` | `hinge`, `smooth`, `linear` | `hinge` | law of throughput over tasks ([`Shape`]) |
 //! | `decline` | `decline` | fraction | 0 | throughput lost with each task beyond the knee |
+//! | `creep` | `creep` | fraction | 0 | throughput gained with each doubling of the tasks beyond the knee, for ever |
+//! | `curve` | `curve` | tasks, shares | none | throughput as shares of the plateau at some numbers of tasks, straight lines between them, flat beyond the last: `4:50%/16:50%/20:100%` (`[[4, 0.5], …]`) is a stair of two node links |
+//! | `queues` | `queues` | queues | none | throughput of a closed network of so many queues, by exact mean-value analysis: N ÷ (N + `queues` − 1) where they are equal |
+//! | `queue-demand` | `queue_demand` | fraction | 1 | what a task asks of every queue but the slowest, as a share of what it asks of that one |
+//! | `contention` | `contention` | fraction | 0 | σ of the universal scalability law; `plateau` is its peak |
+//! | `coherency` | `coherency` | fraction | 0 | κ of the same law |
+//! | `power` | `power` | exponent | none | throughput is `plateau` × N to this power |
+//! | `dip` | `dip` | fraction | 0 | throughput lost by `dip-from` to `dip-to` tasks, both included |
+//! | `dip-from` | `dip_from` | tasks | 0 | where the dip begins |
+//! | `dip-to` | `dip_to` | tasks | 0 | where it ends |
+//! | `odd-loss` | `odd_loss` | fraction | 0 | throughput lost by odd numbers of tasks |
 //! | `noise` | `noise` | fraction | 0 | standard deviation of the logarithm of each trial's speed (median 1) |
-//! | `outliers` | `outliers` | fraction | 0 | share of trials that are three times slower |
+//! | `noise-growth` | `noise_growth` | exponent | 0 | trials of N tasks have `noise` × N to this power, at most 3 |
+//! | `tails` | `tails` | degrees of freedom | none | the logarithm of each trial's speed is `noise` times Student's t of so many; no trial is more than e⁵ times faster or slower |
+//! | `correlation` | `correlation` | fraction | 0 | of the noise of a trial with that of the trial before it, by their numbers (autoregressive of order 1) |
+//! | `outliers` | `outliers` | fraction | 0 | share of trials that run at `outlier-speed` |
+//! | `outlier-speed` | `outlier_speed` | fraction | 1/3 | their speed, as a share of the others' |
+//! | `day` | `day` | fraction | 0 | standard deviation of the logarithm of a factor on all speeds of a run, drawn from the run's seed |
 //! | `drift` | `drift` | fraction | 0 | change of speed in each virtual minute, compounding |
+//! | `step` | `step` | fraction | 0 | change of speed from `step-at` on |
+//! | `step-at` | `step_at_ns` | ns | 0 | when, on the run's virtual clock |
 //! | `jitter` | `jitter` | fraction | 0.1 | standard deviation of the logarithm of each operation's latency (mean kept) |
 //! | `warmup` | `warmup_ns` | ns | 0 | the first part of each trial, at half the speed |
 //! | `straggler` | `straggler` | factor | 1 | how much slower the operations of the trial's last task are (if it has several) |
@@ -36,6 +54,7 @@
 //! | `copy` | `copy_bytes` | B | 10⁹ | what a copy of a `command` moves through the device |
 //! | `copy-cpu` | `copy_cpu_ns` | ns | 0 | processor time of a copy, spread evenly over its bytes |
 //! | `cpus` | `cpus` | processors | 4 | what all copies share |
+//! | | `clock_ns` | ns | 0 | where the virtual clock begins: of a run that goes on, the time it has come to |
 //! | `seed` | `seed` | integer | 0 | where all chance comes from, with the record's name and the phase's seed |
 
 use serde::{Deserialize, Serialize};
@@ -71,9 +90,27 @@ pub struct ModelSpec {
     pub operations_per_s: Option<u64>,
     pub shape: Shape,
     pub decline: f64,
+    pub creep: f64,
+    pub curve: Vec<(u32, f64)>,
+    pub queues: Option<u32>,
+    pub queue_demand: f64,
+    pub contention: f64,
+    pub coherency: f64,
+    pub power: Option<f64>,
+    pub dip: f64,
+    pub dip_from: u32,
+    pub dip_to: u32,
+    pub odd_loss: f64,
     pub noise: f64,
+    pub noise_growth: f64,
+    pub tails: Option<u32>,
+    pub correlation: f64,
     pub outliers: f64,
+    pub outlier_speed: f64,
+    pub day: f64,
     pub drift: f64,
+    pub step: f64,
+    pub step_at_ns: u64,
     pub jitter: f64,
     pub warmup_ns: u64,
     pub straggler: f64,
@@ -96,6 +133,7 @@ pub struct ModelSpec {
     pub copy_bytes: u64,
     pub copy_cpu_ns: u64,
     pub cpus: u32,
+    pub clock_ns: u64,
     pub seed: u64,
 }
 
@@ -111,9 +149,27 @@ impl Default for ModelSpec {
             operations_per_s: None,
             shape: Shape::Hinge,
             decline: 0.0,
+            creep: 0.0,
+            curve: Vec::new(),
+            queues: None,
+            queue_demand: 1.0,
+            contention: 0.0,
+            coherency: 0.0,
+            power: None,
+            dip: 0.0,
+            dip_from: 0,
+            dip_to: 0,
+            odd_loss: 0.0,
             noise: 0.0,
+            noise_growth: 0.0,
+            tails: None,
+            correlation: 0.0,
             outliers: 0.0,
+            outlier_speed: 1.0 / 3.0,
+            day: 0.0,
             drift: 0.0,
+            step: 0.0,
+            step_at_ns: 0,
             jitter: 0.1,
             warmup_ns: 0,
             straggler: 1.0,
@@ -136,6 +192,7 @@ impl Default for ModelSpec {
             copy_bytes: 1_000_000_000,
             copy_cpu_ns: 0,
             cpus: 4,
+            clock_ns: 0,
             seed: 0,
         }
     }
@@ -178,17 +235,63 @@ impl ModelSpec {
             let value = reads.unwrap_or(0) as f64;
             require("read_node_plateau_bytes_per_s", value, reads.is_none(), "node_plateau_bytes_per_s beside it")?;
         }
-        for (key, value) in [("noise", self.noise), ("jitter", self.jitter)] {
+        for (key, value) in [("noise", self.noise), ("jitter", self.jitter), ("day", self.day)] {
             require(key, value, (0.0..=3.0).contains(&value), "a fraction from 0 to 3 (20 % is 0.2)")?;
         }
-        require("outliers", self.outliers, (0.0..=1.0).contains(&self.outliers), "a fraction from 0 to 1")?;
-        require("reader_cost", self.reader_cost, (0.0..1.0).contains(&self.reader_cost), "a fraction from 0 to below 1")?;
-        require("decline", self.decline, (0.0..1.0).contains(&self.decline), "a fraction from 0 to below 1")?;
-        require("drift", self.drift, self.drift > -1.0 && self.drift <= 1.0, "a fraction above -1, at most 1")?;
+        for (key, value) in [("outliers", self.outliers), ("contention", self.contention), ("coherency", self.coherency)] {
+            require(key, value, (0.0..=1.0).contains(&value), "a fraction from 0 to 1")?;
+        }
+        for (key, value) in [("reader_cost", self.reader_cost), ("decline", self.decline), ("dip", self.dip)] {
+            require(key, value, (0.0..1.0).contains(&value), "a fraction from 0 to below 1")?;
+        }
+        require("odd_loss", self.odd_loss, (0.0..1.0).contains(&self.odd_loss), "a fraction from 0 to below 1")?;
+        for (key, value) in [("drift", self.drift), ("creep", self.creep), ("step", self.step)] {
+            require(key, value, value > -1.0 && value <= 1.0, "a fraction above -1, at most 1")?;
+        }
+        let speed = self.outlier_speed;
+        require("outlier_speed", speed, speed > 0.0 && speed <= 1.0, "a fraction above 0, at most 1")?;
+        let correlation = self.correlation;
+        require("correlation", correlation, correlation.abs() < 1.0, "a fraction above -1 and below 1")?;
+        require("noise_growth", self.noise_growth, self.noise_growth.abs() <= 2.0, "an exponent from -2 to 2")?;
+        let degrees = self.tails.unwrap_or(2);
+        require("tails", f64::from(degrees), (2..=1000).contains(&degrees), "degrees of freedom from 2 to 1000")?;
         for (key, value) in [("straggler", self.straggler), ("straggler_node", self.straggler_node)] {
             require(key, value, (1.0..=1e6).contains(&value), "a factor from 1 to 1000000")?;
         }
-        Ok(())
+        self.check_curve()
+    }
+
+    /// Checks what is said of throughput over tasks.
+    fn check_curve(&self) -> Result<(), ModelError> {
+        let mut last = 0;
+        for &(tasks, share) in &self.curve {
+            require("curve", f64::from(tasks), tasks > last, "numbers of tasks that rise, the first above 0")?;
+            require("curve", share, share > 0.0 && share <= 1.0, "shares above 0, at most 1")?;
+            last = tasks;
+        }
+        let (queues, power, demand) = (self.queues.unwrap_or(1), self.power.unwrap_or(1.0), self.queue_demand);
+        require("queues", f64::from(queues), (1..=1_000_000).contains(&queues), "from 1 to 1000000")?;
+        require("queue_demand", demand, demand > 0.0 && demand <= 1.0, "a fraction above 0, at most 1")?;
+        require("queue_demand", demand, demand >= 1.0 || self.queues.is_some(), "queues beside it")?;
+        require("power", power, power > 0.0 && power <= 2.0, "an exponent above 0, at most 2")?;
+        let dip_to = f64::from(self.dip_to);
+        let dips = self.dip > 0.0;
+        require(
+            "dip_to",
+            dip_to,
+            !dips || (1..=self.dip_to).contains(&self.dip_from),
+            "no fewer tasks than dip_from, which is at least 1",
+        )?;
+        require("dip", self.dip, dips || self.dip_to.max(self.dip_from) == 0, "the share that dip_from to dip_to lose")?;
+        require("step", self.step, self.step != 0.0 || self.step_at_ns == 0, "the change that comes at step_at")?;
+        let usl = self.contention + self.coherency > 0.0;
+        let laws = [!self.curve.is_empty(), self.queues.is_some(), usl, self.power.is_some()];
+        let given = laws.into_iter().filter(|&is| is).count();
+        require("laws of throughput", given as f64, given <= 1, "one of curve, queues, contention with coherency, power")?;
+        let plain = self.shape == Shape::Hinge && self.knee == Some(DEFAULT_KNEE);
+        let own = "no knee, shape, decline or creep beside curve, queues, contention, coherency or power";
+        let knee = f64::from(self.knee.unwrap_or(DEFAULT_KNEE));
+        require("knee", knee, given == 0 || (plain && self.decline == 0.0 && self.creep == 0.0), own)
     }
 }
 
@@ -212,5 +315,40 @@ mod tests {
         assert_eq!(spec.check().expect_err("no knee").to_string(), "sim: knee is 0; give at least 1");
         assert!(ModelSpec { noise: f64::NAN, ..ModelSpec::default() }.check().is_err());
         assert_eq!(ModelSpec::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn curves_that_contradict_themselves_or_each_other_are_errors() {
+        let wrong = [
+            r#"{"curve": [[4, 0.5], [4, 1]]}"#,
+            r#"{"curve": [[0, 0.5]]}"#,
+            r#"{"curve": [[4, 1.5]]}"#,
+            r#"{"curve": [[4, 0]]}"#,
+            r#"{"queues": 0}"#,
+            r#"{"queue_demand": 0.5}"#,
+            r#"{"queues": 2, "queue_demand": 1.5}"#,
+            r#"{"contention": -0.1}"#,
+            r#"{"coherency": 2}"#,
+            r#"{"power": 0}"#,
+            r#"{"dip": 0.3}"#,
+            r#"{"dip": 0.3, "dip_from": 9, "dip_to": 8}"#,
+            r#"{"dip_from": 8, "dip_to": 9}"#,
+            r#"{"odd_loss": 1}"#,
+            r#"{"creep": -1}"#,
+            r#"{"step_at_ns": 5}"#,
+            r#"{"tails": 1}"#,
+            r#"{"correlation": 1}"#,
+            r#"{"noise_growth": 3}"#,
+            r#"{"outlier_speed": 0}"#,
+            r#"{"day": 4}"#,
+            r#"{"power": 0.1, "queues": 8}"#,
+            r#"{"power": 0.1, "knee": 4}"#,
+            r#"{"queues": 8, "creep": 0.1}"#,
+            r#"{"contention": 0.1, "shape": "smooth"}"#,
+        ];
+        for text in wrong {
+            let spec: ModelSpec = serde_json::from_str(text).expect("parses");
+            assert!(spec.check().is_err(), "{text}");
+        }
     }
 }

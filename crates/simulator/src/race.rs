@@ -80,7 +80,7 @@ impl<'a> Race<'a> {
     ) -> Self {
         let tasks = spec.tasks;
         let mut chance = Chance::new(model.seed, &spec.record, spec.seed);
-        let speed = Speed::new(model, start_ns, &mut chance);
+        let speed = Speed::new(model, spec, start_ns, &mut chance);
         let stall_chance = Chance::new(!model.seed, &spec.record, spec.seed);
         let slowness = |task| nodes::slowness(model, spec, task);
         Self {

@@ -78,12 +78,12 @@ impl Outcome {
 }
 
 impl Simulator {
-    /// An empty storage at time 0.
+    /// An empty storage at the time where the model's clock begins.
     pub fn new(model: ModelSpec) -> Result<Self, SimulatorError> {
         model.check()?;
         let burst = Burst::new(model.burst_bytes);
         let state = State { pages: Pages::default(), names: Names::default(), burst, counters: Counters::default() };
-        Ok(Self { model, now_ns: 0, state })
+        Ok(Self { now_ns: model.clock_ns, model, state })
     }
 
     /// The virtual clock, in nanoseconds.

@@ -1,10 +1,11 @@
 //! How long an operation takes now.
 
+use tonnage_workload::PhaseSpec;
+
 use crate::chance::Chance;
 use crate::model::ModelSpec;
+use crate::trial;
 
-/// How much slower an outlying trial is.
-const OUTLIER: f64 = 3.0;
 /// How much slower the warm-up is.
 const WARMUP: f64 = 2.0;
 const NS_PER_MINUTE: f64 = 60e9;
@@ -25,9 +26,8 @@ pub(crate) struct Speed<'a> {
 
 impl<'a> Speed<'a> {
     /// Draws the trial's noise.
-    pub fn new(model: &'a ModelSpec, start_ns: u64, chance: &mut Chance) -> Self {
-        let noise = (model.noise * chance.normal()).exp();
-        let trial = if chance.uniform() < model.outliers { noise / OUTLIER } else { noise };
+    pub fn new(model: &'a ModelSpec, spec: &PhaseSpec, start_ns: u64, chance: &mut Chance) -> Self {
+        let trial = trial::speed(model, spec, chance);
         let warm_at_ns = start_ns.saturating_add(model.warmup_ns);
         let mut speed = Self { model, trial, drift: 1.0, warm_at_ns, second_ns: 0.0, in_flight: 0 };
         speed.pass(start_ns);
@@ -36,7 +36,8 @@ impl<'a> Speed<'a> {
 
     /// Takes account of the time.
     pub fn pass(&mut self, now_ns: u64) {
-        self.drift = (1.0 + self.model.drift).powf(now_ns as f64 / NS_PER_MINUTE);
+        let step = if now_ns >= self.model.step_at_ns { 1.0 + self.model.step } else { 1.0 };
+        self.drift = step * (1.0 + self.model.drift).powf(now_ns as f64 / NS_PER_MINUTE);
         self.crowd(self.in_flight);
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,11 +50,14 @@ class Room:
         *,
         run_id: str = "",
         lay_out_tasks: int = 1,
+        clock: Callable[[int | None], int] = lambda _: 0,
     ) -> None:
         """``directories``: the run's scratch directories. ``run_id`` marks named files.
 
         ``lay_out_tasks``: lay files out for at least so many tasks at once: a search will ask for them, and together
-        they are written at the storage's full speed."""
+        they are written at the storage's full speed.
+
+        ``clock``: where the virtual clock of a model begins, in ns, by its device (None: the only one)."""
         self._target = target
         self._launcher = launcher
         self._seed = seed
@@ -62,6 +65,7 @@ class Room:
         self._run_id = run_id
         self._series = series
         self._lay_out_tasks = lay_out_tasks
+        self._clock = clock
         self._open: dict[_Key, Ensemble] = {}
         self._laid_out: dict[_Key, _LaidOut] = {}
         self.pins: tuple[str, ...] = ()
@@ -95,7 +99,9 @@ class Room:
             if self.pins and "directories" in spec:
                 one = setting.device
                 spec["pins"] = list(self.pins[: setting.devices] if one is None else self.pins[one : one + 1])
-            if setting.cut is not None and self._target.scheme != "sim":
+            if self._target.scheme == "sim":
+                spec["clock_ns"] = self._clock(key.device)
+            elif setting.cut is not None:
                 spec["cut"] = setting.cut
             if key.opening:
                 spec |= setting.opening

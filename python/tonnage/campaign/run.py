@@ -321,6 +321,12 @@ def spent_on(lines: Sequence[Mapping[str, Any]]) -> int:
     return sum(line["elapsed_ns"] or 0 for line in lines)
 
 
+def clock_of(lines: Sequence[Mapping[str, Any]], device: int | None) -> int:
+    """What a model's clock shows after these phases, in ns; ``device``: only those on it."""
+    own = (line for line in lines if device is None or line["setting"].get("device") == device)
+    return max((line["last_done_ns"] or 0 for line in own), default=0)
+
+
 def failures(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The requested phases that failed."""
     return [line for line in lines if line["status"] == "failed" and line["purpose"] in ("measure", "check")]

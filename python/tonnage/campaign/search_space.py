@@ -26,8 +26,7 @@ _SCRATCH_BYTES, _SCRATCH_UNITS, _SCRATCH_NAMES = 128 << 10, 3, 4
 _FILE_UNITS = 2
 """Allocation units of a file beside its data: a last one that is not full, and one of metadata."""
 _METADATA_SHARE = 6
-"""Of the bound, as a divisor, for extents, checksums and the like, which some file systems keep twice, and for what of
-the last files is not free yet when the next begin: 8 MiB of 48 were seen on ext4."""
+"""Of the bound, as a divisor, for extents, checksums and the like, which some file systems keep twice."""
 _XFS_GROWTH = 4
 """XFS reserves as much again behind the end of a file that grows through the page cache, and frees what was removed a
 little later; 3 was seen."""

@@ -28,7 +28,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
-from tonnage.campaign.run import Loop, failures, run_directory, spent_on
+from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_space import fit_search, space_of
 from tonnage.campaign.target import Target
@@ -196,8 +196,8 @@ def _carry_out(
     part: Part | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
-    most = campaign.search.max_tasks if campaign.search else 1
-    room = Room(plan.target, start, seed, scratch.directories, writer.path, run_id=scratch.run_id, lay_out_tasks=most)
+    # The model of a job that has a part of the run has a clock of its own.
+    room = _room(campaign, plan, start, writer, scratch, () if part is not None else tuple(lines))
     every = campaign.settings()
     state, troubles = "failed", list[str]()
     if part is None:
@@ -242,6 +242,27 @@ def _carry_out(
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     lost = (str(start.lost),) if start.lost is not None and not failed else ()
     return Outcome(writer.path, state, failed + lost, tuple(troubles))
+
+
+def _room(
+    campaign: Campaign,
+    plan: Plan,
+    start: Launcher,
+    writer: RunWriter,
+    scratch: RunScratch,
+    earlier: Sequence[dict[str, Any]],
+) -> Room:
+    """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
+    return Room(
+        plan.target,
+        start,
+        campaign.seed or 0,
+        scratch.directories,
+        writer.path,
+        run_id=scratch.run_id,
+        lay_out_tasks=campaign.search.max_tasks if campaign.search else 1,
+        clock=lambda device: clock_of(earlier, device),
+    )
 
 
 def _leave(scratch: RunScratch, *, well: bool) -> list[str]:

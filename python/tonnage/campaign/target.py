@@ -369,6 +369,14 @@ def _shape(text: str) -> str:
     return text
 
 
+def _curve(text: str) -> list[tuple[int, float]]:
+    """``4:50%/16:50%/20:100%``: numbers of tasks, and the share of the plateau at each."""
+    points = [point.partition(":") for point in text.split("/")]
+    if not all(colon for _, colon, _ in points):
+        raise RequestError(f"{text!r} has no share for each number of tasks; hint: write it like 4:50%/16:50%/20:100%")
+    return [(_count(tasks), _number(share)) for tasks, _, share in points]
+
+
 MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "knee": ("knee", _knee),
     "plateau": ("plateau_bytes_per_s", _rate_or_none),
@@ -379,9 +387,27 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "operations": ("operations_per_s", _count),
     "shape": ("shape", _shape),
     "decline": ("decline", _number),
+    "creep": ("creep", _number),
+    "curve": ("curve", _curve),
+    "queues": ("queues", _count),
+    "queue-demand": ("queue_demand", _number),
+    "contention": ("contention", _number),
+    "coherency": ("coherency", _number),
+    "power": ("power", _number),
+    "dip": ("dip", _number),
+    "dip-from": ("dip_from", _count),
+    "dip-to": ("dip_to", _count),
+    "odd-loss": ("odd_loss", _number),
     "noise": ("noise", _number),
+    "noise-growth": ("noise_growth", _number),
+    "tails": ("tails", _count),
+    "correlation": ("correlation", _number),
     "outliers": ("outliers", _number),
+    "outlier-speed": ("outlier_speed", _number),
+    "day": ("day", _number),
     "drift": ("drift", _number),
+    "step": ("step", _number),
+    "step-at": ("step_at_ns", units.parse_time),
     "jitter": ("jitter", _number),
     "warmup": ("warmup_ns", units.parse_time),
     "straggler": ("straggler", _number),

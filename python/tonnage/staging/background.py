@@ -23,11 +23,11 @@ class Launched:
     complaint: str
 
 
-def launch(module: str, words: list[str], plan: StagePlan) -> Launched:
-    """Runs ``python -m module WORDS``, a session of its own, with the plan on stdin, until it says that it answers."""
+def launch(module: str, plan: StagePlan) -> Launched:
+    """Runs ``python -m module``, a session of its own, with the plan on stdin, until it says that it answers."""
     isolated = ["-I"] if sys.flags.isolated else []
     child = subprocess.Popen(
-        [sys.executable, *isolated, "-m", module, *words],
+        [sys.executable, *isolated, "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

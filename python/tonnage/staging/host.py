@@ -34,10 +34,10 @@ Status = Mapping[str, Any]
 class Host:
     """Use as a context: what was opened is closed, and a mover that still runs is halted; its journal stays."""
 
-    def __init__(self, plan: StagePlan, on_start: Callable[[Host], None] | None = None, *, retry: bool = False) -> None:
+    def __init__(self, plan: StagePlan, on_start: Callable[[Host], None] | None = None) -> None:
         """Everything that can be refused is refused here, before anything is touched. Nothing is copied yet.
 
-        ``on_start`` is called once the mover runs and answers. ``retry``: what an earlier mover gave up goes again.
+        ``on_start`` is called once the mover runs and answers.
         """
         with ExitStack() as opened:
             name = opened.enter_context(held_name(plan.name, plan.state, numbered=plan.numbered))
@@ -46,22 +46,19 @@ class Host:
             refuse_taken(self._entry)
             self._metrics = Metrics(plan.metrics_port) if plan.metrics_port is not None else None
             opened.callback(self._close_metrics)
-            self.mover = self._prepared(retry=retry)
+            self.mover = self._prepared()
             self._opened = opened.pop_all()
         self._on_start = on_start
         self._started = False
 
-    def _prepared(self, *, retry: bool) -> _native.Mover:
+    def _prepared(self) -> _native.Mover:
         try:
             # Whenever there is a journal there is a plan: a kill at any moment leaves what can be resumed.
-            mover = _native.Mover(self.plan.options(), self.plan.save)
-            if retry:
-                mover.retry_failed()
+            return _native.Mover(self.plan.options(), self.plan.save)
         except ValueError as error:
             raise RequestError(str(error)) from None
         except RuntimeError as error:
             raise MeasurementError(str(error)) from None
-        return mover
 
     def __enter__(self) -> Host:
         return self

@@ -174,12 +174,8 @@ impl Mover {
             counters,
             halt,
         };
+        core.journal.retry_failed()?;
         Ok(Self { core: Arc::new(core), threads: Mutex::default(), _ground: ground })
-    }
-
-    /// Entries that an earlier mover gave up go again; how many. Before [`start`](Self::start).
-    pub fn retry_failed(&self) -> Result<u64> {
-        self.core.journal.retry_failed()
     }
 
     /// Starts the threads.
@@ -270,9 +266,10 @@ impl Mover {
             }
             desk = self.core.bell.wait_timeout(desk, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let fatal = desk.fatal.take();
         drop(desk);
+        // Several threads may fail of one cause, one after the other: it is told once.
         self.join();
+        let fatal = self.core.lock().fatal.take();
         fatal.map_or(Ok(true), Err)
     }
 

@@ -31,6 +31,25 @@ fn throughput_is_within_one_percent_of_the_law_at_every_number_of_tasks() {
 }
 
 #[test]
+fn throughput_follows_the_curves_that_have_a_knee_of_their_own() {
+    let plain = ModelSpec::default();
+    let models = [
+        ModelSpec { curve: vec![(4, 0.5), (16, 0.5), (20, 1.0)], ..plain.clone() },
+        ModelSpec { queues: Some(8), queue_demand: 0.9, ..plain.clone() },
+        ModelSpec { contention: 0.02, coherency: 0.01, ..plain.clone() },
+        ModelSpec { power: Some(0.1), ..plain.clone() },
+        ModelSpec { creep: 0.04, odd_loss: 0.1, dip: 0.3, dip_from: 9, dip_to: 16, ..plain },
+    ];
+    for model in models {
+        for tasks in [1, 3, 8, 16, 17, 32] {
+            let law = model.share(u64::from(tasks)) * 2e9;
+            let measured = rate(&run(model.clone(), &phase(Op::Write, tasks, 5, "0000-write")));
+            assert!(near(measured, law, 0.01), "{model:?} {tasks}: {measured} against {law}");
+        }
+    }
+}
+
+#[test]
 fn a_queue_of_four_counts_as_four_tasks() {
     let spec = streaming(phase(Op::Write, 2, 5, "0000-write"), |stream| stream.queue_depth = 4);
     assert!(near(rate(&run(ModelSpec::default(), &spec)), 2e9, 0.01));
@@ -69,6 +88,17 @@ fn outliers_are_three_times_slower_at_their_share() {
         })
         .count();
     assert!((70..130).contains(&slow), "{slow}");
+}
+
+#[test]
+fn a_step_changes_the_speed_at_its_moment_and_for_good() {
+    let model = ModelSpec { step: -0.4, step_at_ns: 5_000_000_000, ..ModelSpec::default() };
+    let mut simulator = simulator(model);
+    let mut next = || rate(&simulator.run(&phase(Op::Write, 8, 4, "0000-write"), None).expect("runs"));
+    let (before, across, after) = (next(), next(), next());
+    assert!(near(before, 2e9, 0.01) && near(after, 1.2e9, 0.01), "{before} {after}");
+    // Of the second trial's 4 s the first one is at the old speed, up to an interval of the series.
+    assert!(near(across, 1.4e9, 0.03), "{across}");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
 from tonnage.cli.stage.where import find
-from tonnage.cli.stage.words import Limits, limits_text, totals_text
+from tonnage.cli.stage.words import Limits, details, limits_text, totals_text
 from tonnage.errors import RequestError
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import is_safe, status_of
@@ -49,6 +50,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     print(f"{totals_text(status['done'])} safe in {status['to']}")
     if is_safe(status):
         return 0
+    print("\n".join(details(status)), file=sys.stderr)
     left = totals_text(status["queued"]) + " left"
     if status["failed"]["files"]:
         left += f", {totals_text(status['failed'])} failed"

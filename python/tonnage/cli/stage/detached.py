@@ -22,7 +22,7 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         plan = StagePlan.model_validate_json(sys.stdin.read())
-        host = Host(plan, lambda started: detach(plan, first_line(started)), retry="--retry" in sys.argv)
+        host = Host(plan, lambda started: detach(plan, first_line(started)))
         return carry_out(view(sys.stderr, dated=True), lambda tell: attend(host, tell, drain=False), plan)
     except TonnageError as error:
         return complain(str(error), error.exit_code)

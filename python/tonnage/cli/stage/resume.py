@@ -29,8 +29,8 @@ def run(arguments: Namespace) -> int:
     dropping = arguments.drop_attributes or plan.drop_attributes
     plan = plan.model_copy(update={"trees_changed": arguments.trees_changed, "drop_attributes": dropping})
     if not arguments.wait:
-        return in_background(plan, retry=True)
-    host = Host(plan, on_start=announce, retry=True)
+        return in_background(plan)
+    host = Host(plan, on_start=announce)
     return carry_out(view(), lambda tell: attend(host, tell, drain=True), plan)
 
 

@@ -24,9 +24,9 @@ def run(arguments: Namespace) -> int:
     return carry_out(view(), lambda tell: attend(host, tell, drain=False), plan)
 
 
-def in_background(plan: StagePlan, *, retry: bool = False) -> int:
+def in_background(plan: StagePlan) -> int:
     """Returns when the mover answers, or with its own words and exit code when it gave up."""
-    launched = launch("tonnage.cli.stage.detached", ["--retry"] if retry else [], plan)
+    launched = launch("tonnage.cli.stage.detached", plan)
     sys.stdout.write(launched.said)
     sys.stderr.write(launched.complaint)
     if launched.code is None:
