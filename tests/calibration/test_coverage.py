@@ -1,5 +1,5 @@
-"""Promise 12: where a load line is claimed its intervals hold the truth, also of curves that the estimator does not know;
-a curve without a plateau is not given one."""
+"""Promise 12: where a load line is claimed its intervals hold the truth, also of curves that the estimator does not
+know; a curve without a plateau is not given one."""
 
 from __future__ import annotations
 
