@@ -237,33 +237,33 @@ def _with_order(
 
 
 def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[int, int], correlation: float) -> str:
-    """Empty where the plateau is shown; else what is missing, and what would show it."""
+    """Empty where the plateau is shown; else what is missing, and what may show it."""
     top = int(curve.tasks[-1])
     if top == 1:
-        return "one task alone has no load line; more tasks would show it (--max-tasks)"
+        return "one task alone has no load line; more tasks may show it (--max-tasks)"
     if sum(map(len, values.values())) - len(values) < _LEAST_FREEDOM:
-        return "too few trials were repeated to know the noise; a longer --budget would show it"
+        return "too few trials were repeated to know the noise; a longer --budget may show it"
     if correlation:
         return (
             f"each trial is much like the one before it (correlation {correlation:.2f}), so they say too little about "
-            "the median; a longer --budget, or another hour, would show it"
+            "the median; a longer --budget, or another hour, may show it"
         )
     low, high = knee
     more = f"--max-tasks {BEYOND * high}" if BEYOND * high > top else "a sweep with more numbers of tasks"
     if high * BEYOND > top and low * BEYOND <= top:
         return (
             f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs {low} tasks "
-            f"or {high}; a longer --budget, or {more}, would show it"
+            f"or {high}; a longer --budget, or {more}, may show it"
         )
     if (curve.tasks > high).sum() < _CONFIRMING:
         return (
             f"throughput still rises at {top} tasks, or fewer than two points beyond the knee show that it does not; "
-            f"{more} would show it"
+            f"{more} may show it"
         )
     if high * BEYOND > top:
         return (
             f"the points beyond {high} tasks lie too close to it to show that throughput no longer rises; "
-            f"{more} would show it"
+            f"{more} may show it"
         )
     return ""
 
