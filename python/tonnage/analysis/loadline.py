@@ -273,8 +273,8 @@ def sustained(found: Estimate, rate: float, longer: float) -> Estimate:
 
     A storage that saves up rate while it idles gives each trial the same amount more: the time that the long one
     lasted longer is without it. The knee stays, for it is a ratio. The long trial has the noise of any trial; where
-    that may be all that tells it from the others (80 %), nothing changes; where it is not (99 %), its rate is
-    the plateau; else the interval holds both.
+    that may be all that tells it from the others (80 %), nothing changes; where it is not (99 %) and the long one is
+    slower, its rate is the plateau; else the interval holds both.
     """
     if not found.reached or rate <= 0:
         return found
@@ -287,7 +287,7 @@ def sustained(found: Estimate, rate: float, longer: float) -> Estimate:
         return found
     reach = student_t(CONFIDENCE, found.degrees) * error
     low, high = math.exp(own - reach), math.exp(own + reach)
-    if far > student_t(_DIFFERS, found.degrees):
+    if far > student_t(_DIFFERS, found.degrees) and own < middle:
         return replace(found, plateau=math.exp(own), plateau_low=low, plateau_high=high, differs=True)
     return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
 
