@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.analysis.loadline import LAWS, Estimate, estimate, largest_within
+from tonnage.analysis.loadline import Estimate, estimate, largest_within, sustained
+from tonnage.analysis.shapes import LAWS
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 
@@ -107,3 +108,43 @@ def test_a_latency_objective_is_met_up_to_the_first_point_that_misses_it() -> No
     assert largest_within(latency, 30) == 2
     assert largest_within(latency, 50) == 8
     assert largest_within(latency, 5) == 0
+
+
+@pytest.mark.parametrize("rate", [lambda n: n / (n + 7), lambda n: n**0.1, lambda n: max(min(n, 4) / 8, n / 32)])
+def test_curves_that_rise_slowly_or_by_stairs_are_not_given_a_plateau(rate: Callable[[int], float]) -> None:
+    assert not noisy(rate, tasks=(1, 2, 4, 8, 16, 24, 32)).reached
+
+
+def test_a_dip_is_no_end_of_the_plateau() -> None:
+    found = noisy(lambda n: min(1.0, n / 4) * (0.8 if n == 8 else 1.0), tasks=(1, 2, 3, 4, 6, 8, 12, 16, 32))
+    assert (found.knee, found.knee_low, found.knee_high) == (4, 4, 4)
+    assert found.plateau_low < 2e9 < found.plateau_high
+
+
+def test_trials_alike_in_a_row_widen_the_plateau() -> None:
+    random = np.random.default_rng(2)
+    walk = 0.01 * np.cumsum(random.standard_normal(30))
+    tasks = [int(n) for n in random.permutation([1, 2, 4, 8, 16] * 6)]
+    values: dict[int, list[float]] = {}
+    order: dict[int, list[int]] = {}
+    for at, (n, noise) in enumerate(zip(tasks, walk, strict=True)):
+        values.setdefault(n, []).append(1e9 * min(1.0, n / 4) * float(np.exp(noise)))
+        order.setdefault(n, []).append(at)
+    without, with_order = estimate(values), estimate(values, order=order)
+    assert with_order.correlation > 0.3
+    assert with_order.plateau_high / with_order.plateau_low > 1.01 * without.plateau_high / without.plateau_low
+
+
+@pytest.mark.parametrize(("rate", "differs"), [(1.99e9, False), (1.6e9, True), (2.4e9, False)])
+def test_a_long_trial_replaces_the_plateau_only_where_it_is_slower(rate: float, differs: bool) -> None:
+    short = noisy(lambda n: min(1.0, 0.95 * n / 7.5))
+    found = sustained(short, rate, 5.0)
+    assert found.differs == differs
+    assert (found.plateau < 1.7e9) == differs
+    assert (found.knee, found.knee_low, found.knee_high) == (short.knee, short.knee_low, short.knee_high)
+
+
+def test_what_each_trial_gets_at_its_start_is_taken_out() -> None:
+    short = noisy(lambda n: min(1.0, 0.95 * n / 7.5), noise=0.002)
+    # Short trials move a tenth more than they would last; so does one of ten times their length, a hundredth more.
+    assert sustained(short, 2e9 / 1.1 * 1.01, 10.0).plateau == pytest.approx(2e9 / 1.1, rel=0.005)

@@ -30,15 +30,25 @@ def hunt(
     return asked
 
 
-def test_it_doubles_until_two_points_do_not_rise() -> None:
-    assert hunt(lambda n: min(1.0, n / 4))[:5] == [1, 2, 4, 8, 16]
-    assert 64 not in hunt(lambda n: min(1.0, n / 4))
+def test_each_doubling_is_measured_once_before_anything_is_repeated() -> None:
+    assert sorted(hunt(lambda n: min(1.0, n / 4))[:7]) == [1, 2, 4, 8, 16, 32, 64]
 
 
-def test_it_tries_the_limit_itself_and_never_goes_beyond() -> None:
+def test_between_doublings_it_looks_where_a_stair_could_hide() -> None:
+    asked = hunt(lambda n: min(1.0, n / 16))
+    assert {12, 24, 48} <= set(asked)
+    assert not {3, 6} & set(asked), "twice what 4 tasks do is half of what was seen"
+
+
+def test_the_limit_itself_is_measured_first_and_never_exceeded() -> None:
     asked = hunt(lambda n: n / 24, max_tasks=24)
-    assert asked[:6] == [1, 2, 4, 8, 16, 24]
-    assert max(asked) == 24
+    assert asked[0] == max(asked) == 24
+    assert sorted(asked[:6]) == [1, 2, 4, 8, 16, 24]
+
+
+@pytest.mark.parametrize("max_tasks", [1, 2, 3, 31])
+def test_any_limit_is_looked_at(max_tasks: int) -> None:
+    assert hunt(lambda n: min(1.0, n / 2), max_tasks=max_tasks, noise=0.02)[0] == max_tasks
 
 
 @pytest.mark.parametrize("knee", [1, 3, 5, 11, 13])

@@ -26,7 +26,7 @@ TRAPS: dict[str, dict[str, Any]] = {
     "a quiet read": {"model": {}, "op": "read", "codes": set()},
     "a page cache": {"model": {"cache_bytes": 1 << 40}, "op": "read", "codes": {"cache-read"}},
     "noise of 20 %": {"model": {"noise": 0.2}, "codes": {"unsteady"}},
-    "drift": {"model": {"drift": 0.9}, "codes": {"unsteady"}, "seconds": 2.0},
+    "drift": {"model": {"drift": 0.9}, "codes": {"unsteady", "no-plateau"}, "seconds": 2.0},
     "a slow first third": {"model": {"warmup_ns": 10**9}, "codes": {"warm-up"}, "seconds": 3.0},
     "a task four times slower": {"model": {"straggler": 4.0}, "codes": {"straggler-task"}},
     "a lock stall": {
@@ -36,7 +36,7 @@ TRAPS: dict[str, dict[str, Any]] = {
     },
     "I/O errors": {"model": {"fault_every": 5000}, "codes": {"trial-failed"}},
     "no plateau": {"model": {"shape": "linear", "knee": 16}, "codes": {"no-plateau"}},
-    "one repetition": {"model": {}, "repetitions": 1, "codes": {"single-repetition"}},
+    "one repetition": {"model": {}, "repetitions": 1, "codes": {"single-repetition", "no-plateau"}},
     "a small block": {"model": {}, "block": 64 << 20, "codes": {"wrapped"}},
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from tonnage.analysis.balance import Balance, balances_of
@@ -49,11 +50,11 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     events, measured = run.events(), points_of(run, trials)
     links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
-    searched = {key: estimate({point.tasks: point.values for point in curve}) for key, curve in curves.items()}
+    searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
-    estimates = _corrected(searched, long)
+    estimates = _corrected(searched, long, curves)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
-    lines = [load_line(*key, curve, estimates[key], objective) for key, curve in curves.items()]
+    lines = [load_line(*key, curve, estimates[key], objective, long.get(key[0])) for key, curve in curves.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
@@ -103,14 +104,29 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     return curves
 
 
+def _estimate(curve: Sequence[Point], trials: Trials) -> Estimate:
+    """The load line of a curve, with the order in which its trials ran."""
+    order = {point.tasks: trials.named(point.records).floats("trial").tolist() for point in curve}
+    return estimate({point.tasks: point.values for point in curve}, order=order)
+
+
 def _corrected(
-    searched: Mapping[tuple[str, str], Estimate], long: Mapping[str, Any]
+    searched: Mapping[tuple[str, str], Estimate],
+    long: Mapping[str, Any],
+    curves: Mapping[tuple[str, str], Sequence[Point]],
 ) -> dict[tuple[str, str], Estimate]:
-    """What a search found, with the plateau of the long trial where there is one."""
+    """What a search found, beside the long trial where there is one."""
     return {
-        (op, group): sustained(found, headline(long[op])[0] or 0) if op in long else found
-        for (op, group), found in searched.items()
+        key: sustained(found, headline(line)[0] or 0, line["elapsed_ns"] / _usual_ns(curves[key]))
+        if (line := long.get(key[0])) is not None
+        else found
+        for key, found in searched.items()
     }
+
+
+def _usual_ns(curve: Sequence[Point]) -> float:
+    """How long a trial of a curve took."""
+    return max(median(point.elapsed_ns for point in curve), 1)
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:

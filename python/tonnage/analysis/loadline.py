@@ -1,10 +1,10 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
-Noise of rates is multiplicative, so everything is done on logarithms. How the curve runs is not known, so two families
-of hypotheses are weighed by how well they explain the measurements: a plateau that begins at one of the points, with
-every level before it free, and a few laws of saturation, for curves that bend gradually. Draws from that posterior give
-plateau and knee together, with the uncertainty of both; the knee of a draw follows from the definition itself. The laws
-only shape the interval: the knee that is reported is a number of tasks whose measured median meets the definition.
+The plateau is the highest median of any number of tasks up to the largest measured. How the curve runs is not known, so
+many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.shapes`); draws from that
+posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than between
+two measured numbers, and is claimed only where the largest measured number is at least twice as large: then throughput
+rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
-from tonnage.analysis.statistics import CONFIDENCE, student_t
+from tonnage.analysis.shapes import Curve, hypotheses
+from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
 
 if TYPE_CHECKING:
@@ -23,28 +24,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Law = Callable[[Floats], Floats]
 
 WITHIN = 0.95
 """The load line reaches this share of the plateau."""
-_PRIOR_NOISE, _PRIOR_WEIGHT = 0.02, 1.0
-"""What is believed about the noise of a trial before any repetition: 2 %, worth one of them."""
-_PRIOR_LEVEL = 0.5
-"""How far a level off the plateau lies from it, typically (logarithm)."""
-_SEARCHED = 1.06
-"""How much wider the plateau's interval is than its draws: the search stops where they look narrow and repeats what
-looks high, which costs them a little coverage (found in calibration)."""
+BEYOND = 2
+"""The largest measured number of tasks is at least so many times the knee."""
+_PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
+"""What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
+_SHARED_WEIGHT = 6.0
+"""How many repetitions the noise of all points is worth beside a point's own."""
 _DRAWS = 2000
-_SCALES = (0.2, 3.0, 240)
-"""Scales of a law that are tried: from this many tasks to this many times the largest tried, in so many steps."""
-_SPAN = 1.25
-"""The last point beyond the knee is at least this many times the knee."""
-_RISING = 0.5
-"""A curve whose slope beyond the knee could be this (1 is proportional to tasks) still rises."""
-_DECLINE = 3.0
-"""A level this many standard errors below the plateau before it is a decline, not noise."""
-_BESIDE_PEAK = 1.0
-"""The same for levels between the peak and a certain decline."""
+_CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97)
+"""Correlations of a trial with the one before it that are weighed."""
+_NOTHING = 1e-12
+"""Squares of logarithms that are nothing: a model without noise."""
+_DRIFTS = 0.10
+"""Error of all levels together (half an interval, logarithm) from which on the trials tell too little of a median."""
+_CONFIRMING = 2
+"""Numbers of tasks beyond the knee that must have been measured."""
+_LEAST_FREEDOM = 3
+"""Repetitions beside the first ones that a plateau needs."""
+_ENOUGH_FOR_ORDER = 8
+"""Trials on the plateau from which on their order gives an interval."""
+_LONGER = 2.0
+"""A long trial lasts so many times as long as the others before what it did after their end is told."""
+_DIFFERS, _MAY_DIFFER = 0.99, 0.80
+"""Confidence at which a long trial is said to differ from the short ones, and at which both are held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,256 +66,230 @@ class Estimate:
     noise: float
     """Relative noise of one trial, pooled over all points."""
     declines: bool
-    """More tasks than the plateau needs make it slower."""
+    """The largest number of tasks is slower than the plateau by more than 5 %."""
     why: str
     """Why it was not reached; empty where it was."""
+    degrees: float = 1.0
+    """Degrees of freedom that the noise is known with."""
+    correlation: float = 0.0
+    """Of a trial with the one before it, as far as the order of the trials is known."""
+    differs: bool = False
+    """The plateau is that of a long trial, which the short ones do not show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Levels of a curve, ascending in tasks: all arrays are as long as there are measured numbers of tasks."""
-
-    tasks: NDArray[np.int64]
-    count: Floats
-    level: Floats
-    """Mean logarithm: of log-normal noise, the logarithm of the median."""
-    median: Floats
-    """Logarithm of the sample median."""
-    variance: float
-    degrees: float
-
-    def error(self) -> Floats:
-        """Standard error of each level."""
-        return (self.variance / self.count) ** 0.5
-
-
-def _gradual(sharpness: float) -> tuple[Law, Law]:
-    """x·(1 + xᵖ)^(−1/p): a hyperbola for p = 1 (one queue), ever sharper with p; and its inverse."""
-    return (
-        lambda x: (1 + x**-sharpness) ** (-1 / sharpness),
-        lambda y: (y**-sharpness - 1) ** (-1 / sharpness),
-    )
-
-
-def _exponential(x: Floats) -> Floats:
-    import numpy as np
-
-    return -np.expm1(-x)
-
-
-def _exponential_inverse(y: Floats) -> Floats:
-    import numpy as np
-
-    return -np.log1p(-y)
-
-
-def _hinge(x: Floats) -> Floats:
-    import numpy as np
-
-    return np.minimum(1.0, x)
-
-
-LAWS: tuple[tuple[Law, Law], ...] = (
-    (_hinge, lambda y: y),
-    (_exponential, _exponential_inverse),
-    *map(_gradual, (1.0, 2.0, 3.0, 6.0)),
-)
-"""Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
-
-
-def estimate(values: Mapping[int, Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate(
+    values: Mapping[int, Sequence[float]],
+    confidence: float = CONFIDENCE,
+    order: Mapping[int, Sequence[int]] | None = None,
+) -> Estimate:
     """Load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
 
-    The interval of the knee covers every number of tasks between the measured neighbours, because the knee may be any.
+    ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
     """
     import numpy as np
 
     curve = curve_of(values)
-    end = _end_of_plateau(curve)
-    lows, highs, plateaus = _draw(curve, end)
+    levels, plateaus = _draw(curve)
+    correlation, shared = _dependence(curve, values, order, _DRAWS)
     tail = (1 - confidence) / 2
-    low = int(np.quantile(lows, tail, method="inverted_cdf"))
-    high = int(np.quantile(highs, 1 - tail, method="inverted_cdf"))
-    quantiles = np.quantile(plateaus, (tail, 0.5, 1 - tail))
-    plateau_low, plateau, plateau_high = np.exp(quantiles[1] + _SEARCHED * (quantiles - quantiles[1]))
-    # The laws say where between two measured numbers the knee must be; what is reported was measured.
-    reach = [
-        int(n)
-        for n, level in zip(curve.tasks[:end], curve.median[:end], strict=True)
-        if n >= low and level >= math.log(plateau * WITHIN)
-    ]
-    knee = reach[0] if reach else int(curve.tasks[end - 1])
-    high = max(high, knee)
-    why = _why_not_reached(curve, knee)
+    # Where the highest level lies between two measured numbers, and none of them is near it, the best one counts.
+    wanted = np.minimum(plateaus + math.log(WITHIN), levels.max(axis=1))
+    first = (levels >= wanted[:, None]).argmax(axis=1)
+    below = np.concatenate([[0], curve.tasks])
+    low = int(np.quantile(below[first] + 1, tail, method="inverted_cdf"))
+    high = int(np.quantile(curve.tasks[first], 1 - tail, method="inverted_cdf"))
+    expected = np.median(levels - plateaus[:, None], axis=0)
+    wide = plateaus + shared
+    quantiles = np.quantile(wide, (tail, 0.5, 1 - tail))
+    plateau_low, plateau, plateau_high = np.exp(_with_order(quantiles, curve, values, expected, confidence))
+    inside = [n for n, level in zip(curve.tasks, expected, strict=True) if n >= low and level >= math.log(WITHIN)]
+    knee = min(int(inside[0]) if inside else high, high)
+    falls = np.quantile((levels - plateaus[:, None])[:, -1], 1 - tail) < math.log(WITHIN)
+    adrift = float(np.quantile(np.abs(shared), confidence)) > _DRIFTS
+    why = _why_not(curve, values, (low, high), correlation if adrift else 0.0)
     return Estimate(
         reached=not why,
         knee=None if why else knee,
-        knee_low=low,
+        knee_low=min(low, knee),
         knee_high=high,
         plateau=float(plateau),
         plateau_low=float(plateau_low),
         plateau_high=float(plateau_high),
         noise=math.sqrt(curve.variance),
-        declines=end < len(curve.tasks),
+        declines=bool(falls),
         why=why,
+        degrees=curve.degrees,
+        correlation=correlation,
     )
 
 
 def curve_of(values: Mapping[int, Sequence[float]]) -> Curve:
+    """The levels of ``values``, each with a weight from its own noise as far as its repetitions tell it."""
     import numpy as np
 
     tasks = sorted(values)
     logs = [np.log(np.asarray(values[n], dtype=float)) for n in tasks]
-    squares = sum(float(((y - y.mean()) ** 2).sum()) for y in logs)
-    degrees = _PRIOR_WEIGHT + sum(len(y) - 1 for y in logs)
+    squares = np.array([float(((y - y.mean()) ** 2).sum()) for y in logs])
+    own = np.array([len(y) - 1.0 for y in logs])
+    degrees = _PRIOR_WEIGHT + own.sum()
+    variance = (_PRIOR_WEIGHT * _PRIOR_NOISE**2 + squares.sum()) / degrees
+    each = (_SHARED_WEIGHT * variance + squares) / (_SHARED_WEIGHT + own)
+    repetitions = np.array([len(y) for y in logs], dtype=float)
     return Curve(
         tasks=np.array(tasks),
-        count=np.array([len(y) for y in logs], dtype=float),
-        level=np.array([y.mean() for y in logs]),
-        median=np.array([np.median(y) for y in logs]),
-        variance=(_PRIOR_WEIGHT * _PRIOR_NOISE**2 + squares) / degrees,
+        count=repetitions * variance / each,
+        level=np.array([_centre(y) for y in logs]),
+        variance=variance,
         degrees=degrees,
     )
 
 
-def _end_of_plateau(curve: Curve) -> int:
-    """Number of points up to the end of the plateau: what declines after it is not part of it."""
+def _centre(logs: Floats) -> float:
+    """Median of the means of all pairs (Hodges and Lehmann 1963): as good as a mean, and outliers do not move it."""
     import numpy as np
 
-    end = len(curve.tasks)
-    while end > 1:
-        last, before = end - 1, int(np.argmax(curve.level[: end - 1]))
-        fall = curve.level[before] - curve.level[last]
-        error = math.hypot(curve.error()[before], curve.error()[last])
-        # Once a decline is certain, the curve has a peak, and its near side is suspect as well.
-        certain = max(-math.log(WITHIN), _DECLINE * error)
-        if fall < (certain if end == len(curve.tasks) else _BESIDE_PEAK * error):
-            break
-        end -= 1
-    return end
+    i, j = np.triu_indices(len(logs))
+    return float(np.median((logs[i] + logs[j]) / 2))
 
 
-def _draw(curve: Curve, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Lower and upper end of the knee, and logarithm of the plateau, in each of many draws from their posterior."""
+def _draw(curve: Curve) -> tuple[Floats, Floats]:
+    """Logarithm of each level (draws × points) and of the plateau, in draws from their posterior."""
     import numpy as np
 
     random = np.random.default_rng(0)
-    free, laws = _free_rise(curve, end), _laws(curve, end)
-    evidence = np.concatenate(
-        [free.evidence - math.log(len(free.evidence)), laws.evidence - math.log(len(laws.evidence))]
-    )
-    chance = np.exp(evidence - evidence.max())
-    drawn = random.choice(len(evidence), size=_DRAWS, p=chance / chance.sum())
-    misfit = np.concatenate([free.misfit, laws.misfit])[drawn]
-    freedom = curve.degrees + np.concatenate([free.freedom, laws.freedom])[drawn]
-    noise = np.sqrt((curve.variance * curve.degrees + misfit) / random.chisquare(freedom))
-    weight = np.concatenate([free.weight, laws.weight])[drawn]
-    plateau = np.concatenate([free.plateau, laws.plateau])[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(
-        weight
-    )
-
-    levels = curve.level[:end] + noise[:, None] * random.standard_normal((_DRAWS, end)) / np.sqrt(curve.count[:end])
-    at_least = (levels >= plateau[:, None] + math.log(WITHIN)) | (np.arange(end) >= drawn[:, None])
-    first = at_least.argmax(axis=1)
-    below = np.concatenate([[0], curve.tasks])
-    of_law = drawn >= end
-    knee = laws.knee[np.where(of_law, drawn - end, 0)]
-    return np.where(of_law, knee, below[first] + 1), np.where(of_law, knee, curve.tasks[first]), plateau
+    found = hypotheses(curve)
+    chance = np.exp(found.chance - found.chance.max())
+    drawn = random.choice(len(chance), size=_DRAWS, p=chance / chance.sum())
+    freedom = curve.degrees + found.freedom[drawn]
+    noise = np.sqrt((curve.variance * curve.degrees + found.misfit[drawn]) / random.chisquare(freedom))
+    top = found.plateau[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(found.weight[drawn])
+    free, errors = found.free[drawn] > 0, random.standard_normal((_DRAWS, len(curve.tasks)))
+    fitted = top[:, None] + found.shape[drawn]
+    fitted += noise[:, None] * found.lever[drawn] * random.standard_normal(_DRAWS)[:, None]
+    # A formula may be highest between two measured numbers, a line is at one of its ends.
+    sloped = found.lever[drawn].any(axis=1)
+    plateau = np.where(sloped, np.where(free, -np.inf, fitted).max(axis=1), top)
+    own = curve.level + noise[:, None] * errors / np.sqrt(curve.count)
+    return np.where(free, np.minimum(own, plateau[:, None]), fitted), plateau
 
 
-@dataclass(frozen=True, slots=True)
-class _Hypotheses:
-    """Ways the curve may run, one an entry: how well each explains the levels, and the plateau it then has."""
+def _dependence(
+    curve: Curve, values: Mapping[int, Sequence[float]], order: Mapping[int, Sequence[int]] | None, draws: int
+) -> tuple[float, Floats]:
+    """Mean correlation of a trial with the one before it, and draws of the error that all levels then have in common.
 
-    evidence: Floats
-    misfit: Floats
-    plateau: Floats
-    weight: Floats
-    """Trials that the plateau is estimated from."""
-    freedom: Floats
-    """Degrees of freedom of the misfit: a level that is left free explains itself and tells nothing of the noise."""
-    knee: NDArray[np.int64]
-
-
-def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
-    """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
+    By restricted likelihood (Patterson and Thompson 1971) with a level for each point: what is weighed is how much
+    alike successive trials lie about the levels of their points.
+    """
     import numpy as np
 
-    within = curve.variance * curve.degrees
-    return -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - 0.5 * np.log(weight)
+    none = 0.0, np.zeros(draws)
+    if order is None:
+        return none
+    runs = sorted((at, n, rate) for n, rates in values.items() for at, rate in zip(order[n], rates, strict=True))
+    at = np.searchsorted(curve.tasks, [n for _, n, _ in runs])
+    scale = np.sqrt(np.bincount(at) / curve.count)
+    design = (at[:, None] == np.arange(len(curve.tasks))) / scale[at][:, None]
+    y = np.log([rate for *_, rate in runs]) / scale[at]
+    size, freedom = len(runs), len(runs) - len(curve.tasks)
+    if freedom < _LEAST_FREEDOM:
+        return none
+    chance, variance = [], []
+    for rho in _CORRELATIONS:
+        x, z = _whitened(design, rho), _whitened(y[:, None], rho)[:, 0]
+        normal = x.T @ x
+        residual = z - x @ np.linalg.solve(normal, x.T @ z)
+        squares = float(residual @ residual) + _NOTHING
+        chance.append(
+            -0.5 * (freedom + 1) * math.log(squares)
+            - 0.5 * np.linalg.slogdet(normal)[1]
+            - 0.5 * (size - 1) * math.log1p(-(rho**2))
+        )
+        lags = np.arange(1, size)
+        joint = 1 + 2 * float(((1 - lags / size) * rho**lags).sum())
+        variance.append(squares / (freedom + 1) * (joint - 1) / size)
+    weight = np.exp(np.array(chance) - max(chance))
+    weight /= weight.sum()
+    random = np.random.default_rng(1)
+    drawn = random.choice(len(weight), size=draws, p=weight)
+    t = random.standard_t(freedom, draws)
+    return float(weight @ np.array(_CORRELATIONS)), np.sqrt(np.array(variance)[drawn]) * t
 
 
-def _free_rise(curve: Curve, end: int) -> _Hypotheses:
-    """The plateau begins at point i; every level before it is free."""
+def _whitened(rows: Floats, rho: float) -> Floats:
+    """Successive rows, of a process whose correlation is ``rho`` from one to the next, made independent."""
     import numpy as np
 
-    count, level = curve.count[:end], curve.level[:end]
-    weight = np.cumsum(count[::-1])[::-1]
-    pooled = np.cumsum((count * level)[::-1])[::-1] / weight
-    misfit = np.array([float((count[i:] * (level[i:] - pooled[i]) ** 2).sum()) for i in range(end)])
-    free = 0.5 * np.log1p(count * _PRIOR_LEVEL**2 / curve.variance)
-    evidence = log_evidence(curve, end, misfit, weight) - (np.cumsum(free) - free)
-    freedom = np.arange(end - 1, -1, -1, dtype=float)
-    return _Hypotheses(evidence, misfit, pooled, weight, freedom, curve.tasks[:end])
+    return np.concatenate([rows[:1], (rows[1:] - rho * rows[:-1]) / math.sqrt(1 - rho**2)])
 
 
-def _laws(curve: Curve, end: int) -> _Hypotheses:
-    """The curve follows a law of saturation; plateau and knee are those within the tasks that were tried."""
-    import numpy as np
-
-    tasks, count, level = curve.tasks[:end].astype(float), curve.count[:end], curve.level[:end]
-    scale = np.geomspace(_SCALES[0], _SCALES[1] * tasks[-1], _SCALES[2])
-    shapes, knees = [], []
-    for law, inverse in LAWS:
-        x = tasks / scale[:, None]
-        top = law(x[:, -1])
-        shapes.append(np.log(law(x) / top[:, None]))
-        knees.append(np.ceil(scale * inverse(WITHIN * top) - 1e-9))
-    shape = np.concatenate(shapes)
-    total = float(count.sum())
-    plateau = ((level - shape) * count).sum(axis=1) / total
-    misfit = (count * (level - shape - plateau[:, None]) ** 2).sum(axis=1)
-    weight = np.full(len(misfit), total)
-    knee = np.clip(np.concatenate(knees), 1, tasks[-1]).astype(np.int64)
-    freedom = np.full(len(misfit), max(end - 2.0, 0.0))  # plateau and scale are fitted
-    return _Hypotheses(log_evidence(curve, end, misfit, weight), misfit, plateau, weight, freedom, knee)
+def _with_order(
+    quantiles: Floats, curve: Curve, values: Mapping[int, Sequence[float]], expected: Floats, confidence: float
+) -> tuple[float, float, float]:
+    """The plateau's interval, and that of the median of its trials by their order, which assumes no law of noise."""
+    low, middle, high = (float(q) for q in quantiles)
+    near = [(int(n), float(level)) for n, level in zip(curve.tasks, expected, strict=True) if level >= math.log(WITHIN)]
+    rates = [rate / math.exp(level) for n, level in near for rate in values[n]]
+    if len(rates) < _ENOUGH_FOR_ORDER:
+        return low, middle, high
+    _, least, most, _ = median_interval(rates, confidence)
+    return min(low, math.log(least)), middle, max(high, math.log(most))
 
 
-def _why_not_reached(curve: Curve, knee: int) -> str:
-    """Empty where at least two points beyond the knee show that the curve does not rise any more."""
-    beyond = curve.tasks[curve.tasks > knee]
+def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[int, int], correlation: float) -> str:
+    """Empty where the plateau is shown; else what is missing, and what may show it."""
     top = int(curve.tasks[-1])
-    if len(beyond) < 2:
-        return f"throughput still rises at {top} tasks, or fewer than two points beyond the knee show that it does not"
-    if top < _SPAN * knee:
-        return f"the points beyond {knee} tasks lie too close to it to show that throughput no longer rises"
-    if _steepest_slope(curve, knee) >= _RISING:
-        return f"throughput may still rise at {top} tasks: it is too noisy to tell"
+    if top == 1:
+        return "one task alone has no load line; more tasks may show it (--max-tasks)"
+    if sum(map(len, values.values())) - len(values) < _LEAST_FREEDOM:
+        return "too few trials were repeated to know the noise; a longer --budget may show it"
+    if correlation:
+        return (
+            f"each trial is much like the one before it (correlation {correlation:.2f}), so they say too little about "
+            "the median; a longer --budget, or another hour, may show it"
+        )
+    low, high = knee
+    more = f"--max-tasks {BEYOND * high}" if BEYOND * high > top else "a sweep with more numbers of tasks"
+    if high * BEYOND > top and low * BEYOND <= top:
+        return (
+            f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs {low} tasks "
+            f"or {high}; a longer --budget, or {more}, may show it"
+        )
+    if (curve.tasks > high).sum() < _CONFIRMING:
+        return (
+            f"throughput still rises at {top} tasks, or fewer than two points beyond the knee show that it does not; "
+            f"{more} may show it"
+        )
+    if high * BEYOND > top:
+        return (
+            f"the points beyond {high} tasks lie too close to it to show that throughput no longer rises; "
+            f"{more} may show it"
+        )
     return ""
 
 
-def _steepest_slope(curve: Curve, knee: int) -> float:
-    """Upper bound (97.5 %) of d log throughput / d log tasks over the points from the knee on."""
-    import numpy as np
+def sustained(found: Estimate, rate: float, longer: float) -> Estimate:
+    """``found`` beside one long trial on the plateau, of ``longer`` times the length of the others, at ``rate``.
 
-    chosen = curve.tasks >= knee
-    x, y, w = np.log(curve.tasks[chosen]), curve.level[chosen], curve.count[chosen]
-    x = x - np.average(x, weights=w)
-    squares = float((w * x * x).sum())
-    slope = float((w * x * y).sum()) / squares
-    return slope + student_t(0.95, curve.degrees) * math.sqrt(curve.variance / squares)
-
-
-def sustained(found: Estimate, rate: float) -> Estimate:
-    """``found`` with the plateau that one long trial sustained at ``rate``, where it is not what short trials show.
-
-    The knee stays: it is a ratio, and what a storage saves up while it idles lifts short trials of all numbers of tasks
-    alike. The interval keeps its relative width.
+    A storage that saves up rate while it idles gives each trial the same amount more: the time that the long one
+    lasted longer is without it. The knee stays, for it is a ratio. The long trial has the noise of any trial; where
+    that may be all that tells it from the others (80 %), nothing changes; where it is not (99 %) and the long one is
+    slower, its rate is the plateau; else the interval holds both.
     """
-    if not found.reached or found.plateau_low <= rate <= found.plateau_high:
+    if not found.reached or rate <= 0:
         return found
-    scale = rate / found.plateau
-    return replace(found, plateau=rate, plateau_low=found.plateau_low * scale, plateau_high=found.plateau_high * scale)
+    told = longer >= _LONGER and rate * longer > found.plateau
+    own = math.log((rate * longer - found.plateau) / (longer - 1) if told else rate)
+    middle, half = math.log(found.plateau), math.log(found.plateau_high / found.plateau_low) / 2
+    error = found.noise * (longer / (longer - 1) if told else 1.0)
+    far = abs(own - middle) / math.hypot(error, half / student_t(CONFIDENCE, found.degrees))
+    if far <= student_t(_MAY_DIFFER, found.degrees):
+        return found
+    reach = student_t(CONFIDENCE, found.degrees) * error
+    low, high = math.exp(own - reach), math.exp(own + reach)
+    if far > student_t(_DIFFERS, found.degrees) and own < middle:
+        return replace(found, plateau=math.exp(own), plateau_low=low, plateau_high=high, differs=True)
+    return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
 
 
 def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
@@ -326,12 +305,22 @@ def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
     return best
 
 
-def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99_ns: int | None = None) -> LoadLine:
-    """The load line of one curve as a result. ``p99_ns``: a latency objective, read from the points' own p99."""
+def load_line(
+    op: str,
+    group: str,
+    points: Sequence[Point],
+    found: Estimate,
+    p99_ns: int | None = None,
+    long: Mapping[str, Any] | None = None,
+) -> LoadLine:
+    """The load line of one curve as a result. ``p99_ns``: a latency objective, read from the points' own p99; ``long``:
+    the line of the long trial on the plateau."""
     top = max(point.tasks for point in points)
     reached = found.reached
     moves = points[0].metric == BANDWIDTH
     whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
+    on = [point.elapsed_ns for point in points if found.knee is not None and point.tasks >= found.knee]
+    held_ns = max([*on, long["elapsed_ns"] if long else 0])
     latency = {point.tasks: point.latency["p99_ns"] for point in points if point.latency.get("p99_ns") is not None}
     return LoadLine(
         op=op,
@@ -346,16 +335,18 @@ def load_line(op: str, group: str, points: Sequence[Point], found: Estimate, p99
         plateau_low=whole(found.plateau_low) if reached else None,
         plateau_high=whole(found.plateau_high) if reached else None,
         max_tasks_tried=top,
-        why=_sentence(found, points[0]) if reached else f"not reached within {count(top, 'task')}: {found.why}",
+        why=_sentence(found, points[0], top) if reached else f"not reached within {count(top, 'task')}: {found.why}",
         kind=points[0].kind,
         metric=points[0].metric,
+        sustained_ns=held_ns if reached else None,
+        sustained_bytes=round(found.plateau * held_ns / 10**9) if reached and moves else None,
         p99_ns=p99_ns,
         p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
 
 
-def _sentence(found: Estimate, of: Point) -> str:
+def _sentence(found: Estimate, of: Point, top: int) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
     tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
     beyond = "lose throughput" if found.declines else "only add latency"
-    return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more {beyond}"
+    return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more, measured up to {top}, {beyond}"

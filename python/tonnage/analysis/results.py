@@ -158,6 +158,10 @@ class LoadLine:
     """What the plateau and its interval are."""
     plateau_operations_per_s: float | None = None
     """The plateau where that is the metric; ``plateau_bytes_per_s`` is None then."""
+    sustained_ns: int | None = None
+    """How long the longest trial on the plateau lasted."""
+    sustained_bytes: int | None = None
+    """What the plateau moves in that time: of a buffer larger than that nothing is said."""
     p99_ns: int | None = None
     """The latency objective, if one was set."""
     p99_tasks: int | None = None

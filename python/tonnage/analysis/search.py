@@ -10,14 +10,18 @@ from typing import Protocol
 
 from tonnage.analysis.loadline import Estimate, estimate
 
-_RISE = 1.05
-"""A point rises when it is this far above the best one before it."""
-_CONFIRMING = 2
-"""Points that must not rise before doubling ends."""
+_PROMISING = 0.9
+"""Share of the best throughput that a number between two doublings must be able to reach to be measured."""
+_TURNS = 97
+"""A number of tasks has its turn in the first look by its remainder: doublings and those between differ in it."""
 _ENOUGH = 3
 """Repetitions of a point that matters before the search may end."""
 _TELLING_NOISE = 0.1
 """Relative noise of a trial up to which two repetitions say which side of the load line a point is on."""
+_TELLING = 4.0
+"""A gap is halved while its ends are so many times the noise apart."""
+_QUIET = 0.02
+"""Noise of a trial below which one long trial tells as much as a few short ones."""
 _PLATEAU_WIDTH = 0.02
 """Relative half-width of the plateau at which it is known well enough."""
 
@@ -44,18 +48,24 @@ class Search:
         self.p99_ns = p99_ns
         self._random = random.Random(f"{seed}-{op}")
         self._round: list[int] = []
+        self._turn = self._random.sample(range(_TURNS), _TURNS)
 
     def next(self, points: Sequence[Measured], trials_left: int) -> int | None:
         """Tasks of the next trial, or None when the load line is known well enough or no trial is left."""
         if trials_left <= 0:
             return None
         values = {point.tasks: point.values for point in points if point.values}
-        step = self._doubling(values)
+        step = self._first_look(values)
         if step is not None:
             return step
         if not self._round:
             self._round = self._plan(values, trials_left)
         return self._round.pop() if self._round else None
+
+    def is_quiet(self, points: Sequence[Measured]) -> bool:
+        """Whether the plateau is reached, and one long trial would show if it differs from the short ones."""
+        found = estimate({point.tasks: point.values for point in points if point.values})
+        return found.reached and found.noise < _QUIET
 
     def on_plateau(self, points: Sequence[Measured]) -> int | None:
         """The smallest measured number of tasks that is on the plateau beyond doubt; None where none was reached."""
@@ -65,18 +75,21 @@ class Search:
             return None
         return min(n for n in values if n >= min(found.knee_high, max(values)))
 
-    def _doubling(self, values: dict[int, Sequence[float]]) -> int | None:
-        """The next power of two (or the limit itself), until enough points in a row do not rise."""
-        best, flat, tasks = 0.0, 0, 1
-        while True:
-            if tasks not in values:
-                return tasks
-            rate = _mean(values[tasks])
-            flat = 0 if rate > best * _RISE else flat + 1
-            best = max(best, rate)
-            if flat >= _CONFIRMING or tasks == self.max_tasks:
-                return None
-            tasks = min(2 * tasks, self.max_tasks)
+    def _first_look(self, values: dict[int, Sequence[float]]) -> int | None:
+        """Each number is measured once before any is repeated: the largest, the doublings in random order, and then
+        those between two doublings where a stair could hide."""
+        doublings = {min(1 << i, self.max_tasks) for i in range(self.max_tasks.bit_length() + 1)}
+        missing = sorted(doublings - values.keys(), key=lambda n: (n != self.max_tasks, self._turn[n % _TURNS]))
+        if missing:
+            return missing[0]
+        best = max(map(_mean, values.values()))
+        between = [
+            3 * n // 2
+            for n in sorted(doublings)
+            # Tasks share a storage: none of them does more where there are more of them.
+            if 3 * n // 2 in range(n + 1, self.max_tasks) and 2 * _mean(values[n]) > _PROMISING * best
+        ]
+        return next((n for n in sorted(between, key=lambda n: self._turn[n % _TURNS]) if n not in values), None)
 
     def _plan(self, values: dict[int, Sequence[float]], trials_left: int) -> list[int]:
         """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
@@ -115,7 +128,7 @@ class Search:
         missing = [n for n in (high, low) if n > 0 and n not in values]
         gaps = [(b / max(a, 0.5), a, b) for a, b in pairwise(edges) if b - a > 1]
         ratio, a, b = max(gaps, default=(1.0, 0, 0))
-        if gaps and (len(edges) == 2 or math.log(ratio) >= 2 * found.noise):
+        if gaps and (len(edges) == 2 or math.log(ratio) >= _TELLING * found.noise):
             return (a + b) // 2
         # Gaps so small that two repetitions cannot tell their ends apart are left; the ends themselves are measured.
         return missing[0] if missing and found.noise < _TELLING_NOISE else None

@@ -16,7 +16,7 @@ from tonnage.campaign.setting import Trial
 Op = Literal["write", "read"]
 
 _TRIALS = 28
-"""Trials of an operation that a budget is cut into: doubling to 32 tasks takes 6, the rest are repetitions."""
+"""Trials of an operation that a budget is cut into: a first look up to 32 tasks takes 10, the rest are repetitions."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
@@ -69,7 +69,10 @@ class Probe:
             cost_ns = max((spent_ns - began - filled_ns) / len(ok), self.trial_ns) if ok else self.trial_ns
             # A requested operation without any record would be a blank: it gets one trial, however late it is.
             trials_left = max(int(left_ns / max(cost_ns, 1)), 0 if ok else 1)
-            tasks = self._searches[op].next(_points(ok), trials_left)
+            points = _points(ok)
+            if ok and trials_left <= _SUSTAIN_LEAST + 1 and self._searches[op].is_quiet(points):
+                trials_left = 0  # the rest says more in one piece
+            tasks = self._searches[op].next(points, trials_left)
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
@@ -84,6 +87,7 @@ class Probe:
         """What the search left of the time, in one long trial on the plateau.
 
         Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high.
+        Where trials differ little, the search leaves time for it.
         """
         done = any(line["purpose"] == "sustain" and line["phase"] == op for line in lines)
         length_ns = min(left_ns - self.trial_ns, _SUSTAIN_NS)

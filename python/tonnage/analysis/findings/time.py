@@ -72,7 +72,7 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
         if line is None or not found.reached:
             continue
         sustained = headline(line)[0] or 0
-        if found.plateau > (1 + BURST) * sustained:
+        if evidence.estimates[op, group].differs and found.plateau > (1 + BURST) * sustained:
             lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]
             yield Finding(
                 "burst",

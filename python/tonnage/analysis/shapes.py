@@ -1,0 +1,306 @@
+"""Ways in which a curve of throughput over tasks may run, each weighed by how well it explains the measured levels.
+
+Nobody knows the shape of a curve beforehand. So there are shapes with a formula (laws of saturation, alone and with a
+slope that goes on, and the Universal Scalability Law, which has a peak) and shapes without one: some of the points
+share a level, the plateau, and each other point has a level of its own. The second kind takes stairs, dips, peaks and
+losses at odd numbers; the first tells more where it fits. Everything is on logarithms, for noise of rates multiplies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Law = Callable[[Floats], Floats]
+    Family = Callable[[Floats, tuple[Floats, ...]], Floats]
+
+_PRIOR_LEVEL = 0.5
+"""How far a level off the plateau lies from it, typically (logarithm)."""
+_PRIOR_SLOPE = 0.06
+"""How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
+_MASS = {"law": 0.15, "creep": 0.25, "fall": 0.1, "usl": 0.1, "levels": 0.15, "line": 0.25}
+"""What each family weighs before anything is measured."""
+_LEVELS_MASS = {"suffix": 0.5, "interval": 0.2, "dip": 0.2, "even": 0.1}
+_GRID = {1: (81,), 2: (41, 15)}
+"""Values of each parameter that are tried at once, by the number of parameters."""
+_LOOKS = 4
+"""So often a grid is laid anew around what explains the levels, so that its step is finer than the noise."""
+_FAR = 12.0
+"""What explains the levels e¹² times worse than the best does not count."""
+_DENSE = 256
+"""Numbers of tasks at which a formula is searched for its highest value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Levels of a curve, ascending in tasks: all arrays are as long as there are measured numbers of tasks."""
+
+    tasks: NDArray[np.int64]
+    count: Floats
+    """Repetitions; where noise differs by point, of trials with the common noise."""
+    level: Floats
+    variance: float
+    """Of the logarithm of one trial."""
+    degrees: float
+
+    def error(self) -> Floats:
+        """Standard error of each level."""
+        return (self.variance / self.count) ** 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Hypotheses:
+    """Ways the curve may run, one a row."""
+
+    chance: Floats
+    """Logarithm of prior times evidence, up to a constant that all families share."""
+    misfit: Floats
+    plateau: Floats
+    weight: Floats
+    """Trials that the plateau is estimated from."""
+    freedom: Floats
+    """Degrees of freedom of the misfit: a level that is left free explains itself and tells nothing of the noise."""
+    shape: Floats
+    """Each level minus the plateau, of rows × points."""
+    free: Floats
+    """1 where a level is its own, of rows × points."""
+    lever: Floats
+    """How far an error of the slope moves each level, in errors of one trial, of rows × points; 0 without a slope."""
+
+
+def _gradual(sharpness: float) -> tuple[Law, Law]:
+    """x·(1 + xᵖ)^(−1/p): a hyperbola for p = 1 (one queue), ever sharper with p; and its inverse."""
+    return (
+        lambda x: (1 + x**-sharpness) ** (-1 / sharpness),
+        lambda y: (y**-sharpness - 1) ** (-1 / sharpness),
+    )
+
+
+def _exponential(x: Floats) -> Floats:
+    import numpy as np
+
+    return -np.expm1(-x)
+
+
+def _exponential_inverse(y: Floats) -> Floats:
+    import numpy as np
+
+    return -np.log1p(-y)
+
+
+def _hinge(x: Floats) -> Floats:
+    import numpy as np
+
+    return np.minimum(1.0, x)
+
+
+LAWS: tuple[tuple[Law, Law], ...] = (
+    (_hinge, lambda y: y),
+    (_exponential, _exponential_inverse),
+    *map(_gradual, (1.0, 2.0, 3.0, 6.0)),
+)
+"""Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
+_SHARP = (LAWS[0], LAWS[1], LAWS[4])
+"""Those that may fall beyond their knee."""
+
+
+def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
+    """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
+    import numpy as np
+
+    within = curve.variance * curve.degrees
+    return -0.5 * (curve.degrees + end - 1) * np.log1p(misfit / within) - 0.5 * np.log(weight)
+
+
+def hypotheses(curve: Curve) -> Hypotheses:
+    """All shapes that are weighed for a curve."""
+    import numpy as np
+
+    found = [*_formulas(curve), _levels(curve)]
+    if len(curve.tasks) > 2:
+        found += [_line(curve, first) for first in range(len(curve.tasks) - 1)]
+
+    def joined(name: str) -> Floats:
+        return np.concatenate([getattr(one, name) for one in found])
+
+    return Hypotheses(*(joined(name) for name in Hypotheses.__slots__))
+
+
+def _formulas(curve: Curve) -> Iterator[Hypotheses]:
+    top = math.log(curve.tasks[-1])
+    scales = (math.log(0.2), top + math.log(3.0))
+    for law, _ in LAWS:
+        yield _zoomed(curve, _MASS["law"] / len(LAWS), _saturating(law), (scales,))
+        yield _zoomed(curve, _MASS["creep"] / len(LAWS), _creeping(law), (scales, (-3.0, 3.0)), normal=True)
+    if top > 0:
+        for law, _ in _SHARP:
+            yield _zoomed(curve, _MASS["fall"] / len(_SHARP), _falling(law), (scales, (math.log(0.02) - top, -1.0)))
+        yield _zoomed(curve, _MASS["usl"], _usl, ((math.log(1e-4), 0.0), (-2 * top - 3, 0.0)))
+
+
+def _saturating(law: Law) -> Family:
+    import numpy as np
+
+    return lambda tasks, at: np.log(law(tasks / np.exp(at[0])[:, None]))
+
+
+def _creeping(law: Law) -> Family:
+    """A law of saturation times a power of the tasks; the slope in its typical ones."""
+    import numpy as np
+
+    return lambda tasks, at: (
+        np.log(law(tasks / np.exp(at[0])[:, None])) + _PRIOR_SLOPE * at[1][:, None] * np.log2(tasks)
+    )
+
+
+def _falling(law: Law) -> Family:
+    """A law of saturation of which each task costs a share, by the logarithm of that share."""
+    import numpy as np
+
+    return lambda tasks, at: np.log(law(tasks / np.exp(at[0])[:, None])) - np.exp(at[1])[:, None] * tasks
+
+
+def _usl(tasks: Floats, at: tuple[Floats, ...]) -> Floats:
+    """The Universal Scalability Law (Gunther 1993) by the logarithms of contention and coherency."""
+    import numpy as np
+
+    contention, coherency = (np.exp(one)[:, None] for one in at)
+    return np.log(tasks) - np.log1p(contention * (tasks - 1) + coherency * tasks * (tasks - 1))
+
+
+def _zoomed(
+    curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...], *, normal: bool = False
+) -> Hypotheses:
+    """The parameters of a formula on a grid that is laid ever finer around those that explain the levels."""
+    import numpy as np
+
+    tasks = curve.tasks.astype(float)
+    dense = np.unique(np.rint(np.geomspace(1, tasks[-1], _DENSE)))
+    whole = math.prod(high - low for low, high in box)
+    for look in range(_LOOKS):
+        axes = [np.linspace(low, high, n) for (low, high), n in zip(box, _GRID[len(box)], strict=True)]
+        at = tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+        shape = family(tasks, at)
+        plateau, misfit = _fitted(curve, shape)
+        chance = log_evidence(curve, len(tasks), misfit, np.full(len(misfit), float(curve.count.sum())))
+        if normal:
+            chance = chance - 0.5 * at[1] ** 2
+        near = chance > chance.max() - _FAR
+        if near.mean() > 0.2 or look == _LOOKS - 1:
+            break
+        steps = [axis[1] - axis[0] for axis in axes]
+        box = tuple(
+            (max(low, float(one[near].min()) - step), min(high, float(one[near].max()) + step))
+            for one, step, (low, high) in zip(at, steps, box, strict=True)
+        )
+    volume = math.prod(high - low for low, high in box) / whole
+    shape, at, chance = shape[near], tuple(one[near] for one in at), chance[near]
+    highest = family(dense, at).max(axis=1)
+    n = len(chance)
+    return Hypotheses(
+        chance=chance + math.log(mass * volume / len(near)),
+        misfit=misfit[near],
+        plateau=plateau[near] + highest,
+        weight=np.full(n, float(curve.count.sum())),
+        freedom=np.full(n, max(len(tasks) - 1.0 - len(box), 0.0)),
+        shape=shape - highest[:, None],
+        free=np.zeros_like(shape),
+        lever=np.zeros_like(shape),
+    )
+
+
+def _fitted(curve: Curve, shape: Floats) -> tuple[Floats, Floats]:
+    """The constant that fits each shape to the levels, and the misfit that is left."""
+    plateau = ((curve.level - shape) * curve.count).sum(axis=1) / curve.count.sum()
+    misfit = (curve.count * (curve.level - shape - plateau[:, None]) ** 2).sum(axis=1)
+    return plateau, misfit
+
+
+def _levels(curve: Curve) -> Hypotheses:
+    """Some points share a level, the highest; each other one has its own."""
+    import numpy as np
+
+    rows, prior = [], []
+    for name, some in _shared(curve.tasks):
+        rows += some
+        prior += [_MASS["levels"] * _LEVELS_MASS[name] / len(some)] * len(some)
+    shared = np.array(rows, dtype=float)
+    weighed = shared * curve.count
+    weight = weighed.sum(axis=1)
+    pooled = (weighed * curve.level).sum(axis=1) / weight
+    misfit = (weighed * (curve.level - pooled[:, None]) ** 2).sum(axis=1)
+    own = 0.5 * np.log1p(curve.count * _PRIOR_LEVEL**2 / curve.variance)
+    shape = np.where(shared > 0, 0.0, curve.level - pooled[:, None])
+    chance = np.log(prior) + log_evidence(curve, len(curve.tasks), misfit, weight) - (1 - shared) @ own
+    chance += _below(curve, shape, shared, weight)
+    return Hypotheses(chance, misfit, pooled, weight, shared.sum(axis=1) - 1, shape, 1 - shared, np.zeros_like(shape))
+
+
+def _below(curve: Curve, above: Floats, shared: Floats, weight: Floats) -> Floats:
+    """Logarithm of the chance that the levels that are their own lie below the plateau. ``above``: how far above."""
+    from scipy.special import log_ndtr
+
+    error = (curve.variance * (1 / curve.count + 1 / weight[:, None])) ** 0.5
+    found: Floats = ((1 - shared) * log_ndtr(-above / error)).sum(axis=1)
+    return found
+
+
+def _shared(tasks: NDArray[np.int64]) -> Iterator[tuple[str, list[list[bool]]]]:
+    """Which points may have the plateau in common: all from one on, those between two, all but some in
+    the middle, even numbers."""
+    k = len(tasks)
+    yield "suffix", [[j >= i for j in range(k)] for i in range(k)]
+    intervals = [[i <= j <= last for j in range(k)] for i in range(k) for last in range(i, k - 1)]
+    if intervals:
+        yield "interval", intervals
+    dips = [
+        [j >= i and not first <= j <= last for j in range(k)]
+        for i in range(k)
+        for first in range(i + 1, k - 1)
+        for last in range(first, k - 1)
+    ]
+    if dips:
+        yield "dip", dips
+    even = [[j >= i and int(tasks[j]) % 2 == 0 for j in range(k)] for i in range(k) if int(tasks[i]) % 2 == 0]
+    if even:
+        yield "even", even
+
+
+def _line(curve: Curve, first: int) -> Hypotheses:
+    """From point ``first`` on throughput goes on rising, or falls, by the same share with each doubling."""
+    import numpy as np
+
+    k = len(curve.tasks)
+    on = np.arange(k) >= first
+    count = curve.count * on
+    weight = float(count.sum())
+    x = np.log2(curve.tasks)
+    at = on * (x - (count * x).sum() / weight)
+    mean = float((count * curve.level).sum()) / weight
+    believed = curve.variance / _PRIOR_SLOPE**2
+    ridge = float((count * at * at).sum()) + believed
+    slope = float((count * at * curve.level).sum()) / ridge
+    misfit = np.array([float((count * (curve.level - mean - slope * at) ** 2).sum()) + slope**2 * believed])
+    shape = np.where(on, slope * at, curve.level - mean)
+    own = 0.5 * np.log1p(curve.count * _PRIOR_LEVEL**2 / curve.variance)
+    prior = math.log(_MASS["line"] / (k - 1)) - 0.5 * math.log(ridge / believed) - float(own[~on].sum())
+    above = (shape - shape[on].max())[None, :]
+    weights = np.array([weight])
+    shared = on[None, :].astype(float)
+    return Hypotheses(
+        chance=prior + log_evidence(curve, k, misfit, weights) + _below(curve, above, shared, weights),
+        misfit=misfit,
+        plateau=np.array([mean]),
+        weight=weights,
+        freedom=np.array([max(k - first - 2.0, 0.0)]),
+        shape=shape[None, :],
+        free=1 - shared,
+        lever=(at * ridge**-0.5)[None, :],
+    )
