@@ -48,9 +48,10 @@ impl Ground {
         let (from_place, to_place) = (Place::of(from.root())?, Place::of(parent.root())?);
         apart(options, &from_place, &to_place, name.is_some())?;
         not_staged_itself(options, &from_place)?;
+        let to = name.as_ref().map_or(place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
+        not_among_the_copies(options, &to)?;
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;
-        let to = name.as_ref().map_or(place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
         identity::require_marked(options, (&parent, name.is_some()), &to)?;
         let notes = probe::probe(&parent, &options.to, &options.state, options.overwrite, &probe::CALLS)?;
         let to = match &name {
@@ -182,6 +183,19 @@ fn not_staged_itself(options: &Options, from: &Place) -> Result<()> {
         let at = place.path().join(&rest);
         if (place.is(from) || place.is_in(from)) && !at.starts_with(&own) {
             let wrong = format!("{what} {} is inside the source, and would be staged itself", path.display());
+            return Err(refused(&wrong, "put it somewhere else"));
+        }
+    }
+    Ok(())
+}
+
+/// Nor must it have a name that a copy may be given.
+fn not_among_the_copies(options: &Options, to: &Path) -> Result<()> {
+    for (what, path) in [("state directory", Some(&options.state)), ("log", options.log.as_ref())] {
+        let Some((path, (there, rest))) = path.and_then(|path| Some((path, nearest(path)?))) else { continue };
+        let at = place::path_of(there.root())?.join(rest);
+        if at.starts_with(to) && !at.starts_with(to.join(STATE_DIRECTORY)) {
+            let wrong = format!("{what} {} is inside the destination, among the copies", path.display());
             return Err(refused(&wrong, "put it somewhere else"));
         }
     }
