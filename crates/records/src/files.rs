@@ -1,11 +1,13 @@
 //! The three files of a record: series, heat and latency. Their formats are in `docs/record-format.md`.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat, renameat};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -280,14 +282,15 @@ pub fn create_file(path: &Path, replace: bool) -> Result<File, FileError> {
     let (parent, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = openat(CWD, parent, flags, Mode::empty()).map_err(|error| FileError::io(parent, error.into()))?;
-    let create = || {
+    let create = |name: &OsStr| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         openat(&directory, name, flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from)
     };
-    let mut file = create();
+    let mut file = create(name);
     if replace && file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-        unlinkat(&directory, name, AtFlags::empty()).map_err(|error| FileError::io(path, error.into()))?;
-        file = create();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let fresh = OsString::from(format!(".{}.{}.{now}.tmp", name.display(), std::process::id()));
+        file = create(&fresh).and_then(|file| Ok(renameat(&directory, &fresh, &directory, name).map(|()| file)?));
     }
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),

@@ -348,8 +348,9 @@ def _mended_links(run: Path) -> list[bytes]:
 
 def _remove_temporaries(run: Path) -> None:
     """What a killed writer was about to put in a file's place."""
-    for path in run.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+    for place in (run, *(run / name for name in DIRECTORIES)):
+        for path in place.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
 
 
 def encode_line(line: Mapping[str, Any]) -> bytes:
