@@ -1,10 +1,13 @@
 //! The three files of a record: series, heat and latency. Their formats are in `docs/record-format.md`.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{CWD, Mode, OFlags, openat, renameat};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -198,8 +201,8 @@ impl Files {
         let heat_path = run_dir.join(format!("heat/{record}.parquet"));
         let latency_path = run_dir.join(format!("latency/{record}.hlog"));
         let series = series_table(run_dir, record, replace)?;
-        let heat = open(&heat_path, replace)?;
-        let latency = open(&latency_path, replace)?;
+        let heat = create_file(&heat_path, replace)?;
+        let latency = create_file(&latency_path, replace)?;
         Ok(Self {
             series,
             heat: Table::new(heat_path, heat, ["start_ns", "end_ns", "low_ns", "high_ns", "count"])?,
@@ -212,7 +215,7 @@ impl Files {
 
     pub(crate) fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
         let path = run_dir.join(format!("operations/{record}.parquet"));
-        let file = open(&path, true)?;
+        let file = create_file(&path, true)?;
         self.operations = Some(Table::new(path, file, ["task", "end_ns", "latency_ns"])?);
         Ok(())
     }
@@ -264,7 +267,7 @@ fn check_name(record: &str) -> Result<(), FileError> {
 
 fn series_table(run_dir: &Path, record: &str, replace: bool) -> Result<Table<6>, FileError> {
     let path = run_dir.join(format!("series/{record}.parquet"));
-    let file = open(&path, replace)?;
+    let file = create_file(&path, replace)?;
     Table::new(path, file, ["start_ns", "end_ns", "task", "bytes", "operations", "latency_sum_ns"])
 }
 
@@ -273,22 +276,29 @@ fn push_series(table: &mut Table<6>, row: SeriesRow) -> Result<(), FileError> {
     table.push([start_ns, end_ns, u64::from(task), bytes, operations, latency_sum_ns])
 }
 
-fn open(path: &Path, replace: bool) -> Result<File, FileError> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if replace {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
+/// A new, empty file, in a directory that is none by a link. With `replace`, another file of this name gives up the name
+/// and is not written to: it may have further names, or be a link to a user's file. Without, it is an error.
+pub fn create_file(path: &Path, replace: bool) -> Result<File, FileError> {
+    let (parent, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = openat(CWD, parent, flags, Mode::empty()).map_err(|error| FileError::io(parent, error.into()))?;
+    let create = |name: &OsStr| {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        openat(&directory, name, flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from)
+    };
+    let mut file = create(name);
+    if replace && file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let fresh = OsString::from(format!(".{}.{}.{now}.tmp", name.display(), std::process::id()));
+        file = create(&fresh).and_then(|file| Ok(renameat(&directory, &fresh, &directory, name).map(|()| file)?));
     }
-    let file = options.open(path).map_err(|error| match error.kind() {
+    let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
         _ => FileError::io(path, error),
     })?;
     // The name itself has to survive a crash too, or a line in trials.jsonl would point at nothing.
-    let directory = path.parent().unwrap_or(Path::new("."));
-    File::open(directory).and_then(|d| d.sync_all()).map_err(|error| FileError::io(directory, error))?;
-    Ok(file)
+    rustix::fs::fsync(&directory).map_err(|error| FileError::io(parent, error.into()))?;
+    Ok(file.into())
 }
 
 #[cfg(test)]

@@ -156,3 +156,26 @@ fn a_series_alone_comes_back_as_written_and_makes_no_other_file() {
     assert_eq!(fs::read_dir(directory.path().join("latency")).expect("a directory").count(), 0);
     assert!(matches!(write_series(directory.path(), "../x", &[]), Err(FileError::Name(_))));
 }
+
+#[test]
+fn a_record_is_written_through_no_link() {
+    let (directory, theirs) = (run_dir(), tempfile::tempdir().expect("a temporary directory"));
+    let (hard, soft) = (theirs.path().join("hard"), theirs.path().join("soft"));
+    for path in [&hard, &soft] {
+        File::create_new(path).and_then(|file| file.write_all_at(b"theirs", 0)).expect("made");
+    }
+    fs::hard_link(&hard, directory.path().join("latency/0000-write.hlog")).expect("linked");
+    std::os::unix::fs::symlink(&soft, directory.path().join("series/0000-write.parquet")).expect("linked");
+    let files = PhaseFiles::create(directory.path(), "0000-write", true).expect("replaced");
+    files.finish(&[(0, &LatencyRecorder::new())]).expect("finished");
+    for path in [&hard, &soft] {
+        assert_eq!(fs::read(path).expect("reads"), b"theirs");
+    }
+    let linked = tempfile::tempdir().expect("a temporary directory");
+    for (name, place) in [("series", directory.path().join("series")), ("heat", directory.path().join("heat"))] {
+        std::os::unix::fs::symlink(place, linked.path().join(name)).expect("linked");
+    }
+    std::os::unix::fs::symlink(theirs.path(), linked.path().join("latency")).expect("linked");
+    assert!(matches!(PhaseFiles::create(linked.path(), "0001-write", true), Err(FileError::Io { .. })));
+    assert_eq!(fs::read_dir(theirs.path()).expect("a directory").count(), 2);
+}

@@ -13,7 +13,7 @@ mod rows;
 mod share;
 mod table;
 
-pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, write_series};
+pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, create_file, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
 pub use placement::{HeldResult, PlacementResult};

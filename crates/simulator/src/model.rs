@@ -258,6 +258,10 @@ impl ModelSpec {
         for (key, value) in [("straggler", self.straggler), ("straggler_node", self.straggler_node)] {
             require(key, value, (1.0..=1e6).contains(&value), "a factor from 1 to 1000000")?;
         }
+        let (every, long) = (self.stall_every_ns, self.stall_ns);
+        require("stall_every_ns", every as f64, every == 0 || every >= 1_000_000, "0, or at least 1 ms (1000000)")?;
+        let most = every as f64 * 100.0;
+        require("stall_ns", long as f64, every == 0 || long as f64 <= most, "at most a hundred times stall_every_ns")?;
         self.check_curve()
     }
 
@@ -341,6 +345,8 @@ mod tests {
             r#"{"noise_growth": 3}"#,
             r#"{"outlier_speed": 0}"#,
             r#"{"day": 4}"#,
+            r#"{"stall_every_ns": 1, "stall_ns": 1000000000}"#,
+            r#"{"stall_every_ns": 1000000, "stall_ns": 3600000000000}"#,
             r#"{"power": 0.1, "queues": 8}"#,
             r#"{"power": 0.1, "knee": 4}"#,
             r#"{"queues": 8, "creep": 0.1}"#,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -197,11 +198,12 @@ class Snapshots(Observer):
         if not at_once and now_ns - self._written_ns < _EVERY_NS:
             return
         self._written_ns = now_ns
-        temporary = self._path.with_name(f".{PROGRESS}.{os.getpid()}.tmp")
+        temporary = self._path.with_name(f".{PROGRESS}.{secrets.token_hex(8)}.tmp")
         # A full disk is the records' trouble to tell of; this is only for who watches.
         with suppress(OSError):
             now = replace(self._now, samples=self._samples.all(), heat=self._heat.columns())
-            temporary.write_text(json.dumps(_dump(now)), encoding="utf-8")
+            with temporary.open("x", encoding="utf-8") as file:
+                file.write(json.dumps(_dump(now)))
             temporary.replace(self._path)
 
 

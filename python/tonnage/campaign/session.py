@@ -40,6 +40,7 @@ from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+from tonnage.records.writer import refuse_links
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
 """What advice of the engine begins with."""
@@ -133,6 +134,10 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
         lines = run.trials()
     except RecordError as error:
         raise RequestError(f"{error}; hint: give a run directory") from None
+    try:
+        refuse_links(run.path)
+    except RecordError as error:
+        raise RequestError(str(error)) from None
     if run.manifest["state"] == "complete":
         raise RequestError(
             f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"

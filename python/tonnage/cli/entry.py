@@ -31,7 +31,16 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _command(argv: Sequence[str]) -> int:
-    arguments = parse(argv)
+    try:
+        arguments = parse(argv)
+    except SystemExit:
+        # The parser has printed its help, or what is wrong.
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            abandon(sys.stdout)
+            return 1 if isinstance(error, BrokenPipeError) else complain(error.strerror or str(error), 1)
+        raise
     arguments.command_line = ["tonnage", *argv]
     try:
         module = import_module(f"tonnage.cli.commands.{arguments.command}")

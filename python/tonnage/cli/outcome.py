@@ -28,7 +28,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     """
     run = Run.open(outcome.path)
     if run.has_trials():
-        analysis = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
+        analysis, _ = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
             _keep_line(run, analysis)
     for failure in outcome.failed:
@@ -64,8 +64,11 @@ def _keep_line(run: Run, analysis: Analysis) -> None:
         print(f"tonnage: kept the load line for placement ({found} tasks) in {kept.directory}", file=sys.stderr)
 
 
-def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> Analysis:
-    """Prints what the run says; ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
+def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> tuple[Analysis, Path | None]:
+    """Prints what the run says, and gives it and where the report is (None: it was not written).
+
+    ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with.
+    """
     run = Run.open(path)
     trials, tasks = run.each_trial(), run.each_task()
     analysis = analyse(run, trials, tasks)
@@ -75,11 +78,11 @@ def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False)
         RunWriter(run.path, run.manifest).update_manifest(summary=summary(analysis, report))
     if as_json:
         print_json(summary(analysis, report))
-        return analysis
+        return analysis, report
     from tonnage.report import print_summary
 
     print_summary(analysis, console(), report)
-    return analysis
+    return analysis, report
 
 
 def console() -> Console:

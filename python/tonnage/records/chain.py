@@ -7,8 +7,9 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SEAL = "seal"
 """The manifest's last key, on a line of its own."""
+_RECORD = re.compile(r"[0-9]{4,}-[a-z-]+")
 _SEAL_LINE = b'  "seal": '
 _BLOCK_BYTES = 1 << 20
 MOST_HOLES = 64 << 20
@@ -138,6 +140,19 @@ def files_of(run: Path, record: str) -> Iterator[str]:
     output = run / OUTPUT / record
     if output.is_dir():
         yield from sorted(f"{OUTPUT}/{record}/{path.name}" for path in output.iterdir())
+
+
+def uncounted_files(run: Path, counted: Collection[str]) -> Iterator[str]:
+    """Names, relative to the run, of files of records that do not count: a phase that was killed left them."""
+    for room, suffix in SUFFIXES.items():
+        for path in sorted((run / room).glob(f"[0-9]*-*.{suffix}")):
+            if _RECORD.fullmatch(path.stem) and path.stem not in counted:
+                yield f"{room}/{path.name}"
+
+
+def is_record(name: str) -> bool:
+    """Whether a record may be called that."""
+    return _RECORD.fullmatch(name) is not None
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from tonnage.records.chain import (
     NotRegular,
     file_sha256,
     has_lost_sums,
+    is_record,
     is_sealed,
     link_line,
     read_regular,
@@ -244,22 +245,27 @@ def _files(run: Path, data: bytes | None, end: int, seal: Seal) -> None:
             seal.say(name, f"{name} {trouble or 'was altered since it was recorded'}")
     if FILES in seal.damaged or seal.counted is None:
         return
-    for name in _there(run, seal.counted):
+    for name in _there(run, seal):
         if name not in known:
             seal.say(name, f"{name} was added since its record was made")
 
 
-def _there(run: Path, counted: set[str]) -> Iterable[str]:
-    """Names of all files in the rooms that belong to records that count, and of originals."""
+def _there(run: Path, seal: Seal) -> Iterable[str]:
+    """Names of all that is in the rooms, but for what a killed writer may have left in a run that goes on."""
     for room in _ROOMS:
-        directory = run / room
-        for found in _names(directory):
-            if room == ORIGINALS:
+        if (run / room).is_symlink():
+            seal.say(room, f"{room} is a symbolic link, and a run's directories are none")
+            continue
+        for found in _names(run / room):
+            record = found if room == OUTPUT else found.removesuffix(f".{SUFFIXES.get(room)}")
+            if record in (seal.counted or ()) and room == OUTPUT and _is_directory(run / room / found):
+                yield from (f"{room}/{found}/{inner}" for inner in _names(run / room / found))
+            elif record in (seal.counted or ()) or seal.kind == "sealed" or not is_record(record):
                 yield f"{room}/{found}"
-            elif room == OUTPUT and found in counted:
-                yield from (f"{room}/{found}/{inner}" for inner in _names(directory / found))
-            elif found.partition(".")[0] in counted and found.endswith(f".{SUFFIXES.get(room)}"):
-                yield f"{room}/{found}"
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _names(directory: Path) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,10 +25,12 @@ from tonnage.records.chain import (
     sha256,
     sums_line,
     sums_of,
+    uncounted_files,
     whole_lines,
 )
 from tonnage.records.lines import record_name
 from tonnage.records.names import (
+    APPENDED,
     CHAIN,
     COPIES,
     DEVICES,
@@ -54,6 +58,7 @@ _HINTS = {
     errno.EACCES: "make it writable again",
     errno.EPERM: "make it writable again",
 }
+_COPY = "hint: copy the run directory (cp -r), not link it, and go on with the copy"
 
 
 class RunWriter:
@@ -77,7 +82,7 @@ class RunWriter:
             raise RecordError(f"{directory} already holds a run; give another directory, or resume it")
         absent = [place for place in (directory, *directory.parents) if not place.exists()]
         for name in DIRECTORIES:
-            (directory / name).mkdir(parents=True, exist_ok=True)
+            make_directory(directory / name)
         chain = Chain()
         writer = cls(directory, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}, chain)
         writer._made = absent
@@ -97,6 +102,7 @@ class RunWriter:
         from tonnage.records.reader import Run
 
         run = Run.open(path)
+        refuse_links(run.path)
         writer = cls(run.path, run.manifest)
         is_older = SEAL not in run.manifest
         _check_seal(run.path, run.manifest)
@@ -109,9 +115,12 @@ class RunWriter:
             for name in (*LINES, CHAIN):
                 truncate_torn_line(run.path / name)
             for name in DIRECTORIES:
-                (run.path / name).mkdir(exist_ok=True)
+                make_directory(run.path / name)
             trials = run.trials()
-            _drop_uncounted(run, {line["record"] for line in trials})
+            counted = {line["record"] for line in trials}
+            _drop_uncounted(run, counted)
+            for file in uncounted_files(run.path, counted):
+                (run.path / file).unlink()
             links = _mended_links(run.path)
             writer._chain = Chain.restored(run.path, links)
         writer._records = len(trials)
@@ -177,14 +186,15 @@ class RunWriter:
         """Makes the place for what the copies of a command say, and gives its absolute path."""
         directory = self.path.absolute() / OUTPUT / record
         with self._telling():
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory.parent)
+            make_directory(directory)
         return directory
 
     def keep_original(self, name: str, data: bytes) -> None:
         """Keeps a file of another tool, from which trials were imported, as it is."""
         directory = self.path / ORIGINALS
         with self._telling():
-            directory.mkdir(exist_ok=True)
+            make_directory(directory)
             replace_file(directory / name, data)
         self._append(FILES, sums_line(f"{ORIGINALS}/{name}", sha256(data)))
 
@@ -332,14 +342,15 @@ def _mended_links(run: Path) -> list[bytes]:
         replace_file(run / CHAIN, b"".join(kept))
     noted = max((end.get(FILES, 0) for end in ends[: len(kept)]), default=0)
     if noted < (run / FILES).stat().st_size:
-        os.truncate(run / FILES, noted)
+        _truncate(run / FILES, noted)
     return kept
 
 
 def _remove_temporaries(run: Path) -> None:
     """What a killed writer was about to put in a file's place."""
-    for path in run.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+    for place in (run, *(run / name for name in DIRECTORIES)):
+        for path in place.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
 
 
 def encode_line(line: Mapping[str, Any]) -> bytes:
@@ -348,10 +359,56 @@ def encode_line(line: Mapping[str, Any]) -> bytes:
     return text.encode(errors=ODD_BYTES) + b"\n"
 
 
+def make_directory(path: Path) -> None:
+    """A directory of a run, made where there is none. RecordError for a link: what is behind it is not the run's."""
+    path.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        raise RecordError(f"{path} is a symbolic link, and a run's directories are none; {_COPY}")
+
+
+def refuse_links(run: Path) -> None:
+    """RecordError where something that is written to when a run goes on has another name, or is a link."""
+    for name in (*DIRECTORIES, OUTPUT, ORIGINALS):
+        if os.path.lexists(run / name):
+            make_directory(run / name)
+    for name in (*APPENDED, CHAIN):
+        with suppress(FileNotFoundError):
+            _refuse_linked(run / name, (run / name).lstat())
+
+
+def _refuse_linked(path: Path, found: os.stat_result) -> None:
+    """RecordError where writing to a file would change what others know by another name."""
+    if stat.S_ISLNK(found.st_mode):
+        raise RecordError(f"{path} is a symbolic link, and a run's files are none; {_COPY}")
+    if not stat.S_ISREG(found.st_mode):
+        raise RecordError(f"{path} is no regular file; {_COPY}")
+    if found.st_nlink > 1:
+        raise RecordError(f"{path} has {found.st_nlink} names, and all of them would change; {_COPY}")
+
+
+def _open_own(path: Path, flags: int = 0) -> int:
+    """A descriptor to write to a file that has this name only."""
+    flags |= os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        _refuse_linked(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _truncate(path: Path, size: int) -> None:
+    descriptor = _open_own(path)
+    try:
+        os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
 def append_bytes(path: Path, data: bytes) -> None:
     """Appends to a file of a run, whole or not at all; the bytes are on the disk when this returns."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path, flags, 0o644)
+    descriptor = _open_own(path, os.O_APPEND | os.O_CREAT)
     try:
         before = os.fstat(descriptor).st_size
         try:
@@ -369,9 +426,9 @@ def append_bytes(path: Path, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Either the old file or the new one is there at any moment, and the new one after this returns. OSError names
     ``path``."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             _write_all(descriptor, data)
             os.fsync(descriptor)
@@ -408,4 +465,4 @@ def truncate_torn_line(path: Path) -> None:
         return
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
-        os.truncate(path, whole)
+        _truncate(path, whole)

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use tonnage_records::CopyResult;
+use tonnage_records::{CopyResult, create_file};
 use tonnage_workload::Command;
 
 use super::program::Program;
@@ -25,7 +25,10 @@ pub fn start(command: &Command, copy: u32, task: u32) -> io::Result<libc::pid_t>
     environment.insert("TONNAGE_COPY".into(), number.clone().into());
     environment.insert("TONNAGE_TASK".into(), task.to_string().into());
     let (output, error) = match &command.output {
-        Some(output) => (File::create(Path::new(output).join(format!("{number}.out")))?, File::create(error_file(output, copy))?),
+        Some(output) => {
+            let fresh = |path: PathBuf| create_file(&path, true).map_err(io::Error::other);
+            (fresh(Path::new(output).join(format!("{number}.out")))?, fresh(error_file(output, copy))?)
+        }
         None => (nowhere()?, nowhere()?),
     };
     let streams = [above_standard(&nowhere()?)?, above_standard(&output)?, above_standard(&error)?];

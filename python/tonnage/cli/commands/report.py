@@ -17,5 +17,5 @@ def run(arguments: Namespace) -> int:
             f"{arguments.run_directory} has no trials yet; "
             f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
         )
-    present(Path(arguments.run_directory), as_json=arguments.json, with_report=True)
-    return 0
+    _, report = present(Path(arguments.run_directory), as_json=arguments.json, with_report=True)
+    return 0 if report else 1

@@ -90,6 +90,8 @@ def parse_directives(test: Parameters, text: str) -> None:
     """``checkRead=1,keepFile=1``, as after ``-O`` and on a line of a script."""
     text = text.partition("#")[0]
     for part in text.split(","):
+        if len(part.strip().splitlines()) > 1:
+            raise RequestError(f"{part.strip()!r} has a line break; hint: give a value of one line")
         found = re.match(r"\s*([^=#\s]+)\s*=\s*([^#\s]+)", part)
         if not found:
             raise RequestError(f"{part.strip()!r} is not a directive with its value; hint: write name=value")
