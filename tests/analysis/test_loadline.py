@@ -138,7 +138,7 @@ def test_trials_alike_in_a_row_widen_the_plateau() -> None:
 @pytest.mark.parametrize(("rate", "differs"), [(1.99e9, False), (1.6e9, True), (2.4e9, False)])
 def test_a_long_trial_replaces_the_plateau_only_where_it_is_slower(rate: float, differs: bool) -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5))
-    found = sustained(short, rate, 5.0)
+    found = sustained(short, rate, 5.0, [2e9] * 3)
     assert found.differs == differs
     assert (found.plateau < 1.7e9) == differs
     assert (found.knee, found.knee_low, found.knee_high) == (short.knee, short.knee_low, short.knee_high)
@@ -147,4 +147,11 @@ def test_a_long_trial_replaces_the_plateau_only_where_it_is_slower(rate: float, 
 def test_what_each_trial_gets_at_its_start_is_taken_out() -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5), noise=0.002)
     # Short trials move a tenth more than they would last; so does one of ten times their length, a hundredth more.
-    assert sustained(short, 2e9 / 1.1 * 1.01, 10.0).plateau == pytest.approx(2e9 / 1.1, rel=0.005)
+    long = sustained(short, 2e9 / 1.1 * 1.01, 10.0, [2e9] * 3)
+    assert long.plateau == pytest.approx(2e9 / 1.1, rel=0.005)
+
+
+def test_a_long_trial_is_compared_with_those_of_as_many_tasks() -> None:
+    short = noisy(lambda n: min(1.0, 0.95 * n / 7.5), noise=0.002)
+    assert not sustained(short, 1.96e9, 5.0, [1.96e9] * 3).differs
+    assert sustained(short, 1.96e9, 5.0, [2e9] * 3).differs

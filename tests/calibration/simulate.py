@@ -140,7 +140,7 @@ def probe(kind: str, shape: str, noise: float, knee: int, seed: int, more: dict[
     on_plateau = search.on_plateau(points_of(values))
     if TRIALS - done >= SUSTAIN_LEAST and on_plateau is not None and kind == "stream":
         longer = min(TRIALS - done - 1, SUSTAIN_MOST)
-        found = sustained(found, rate(on_plateau, 0.25 * longer), longer)
+        found = sustained(found, rate(on_plateau, 0.25 * longer), longer, values[on_plateau])
     return {**facts(kind, shape, noise, knee, values, done), **said(found)}
 
 

@@ -213,10 +213,12 @@ mod tests {
             options.state = "/from/run/state".into();
             options.log = Some("/from/spectral.log".into());
         });
-        for staged in ["a", "a/b", "run", "a/.tonnage-stage", ".tonnage-0123abcd-.part", ".tonnage-0123abcd-12.party"] {
+        for staged in ["a", "a/b", "run", "a/.tonnage-stages", ".tonnage-0123abcd-.part", ".tonnage-0123abcd-12.party"] {
             assert!(rules.stages(&path(staged), Kind::File), "{staged}");
         }
-        for own in [".tonnage-stage/journal.sqlite", "run/state/lock", "spectral.log", "a/.tonnage-0123abcd-12.part"] {
+        for own in
+            [".tonnage-stage/journal.sqlite", "a/.tonnage-stage", "run/state/lock", "spectral.log", "a/.tonnage-0123abcd-12.part"]
+        {
             assert!(!rules.stages(&path(own), Kind::File), "{own}");
         }
         assert!(!rules.enters(&path(".tonnage-stage")) && !rules.enters(&path("run/state")));

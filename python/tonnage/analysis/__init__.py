@@ -117,11 +117,21 @@ def _corrected(
 ) -> dict[tuple[str, str], Estimate]:
     """What a search found, beside the long trial where there is one."""
     return {
-        key: sustained(found, headline(line)[0] or 0, line["elapsed_ns"] / _usual_ns(curves[key]))
+        key: sustained(
+            found,
+            headline(line)[0] or 0,
+            line["elapsed_ns"] / _usual_ns(curves[key]),
+            _values_at(curves[key], line["setting"]["tasks"]),
+        )
         if (line := long.get(key[0])) is not None
         else found
         for key, found in searched.items()
     }
+
+
+def _values_at(curve: Sequence[Point], tasks: int) -> Sequence[float]:
+    """Rates of the repetitions with so many tasks."""
+    return [value for point in curve if point.tasks == tasks for value in point.values]
 
 
 def _usual_ns(curve: Sequence[Point]) -> float:

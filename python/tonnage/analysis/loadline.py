@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
@@ -268,27 +269,31 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
     return ""
 
 
-def sustained(found: Estimate, rate: float, longer: float) -> Estimate:
-    """``found`` beside one long trial on the plateau, of ``longer`` times the length of the others, at ``rate``.
+def sustained(found: Estimate, rate: float, longer: float, beside: Sequence[float]) -> Estimate:
+    """``found`` beside one long trial on the plateau, of ``longer`` times the length of the others, at ``rate``;
+    ``beside``: rates of the short trials with as many tasks. Only with these it is compared: a curve may be flat within
+    the knee's 5 % and not level.
 
     A storage that saves up rate while it idles gives each trial the same amount more: the time that the long one
     lasted longer is without it. The knee stays, for it is a ratio. The long trial has the noise of any trial; where
     that may be all that tells it from the others (80 %), nothing changes; where it is not (99 %) and the long one is
-    slower, its rate is the plateau; else the interval holds both.
+    slower, the plateau moves by as much; else the interval holds both.
     """
-    if not found.reached or rate <= 0:
+    if not found.reached or rate <= 0 or not beside:
         return found
-    told = longer >= _LONGER and rate * longer > found.plateau
-    own = math.log((rate * longer - found.plateau) / (longer - 1) if told else rate)
-    middle, half = math.log(found.plateau), math.log(found.plateau_high / found.plateau_low) / 2
-    error = found.noise * (longer / (longer - 1) if told else 1.0)
-    far = abs(own - middle) / math.hypot(error, half / student_t(CONFIDENCE, found.degrees))
+    short = median(beside)
+    told = longer >= _LONGER and rate * longer > short
+    moved = math.log(((rate * longer - short) / (longer - 1) if told else rate) / short)
+    error = found.noise * math.hypot(longer / (longer - 1) if told else 1.0, len(beside) ** -0.5)
+    far = abs(moved) / error
     if far <= student_t(_MAY_DIFFER, found.degrees):
         return found
-    reach = student_t(CONFIDENCE, found.degrees) * error
-    low, high = math.exp(own - reach), math.exp(own + reach)
-    if far > student_t(_DIFFERS, found.degrees) and own < middle:
-        return replace(found, plateau=math.exp(own), plateau_low=low, plateau_high=high, differs=True)
+    half = math.log(found.plateau_high / found.plateau_low) / 2
+    reach = math.hypot(student_t(CONFIDENCE, found.degrees) * error, half)
+    own = found.plateau * math.exp(moved)
+    low, high = own * math.exp(-reach), own * math.exp(reach)
+    if far > student_t(_DIFFERS, found.degrees) and moved < 0:
+        return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=True)
     return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
 
 
