@@ -27,7 +27,7 @@ def test_help_that_cannot_be_written_is_told_in_one_line(words: tuple[str, ...])
     "model", ["stall-every=1ns,stall=1000h", "stall-every=1ns,stall=1s", "stall-every=1ms,stall=1h"]
 )
 def test_a_model_that_does_nothing_but_stall_is_refused(shell: Shell, model: str) -> None:
-    said = shell("probe", "--budget", "2s", f"sim:{model}", check=2)
+    said = shell("probe", "--budget", "4s", f"sim:{model}", check=2)
     assert said.err.count("\n") == 1 and "stall" in said.err
     assert shell.runs == []
 

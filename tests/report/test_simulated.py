@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     reason="the engine (tonnage._native) is not built: run maturin develop --release, or ./tonnage once",
 )
 
-_STORAGE = "sim:knee=4,plateau=1GB/s,noise=5%,stall-every=2s,stall=1500ms,seed=3"
+_STORAGE = "sim:knee=4,plateau=1GB/s,noise=5%,stall-every=2s,stall=1500ms,seed=4"
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_the_bar_is_full_only_when_everything_is_safe() -> None:
 
 def test_a_status_of_a_mover_that_does_not_run_does_not_pretend_to_move() -> None:
     said = report(status(running=False, pid=None, **BUSY))
-    assert "run7 (does not run)" in said and "now" not in said
+    assert "run7 (does not run, and had not come to its end)" in said and "now" not in said
 
 
 def test_the_summary_says_what_is_safe_and_what_this_process_copied() -> None:

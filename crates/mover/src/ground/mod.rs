@@ -189,15 +189,13 @@ fn not_staged_itself(options: &Options, from: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Nor must it have a name that a copy may be given.
+/// Nor must the journal have a name that a copy may be given.
 fn not_among_the_copies(options: &Options, to: &Path) -> Result<()> {
-    for (what, path) in [("state directory", Some(&options.state)), ("log", options.log.as_ref())] {
-        let Some((path, (there, rest))) = path.and_then(|path| Some((path, nearest(path)?))) else { continue };
-        let at = place::path_of(there.root())?.join(rest);
-        if at.starts_with(to) && !at.starts_with(to.join(STATE_DIRECTORY)) {
-            let wrong = format!("{what} {} is inside the destination, among the copies", path.display());
-            return Err(refused(&wrong, "put it somewhere else"));
-        }
+    let Some((there, rest)) = nearest(&options.state) else { return Ok(()) };
+    let at = place::path_of(there.root())?.join(rest);
+    if at.starts_with(to) && !at.starts_with(to.join(STATE_DIRECTORY)) {
+        let wrong = format!("state directory {} is inside the destination, among the copies", options.state.display());
+        return Err(refused(&wrong, "put it somewhere else"));
     }
     Ok(())
 }
