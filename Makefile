@@ -104,10 +104,11 @@ attack:  ## Everything that harms files, on the stager: kills, call faults, powe
 	TONNAGE_KILL_SEEDS=300 TONNAGE_STAGE_HISTORIES=2000 TONNAGE_STAGE_CALLS=each TONNAGE_POWER_POINTS=200 \
 		$(PYTEST) $(ATTACK)
 
-nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and every crash point (hours)
+nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; calibration with all seeds (hours)
 	$(call heading,pytest: attack with all of it)
 	TONNAGE_KILL_SEEDS=1000 TONNAGE_STAGE_HISTORIES=20000 TONNAGE_STAGE_CALLS=all TONNAGE_POWER_POINTS=all \
 		$(PYTEST) $(ATTACK)
+	TONNAGE_ALL_SEEDS=1 $(PYTEST) $(BESIDE) tests/calibration
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py
