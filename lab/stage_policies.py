@@ -64,6 +64,7 @@ def foreign_there(bench: Bench) -> None:
         truth.stays(b"plain")
     if policy == "never":
         truth.stays(b"empty")
+        truth.same.add(b"d/file")
 
 
 def staged_before(bench: Bench) -> None:

@@ -71,6 +71,8 @@ class Truth:
         """Names that somebody else gave to files which the policy replaces, if it meets them."""
         self.first: set[bytes] = set()
         """Of these names, those that were free when somebody else took them."""
+        self.same: set[bytes] = set()
+        """Names that somebody else gave to the same bytes: they stay his once the source has others."""
         self.made_by_others: set[bytes] = set()
         """Directories at the destination whose mode and times are not the mover's to set."""
         self.moves_out = False
@@ -96,6 +98,8 @@ class Truth:
         self.changed = True
         now = tree(self.stage.source)[path]
         for name in self.source[path].names:
+            if name in self.same:
+                self.stays(name)
             self.whole[name].add(now.bytes)
             known = self.source[name]
             self.source[name] = Found(now.kind, now.mode, now.size, now.mtime_ns, now.bytes, known.names)
