@@ -32,6 +32,9 @@ _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")
 _MOST_OUTPUT_HOLES = 16 << 30
 _ROOMS = (*SUFFIXES, OUTPUT, ORIGINALS)
 
+_FILL = re.compile(r"[0-9]{4,}-fill-[0-9]+")
+"""Files of a tree that is laid out before a phase: no record counts them."""
+
 
 @dataclass(slots=True)
 class Seal:
@@ -260,7 +263,9 @@ def _there(run: Path, seal: Seal) -> Iterable[str]:
             record = found if room == OUTPUT else found.removesuffix(f".{SUFFIXES.get(room)}")
             if record in (seal.counted or ()) and room == OUTPUT and _is_directory(run / room / found):
                 yield from (f"{room}/{found}/{inner}" for inner in _names(run / room / found))
-            elif record in (seal.counted or ()) or seal.kind == "sealed" or not is_record(record):
+            elif record in (seal.counted or ()) or not (
+                _FILL.fullmatch(record) or (seal.kind != "sealed" and is_record(record))
+            ):
                 yield f"{room}/{found}"
 
 
