@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from staged import PATIENCE_S, Stage
@@ -21,18 +23,32 @@ class Commands:
         runtime.mkdir(mode=0o700)
         found = os.pathsep.join(filter(None, sys.path))
         self.environment = {**os.environ, "PYTHONPATH": found, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
+        self.trees = ("--from", stage.source, "--to", stage.to)
+
+    def words(self, *words: str | Path) -> list[str | Path]:
+        return [sys.executable, "-m", "tonnage.cli", "stage", *words]
 
     def __call__(self, *words: str | Path, code: int | None = 0) -> Said:
         said = subprocess.run(
-            [sys.executable, "-m", "tonnage.cli", "stage", *words],
+            self.words(*words),
             env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         assert code is None or said.returncode == code, (said.returncode, said.stdout, said.stderr)
         assert "Traceback" not in said.stderr, said.stderr
         return said
 
+    @contextlib.contextmanager
+    def running(self, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+        """The command beside the test, killed at its end."""
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(self.words(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
     def run(self, *words: str | Path, code: int | None = 0) -> Said:
-        return self("run", "--from", self.stage.source, "--to", self.stage.to, *words, "--", "true", code=code)
+        return self("run", *self.trees, *words, "--", "true", code=code)
 
     def resume(self, *words: str | Path, code: int | None = 0) -> Said:
         return self("resume", "--wait", "--state", self.stage.state, *words, code=code)

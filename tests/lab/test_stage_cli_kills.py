@@ -7,49 +7,15 @@ import os
 import random
 import select
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from checkpointing import body
+from stage_commands import Commands
 from staged import LAB, PATIENCE_S, Stage, differences, memory_directory, plant, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
-
-
-class Commands:
-    """``tonnage stage`` between the two trees of a stage, with a runtime directory of its own."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        runtime = stage.work / "runtime"
-        runtime.mkdir(mode=0o700)
-        found = os.pathsep.join(filter(None, sys.path))
-        self.environment = {**os.environ, "PYTHONPATH": found, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
-        self.trees = ("--from", stage.source, "--to", stage.to)
-
-    def words(self, *words: str | Path) -> list[str | Path]:
-        return [sys.executable, "-m", "tonnage.cli", "stage", *words]
-
-    def __call__(self, *words: str | Path) -> str:
-        """Must end with 0; what it printed."""
-        said = subprocess.run(
-            self.words(*words), env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
-        assert said.returncode == 0, said.stderr
-        return said.stdout
-
-    @contextlib.contextmanager
-    def running(self, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(self.words(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
 
 
 @pytest.mark.parametrize(("seed", "victims"), [(1, "mover"), (2, "application"), (3, "both"), (4, "both")])
@@ -85,4 +51,4 @@ def test_resume_ends_what_a_kill_of_the_run_or_its_application_left(seed: int, v
             name, own, size = line.rsplit(" ", 2)
             assert (stage.to / name).read_bytes() == body(int(own), int(size)), f"{name} was closed and is not whole"
         assert stage.temporaries() == []
-        assert "0 wrong" in tonnage("verify", "--to", stage.to)
+        assert "0 wrong" in tonnage("verify", "--to", stage.to).stdout

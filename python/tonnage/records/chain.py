@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SEAL = "seal"
 """The manifest's last key, on a line of its own."""
 _RECORD = re.compile(r"[0-9]{4,}-[a-z-]+")
+_FILL = re.compile(r"[0-9]{4,}-fill-[0-9]+")
 _SEAL_LINE = b'  "seal": '
 _BLOCK_BYTES = 1 << 20
 MOST_HOLES = 64 << 20
@@ -148,6 +149,11 @@ def uncounted_files(run: Path, counted: Collection[str]) -> Iterator[str]:
         for path in sorted((run / room).glob(f"[0-9]*-*.{suffix}")):
             if _RECORD.fullmatch(path.stem) and path.stem not in counted:
                 yield f"{room}/{path.name}"
+
+
+def is_fill(name: str) -> bool:
+    """Whether files of a tree that is laid out before a phase are called that: no record counts them."""
+    return _FILL.fullmatch(name) is not None
 
 
 def is_record(name: str) -> bool:

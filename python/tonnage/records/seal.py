@@ -16,6 +16,7 @@ from tonnage.records.chain import (
     NotRegular,
     file_sha256,
     has_lost_sums,
+    is_fill,
     is_record,
     is_sealed,
     link_line,
@@ -31,9 +32,6 @@ from tonnage.records.reader import Run
 _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")
 _MOST_OUTPUT_HOLES = 16 << 30
 _ROOMS = (*SUFFIXES, OUTPUT, ORIGINALS)
-
-_FILL = re.compile(r"[0-9]{4,}-fill-[0-9]+")
-"""Files of a tree that is laid out before a phase: no record counts them."""
 
 
 @dataclass(slots=True)
@@ -264,7 +262,7 @@ def _there(run: Path, seal: Seal) -> Iterable[str]:
             if record in (seal.counted or ()) and room == OUTPUT and _is_directory(run / room / found):
                 yield from (f"{room}/{found}/{inner}" for inner in _names(run / room / found))
             elif record in (seal.counted or ()) or not (
-                _FILL.fullmatch(record) or (seal.kind != "sealed" and is_record(record))
+                is_fill(record) or (seal.kind != "sealed" and is_record(record))
             ):
                 yield f"{room}/{found}"
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -64,14 +65,19 @@ fn several_workers_carry_one_file_with_the_checksum_of_the_whole() {
     }
 }
 
-#[test]
-fn holes_of_a_large_file_stay_holes() {
-    let stage = Stage::new();
+/// A file of 24 MiB with some bytes in its middle and nothing else.
+fn put_with_holes(stage: &Stage) -> PathBuf {
     let path = stage.put("file", b"");
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(24 << 20).unwrap();
     file.write_all_at(b"in the middle", (10 << 20) + 77).unwrap();
-    drop(file);
+    path
+}
+
+#[test]
+fn holes_of_a_large_file_stay_holes() {
+    let stage = Stage::new();
+    let path = put_with_holes(&stage);
     assert_eq!(carry(&stage, "file", 2), Outcome::Done);
     stage.assert_same();
     assert_eq!(stage.entry("file").placed.unwrap().checksum, Some(*blake3::hash(&fs::read(&path).unwrap()).as_bytes()));
@@ -135,11 +141,7 @@ fn a_damaged_chunk_is_copied_again_and_the_others_are_not() {
 #[test]
 fn where_a_damaged_chunk_must_have_a_hole_nothing_of_the_damage_stays() {
     let stage = Stage::new();
-    let path = stage.put("file", b"");
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_len(24 << 20).unwrap();
-    file.write_all_at(b"in the middle", (10 << 20) + 77).unwrap();
-    drop(file);
+    put_with_holes(&stage);
     let temporary = half(&stage);
     let damaged = fs::OpenOptions::new().write(true).open(temporary).unwrap();
     // Where the source has a hole, in a chunk that also has data and in one that has none.
