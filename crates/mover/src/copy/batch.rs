@@ -216,7 +216,7 @@ impl<'a> Batch<'a> {
         shared.settle(target.as_fd(), &entry)?;
         shared.recognise(target.as_fd(), &mut entry, &mut self.buffer)?;
         let path = &entry.path;
-        let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+        let source = Source::open_short(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
         if let Some(item) = self.stands(&entry, &source, source_dir.as_fd(), &target)? {
             return Ok(item);
         }

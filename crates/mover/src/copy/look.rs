@@ -4,55 +4,36 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::{Carrier, Shared};
+use super::Carrier;
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::in_threads::in_threads;
 use crate::journal::Copied;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
-/// Copies that come from the journal at once.
-const PAGE: u32 = 8192;
-
-/// Copies that are missing, and numbers of those that were and are there again.
-type Looked = (Vec<Copied>, Vec<i64>);
+/// What a look at copies found.
+#[derive(Debug, Default)]
+pub struct Copies {
+    missing: Vec<Copied>,
+    /// Numbers of those that were missing and are there again.
+    back: Vec<i64>,
+}
 
 /// Why an entry that was safe is not any more.
 pub const REMOVED: &str = "its copy at the destination was removed or changed, and the source does not have it any more; \
     hint: bring the copy back, then resume";
 
 impl Carrier {
-    /// Looks at every copy: name, kind, size and time of change. What is missing or has changed is safe no longer: what the source still
-    /// has is queued and comes back, the rest is lost, until it is found there again.
-    pub fn look_at_copies(&self) -> Result<Vec<Entry>> {
-        let (shared, mut again, mut after) = (&self.shared, Vec::new(), i64::MIN);
-        while !shared.halted() {
-            let page = shared.parts.journal.copies(after, PAGE)?;
-            let Some(last) = page.last() else { break };
-            after = last.id;
-            for (missing, back) in in_threads(&page, |part| shared.look_at(part))? {
-                if !missing.is_empty() {
-                    again.extend(shared.parts.journal.missing(&missing, REMOVED)?);
-                }
-                if !back.is_empty() {
-                    shared.parts.journal.back(&back)?;
-                }
-            }
-        }
-        Ok(again)
-    }
-}
-
-impl Shared {
-    /// Those of these that are missing, and those that were and are there again.
-    fn look_at(&self, copies: &[Copied]) -> Looked {
-        let (mut missing, mut back) = (Vec::new(), Vec::new());
+    /// Looks at these copies: name, kind, size and time of change.
+    #[must_use]
+    pub fn look_at_copies(&self, copies: &[Copied]) -> Copies {
+        let to = &self.shared.parts.to;
+        let mut found = Copies::default();
         let mut here: Option<(TreePath, std::result::Result<OwnedFd, Errno>)> = None;
         for copy in copies {
             let parent = copy.path.parent();
             if here.as_ref().is_none_or(|(path, _)| *path != parent) {
-                let opened = self.parts.to.directory(&parent);
+                let opened = to.directory(&parent);
                 here = Some((parent, opened));
             }
             let there = match &here {
@@ -62,12 +43,22 @@ impl Shared {
             };
             let whole = there.is_ok_and(|there| is_as_placed(copy, &there));
             if !whole && !copy.lost {
-                missing.push(copy.clone());
+                found.missing.push(copy.clone());
             } else if whole && copy.lost {
-                back.push(copy.id);
+                found.back.push(copy.id);
             }
         }
-        (missing, back)
+        found
+    }
+
+    /// Says in the journal what was found. What is missing or has changed is safe no longer: what the source still has of it is queued and
+    /// comes back from here, the rest is lost, until it is found there again.
+    pub fn say_copies(&self, found: &Copies) -> Result<Vec<Entry>> {
+        let journal = &self.shared.parts.journal;
+        if !found.back.is_empty() {
+            journal.back(&found.back)?;
+        }
+        if found.missing.is_empty() { Ok(Vec::new()) } else { journal.missing(&found.missing, REMOVED) }
     }
 }
 

@@ -35,7 +35,7 @@ use crate::settle::Settler;
 use crate::tree::Tree;
 pub use device::has_stored;
 pub use large::{Large, Started};
-pub use look::REMOVED;
+pub use look::{Copies, REMOVED};
 
 /// A file of more bytes than this is carried in chunks by several workers; see [`Carrier::large`].
 pub const SMALL_BYTES: u64 = 8 << 20;

@@ -11,6 +11,7 @@ use super::ended::{self, Attempt};
 use crate::entry::Outcome;
 use crate::path::TreePath;
 use crate::settle::Settler;
+use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 
@@ -35,6 +36,23 @@ pub(super) struct Source {
 impl Source {
     /// Opens the regular file `path`, which lies in `dir`. Nothing else is ever opened, and a file that somebody writes is `Busy`.
     pub(super) fn open(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
+        let source = Self::open_unasked(tree, dir, path)?;
+        // In this order: a writer that comes after the version was taken moves its times, one that was there before is seen here.
+        source.require_no_writer(tree, settler, path)?;
+        Ok(source)
+    }
+
+    /// The same for a file that is read in a moment: where every writer is told of when it closes, it is enough to ask
+    /// [afterwards](Self::require_unchanged), and a lease less is taken.
+    pub(super) fn open_short(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
+        if settler.stores() == Stores::Closed {
+            Self::open_unasked(tree, dir, path)
+        } else {
+            Self::open(tree, settler, dir, path)
+        }
+    }
+
+    fn open_unasked(tree: &Tree, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
         let failed = |errno| ended::source("open", tree, path, errno);
         // Opening a FIFO or a device for reading would already do something to it.
         if Version::at(dir, path.name()).map_err(failed)?.kind != Kind::File {
@@ -47,11 +65,8 @@ impl Source {
             return Err(Outcome::Changed.into());
         }
         let accessed = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
-        let source = Self { file, version, accessed, sparse: found.stx_blocks.saturating_mul(512) < found.stx_size };
-        // In this order: a writer that comes after the version was taken moves its times, one that was there before is seen here.
-        source.require_no_writer(tree, settler, path)?;
-        wait_for_the_next_stamp(&source.version);
-        Ok(source)
+        wait_for_the_next_stamp(&version);
+        Ok(Self { file, version, accessed, sparse: found.stx_blocks.saturating_mul(512) < found.stx_size })
     }
 
     /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.

@@ -64,16 +64,9 @@ pub struct Copied {
     pub mtime_ns: i64,
     /// It was found missing before.
     pub lost: bool,
-}
-
-/// A regular file that is done, and at the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileDone {
-    /// Number of its entry.
-    pub id: i64,
-    /// Where.
-    pub path: TreePath,
-    /// Its names, when last looked at.
+    /// It is done, and its source is there.
+    pub at_source: bool,
+    /// Names of its source, when last looked at.
     pub links: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
-use super::{Copied, FileDone, Journal, PerState, Sql, row};
+use super::{Copied, Journal, PerState, Sql, row};
 use crate::entry::{Chunk, Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
@@ -64,22 +64,11 @@ impl Journal {
     pub fn copies(&self, after_id: i64, limit: u32) -> Result<Vec<Copied>> {
         self.read(|db| {
             let mut query = db.prepare_cached(
-                "SELECT e.id, d.path, e.name, e.kind, e.placed_size, e.placed_mtime_ns, e.state = 7 FROM entry e \
-                 JOIN directory d ON d.id = e.dir \
+                "SELECT e.id, d.path, e.name, e.kind, e.placed_size, e.placed_mtime_ns, e.state = 7, \
+                 e.state = 2 AND e.present, e.links FROM entry e JOIN directory d ON d.id = e.dir \
                  WHERE e.id > ?1 AND e.state IN (2, 3, 7) AND e.placed_ino IS NOT NULL ORDER BY e.id LIMIT ?2",
             )?;
             query.query_map(params![after_id, limit], row::copied)?.collect()
-        })
-    }
-
-    /// Regular files that are done and at the source, by number from after `after_id` on; at most `limit`.
-    pub fn files_done(&self, after_id: i64, limit: u32) -> Result<Vec<FileDone>> {
-        self.read(|db| {
-            let mut query = db.prepare_cached(
-                "SELECT e.id, d.path, e.name, e.links FROM entry e JOIN directory d ON d.id = e.dir \
-                 WHERE e.id > ?1 AND e.state = 2 AND e.present = 1 AND e.kind = 0 ORDER BY e.id LIMIT ?2",
-            )?;
-            query.query_map(params![after_id, limit], row::file_done)?.collect()
         })
     }
 

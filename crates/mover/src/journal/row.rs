@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
-use super::{Copied, FileDone, PerState, Sql};
+use super::{Copied, PerState, Sql};
 use crate::entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -73,13 +73,9 @@ pub(super) fn copied(row: &Row<'_>) -> Sql<Copied> {
         size: unsigned(row, 4)?,
         mtime_ns: row.get(5)?,
         lost: row.get(6)?,
+        at_source: row.get(7)?,
+        links: unsigned(row, 8)?,
     })
-}
-
-/// A row of number, directory, name and links.
-pub(super) fn file_done(row: &Row<'_>) -> Sql<FileDone> {
-    let path = path(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?)?;
-    Ok(FileDone { id: row.get(0)?, path, links: unsigned(row, 3)? })
 }
 
 /// Counts one row of state, kind and size, from `first` on.

@@ -278,8 +278,8 @@ fn what_is_in_doubt_is_queued_and_what_was_written_on_its_way_goes_again_once_it
     let others = put(&journal, "others", Version { uid: 77, ..file(3, 1) }, 52);
     let of = |id| look(&journal, id).state;
     let doubt = |not_of| Doubt { before_id: i64::MAX, all: false, not_of };
-    let links: Vec<_> = journal.files_done(plain, 10).unwrap().iter().map(|file| (file.id, file.links)).collect();
-    assert_eq!((journal.doubt(&doubt(None)).unwrap(), links), (0, vec![(linked, 2), (others, 1)]));
+    let links: Vec<_> = journal.copies(plain, 10).unwrap().iter().map(|copy| (copy.id, copy.at_source, copy.links)).collect();
+    assert_eq!((journal.doubt(&doubt(None)).unwrap(), links), (0, vec![(linked, true, 2), (others, true, 1)]));
     let uid = look(&journal, plain).version.uid;
     assert_eq!((journal.doubt(&doubt(Some(uid))).unwrap(), of(others), of(plain)), (1, State::Queued, State::Done));
     assert_eq!(journal.written(&[path("plain"), path("none")], |_| false).unwrap()[0].id, plain);

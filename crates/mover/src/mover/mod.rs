@@ -5,8 +5,8 @@
 
 mod desk;
 mod landing;
+mod look;
 mod offline;
-mod opened;
 mod planner;
 mod queue;
 mod rates;

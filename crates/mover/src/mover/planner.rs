@@ -9,6 +9,7 @@ use crate::clear::{Clearer, used_permille};
 use crate::entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
+use crate::options::Clear;
 use crate::path::TreePath;
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
@@ -17,6 +18,7 @@ use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
 
+use super::look::{Look, Looked};
 use super::{Core, offline};
 
 /// Between two looks at rates, limits and markers.
@@ -100,7 +102,7 @@ impl<'a> Planner<'a> {
             self.queue_known(false)?;
         }
         // After the scan: it says what the source still has.
-        self.look_at_copies()?;
+        self.look(Look { copies: true, writers: false })?;
         let mut desk = self.core.lock();
         if desk.progress == Progress::Starting {
             desk.progress = Progress::Watching;
@@ -178,6 +180,7 @@ impl<'a> Planner<'a> {
         self.core.lock().scanning = true;
         let scanned = self.scanner(|scanner, sink| scanner.scan(&TreePath::root(), sink))?;
         self.doubt(true)?;
+        self.look(Look { copies: false, writers: self.core.settler.stores() == Stores::Closed })?;
         self.scanned_ns = self.core.now_ns();
         self.core.told_by_scan(&scanned, true);
         Ok(())
@@ -186,18 +189,12 @@ impl<'a> Planner<'a> {
     /// Queues what is done and may have been written without any sign of it, `again`: also what was compared before; how many.
     fn doubt(&mut self, again: bool) -> Result<u64> {
         let (core, stores) = (self.core, self.core.settler.stores());
-        let mut opened = 0;
-        if again && stores == Stores::Closed {
-            opened = core.doubt_opened()?;
-            // Who closed a file before that look has given a hint by now.
-            core.lock().rescan |= self.hear_out()?;
-        }
         let missed = stores == Stores::Closed && core.watch.missed();
         let root = rustix::process::geteuid();
         let not_of = (again && !root.is_root()).then_some(root.as_raw());
         let all = missed || again && stores == Stores::Unseen;
         if !all && not_of.is_none() {
-            return Ok(opened);
+            return Ok(0);
         }
         if missed {
             let flying = core.lock().queue.all_flying();
@@ -207,7 +204,7 @@ impl<'a> Planner<'a> {
         if doubted > 0 {
             self.queue_known(true)?;
         }
-        Ok(opened + doubted)
+        Ok(doubted)
     }
 
     fn scan(&mut self, below: &TreePath) -> Result<()> {
@@ -231,16 +228,20 @@ impl<'a> Planner<'a> {
         look(&scanner, &mut |entries| core.queue(entries, true))
     }
 
-    /// Looks whether all that is called safe is at the destination; whether any of it goes again.
-    fn look_at_copies(&mut self) -> Result<bool> {
-        let again = self.core.carrier.look_at_copies()?;
+    /// Looks whether all that is called safe still is; whether any of it goes again.
+    fn look(&mut self, look: Look) -> Result<bool> {
+        let Looked { missing: again, doubted } = self.core.look(look)?;
+        if look.writers {
+            // Who closed a file before the look has given a hint by now.
+            self.core.lock().rescan |= self.hear_out()?;
+        }
         if again.is_empty() {
-            return Ok(false);
+            return Ok(doubted > 0);
         }
         if self.looks_in_vain == LOOKS {
             let why = "its copy at the destination is removed or changed each time; hint: end who does that, then resume";
             again.iter().try_for_each(|entry| self.core.journal.failed(entry.id, why))?;
-            return Ok(false);
+            return Ok(doubted > 0);
         }
         self.looks_in_vain += 1;
         self.core.queue(again, true);
@@ -341,18 +342,22 @@ impl<'a> Planner<'a> {
         // The application has ended: what is compared from now on stays so.
         let again = !std::mem::replace(&mut self.shown, true);
         let doubted = self.doubt(again)?;
-        if queued + doubted > 0 || !self.core.lock().queue.is_empty() || self.core.halted() {
+        let core = self.core;
+        core.standing.check(&core.from, &core.to)?;
+        let writers = again && core.settler.stores() == Stores::Closed;
+        if queued + doubted > 0 || self.look(Look { copies: true, writers })? || !core.lock().queue.is_empty() || core.halted() {
             return Ok(false);
         }
-        let core = self.core;
         self.clearer.set_unread(core.lock().unreadable.len());
         self.clearer.finish(|| core.halted() || core.deadline_passed())?;
         let back = self.clearer.settle()?;
         if self.note_clearing()? || back {
             return Ok(false);
         }
-        self.core.standing.check(&self.core.from, &self.core.to)?;
-        if self.look_at_copies()? || self.core.halted() {
+        core.standing.check(&core.from, &core.to)?;
+        // What was cleared in between counts on its copy.
+        let cleared = core.options.clear != Clear::Never;
+        if cleared && self.look(Look { copies: true, writers: false })? || core.halted() {
             return Ok(false);
         }
         self.clearer.close();
