@@ -36,6 +36,7 @@ ONCE_WRONG = {
     "no rename flags, foreign before the rename | linkat to/.tonnage-ID-9.part to/large 2 | answer lost",
     "delete | linkat to/one to/d/deep/.tonnage-ID-13.part 1 | EIO",
     "set aside, journal lost | unlinkat to/.tonnage-ID-9.part 1 | kill before",
+    "set aside, journal lost | unlinkat to/.tonnage-ID-9.part 1 | EIO",
     "set aside, journal lost | statx to/d 1 | EIO",
     "set aside, journal lost | read to/.tonnage-stage/manifest-ID.jsonl 1 | EIO",
     "no links, foreign before the rename | unlinkat to/.tonnage-ID.probed 1 | EIO",

@@ -33,17 +33,17 @@ impl Carrier {
     }
 
     /// Removes the temporaries in the destination that a former journal of this mover knew: those that this one knows are settled one by
-    /// one. A sweep that is ended, or cannot look everywhere, is owed still, and the next mover does it.
-    pub fn sweep(&self) -> Result<()> {
+    /// one. A sweep that is ended, or cannot look everywhere, is owed still: false.
+    pub fn sweep(&self) -> Result<bool> {
         let (parts, mut all) = (&self.shared.parts, true);
         if parts.journal.owed()? != Owed::Sweep {
-            return Ok(());
+            return Ok(true);
         }
         let before = parts.journal.first_id()?;
         let mut directories = vec![TreePath::root()];
         while let Some(at) = directories.pop() {
             if self.shared.halted() {
-                return Ok(());
+                return Ok(false);
             }
             let swept = parts.to.directory(&at).and_then(|directory| {
                 let replaced = self.sweep_directory(&at, directory.as_fd(), before, &mut directories)?;
@@ -60,7 +60,10 @@ impl Carrier {
                 Err(_) => all = false,
             }
         }
-        if all { parts.journal.owe(Owed::Nothing) } else { Ok(()) }
+        if all {
+            parts.journal.owe(Owed::Nothing)?;
+        }
+        Ok(all)
     }
 
     /// The same for one directory; those in it are added to `directories`. Returns what was being replaced.

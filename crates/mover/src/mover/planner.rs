@@ -86,7 +86,7 @@ impl<'a> Planner<'a> {
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
         offline::say_finished(&self.core.journal, false)?;
-        self.core.carrier.sweep()?;
+        let _ = self.core.carrier.sweep()?;
         self.core.carrier.recover()?;
         self.clearer.recover()?;
         self.note_clearing()?;
@@ -361,6 +361,11 @@ impl<'a> Planner<'a> {
             return Ok(false);
         }
         self.clearer.close();
+        // What could not be removed at the start is tried once more.
+        if !core.carrier.sweep()? {
+            core.lock()
+                .note("temporaries of an earlier mover may be left at the destination; hint: resume to remove them".to_owned());
+        }
         self.finish_directories()?;
         offline::say_finished(&self.core.journal, true)?;
         self.core.lock().progress = Progress::Finished;
