@@ -86,7 +86,7 @@ def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch:
 
 def test_a_run_that_a_full_disk_refuses_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
-        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(".tmp"):
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix == ".tmp":
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tonnage.records.writer.os.fsync", full)
