@@ -19,6 +19,7 @@ from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 from tonnage.analysis.shapes import Curve, hypotheses
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
+from tonnage.records.stopped import Reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -345,9 +346,15 @@ def load_line(
         metric=points[0].metric,
         sustained_ns=held_ns if reached else None,
         sustained_bytes=round(found.plateau * held_ns / 10**9) if reached and moves else None,
+        stopped=_stopped(points),
         p99_ns=p99_ns,
         p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
+
+
+def _stopped(points: Sequence[Point]) -> Reason | None:
+    reasons = {point.stopped for point in points} - {"aside"}
+    return reasons.pop() if len(reasons) == 1 else None
 
 
 def _sentence(found: Estimate, of: Point, top: int) -> str:
