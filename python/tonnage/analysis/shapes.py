@@ -25,8 +25,9 @@ _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
 _PRIOR_SLOPE = 0.06
 """How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
-_MASS = {"law": 0.15, "creep": 0.25, "fall": 0.1, "usl": 0.1, "levels": 0.15, "line": 0.25}
-"""What each family weighs before anything is measured."""
+_MASS = {"law": 0.03, "creep": 0.35, "fall": 0.12, "usl": 0.12, "levels": 0.03, "line": 0.35}
+"""What each family weighs before anything is measured. An exactly level plateau weighs little: it has fewer parameters
+than a creep, and would be preferred where noise hides which of them it is."""
 _LEVELS_MASS = {"suffix": 0.5, "interval": 0.2, "dip": 0.2, "even": 0.1}
 _GRID = {1: (81,), 2: (41, 15)}
 """Values of each parameter that are tried at once, by the number of parameters."""
