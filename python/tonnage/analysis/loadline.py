@@ -44,9 +44,6 @@ _MUCH_ALIKE = 0.75
 """Correlation from which on trials are said to be like the ones before them."""
 _NOTHING = 1e-12
 """Squares of logarithms that are nothing: a model without noise."""
-_CREEPS = 0.4
-"""Share of an interval's usual error that is allowed above the upper end of the knee: a slow creep looks level in
-noise, and its knee is far up."""
 _DRIFTS = 0.20
 """Error of all levels together (half an interval, logarithm) from which on the trials tell too little of a median."""
 _CONFIRMING = 2
@@ -106,7 +103,7 @@ def estimate(
     first = (levels >= wanted[:, None]).argmax(axis=1)
     below = np.concatenate([[0], curve.tasks])
     low = int(np.quantile(below[first] + 1, tail, method="inverted_cdf"))
-    high = int(np.quantile(curve.tasks[first], 1 - _CREEPS * tail, method="inverted_cdf"))
+    high = int(np.quantile(curve.tasks[first], 1 - tail, method="inverted_cdf"))
     expected = np.median(levels - plateaus[:, None], axis=0)
     wide = plateaus + shared
     quantiles = np.quantile(wide, (tail, 0.5, 1 - tail))
