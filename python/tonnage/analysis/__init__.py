@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import median
+from dataclasses import replace
+from statistics import fmean, median
 from typing import Any
 
 from tonnage.analysis.balance import Balance, balances_of
@@ -22,6 +23,8 @@ from tonnage.records import Run, Tasks, Trials, headline
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
+_MOST_IDLE = 0.01
+"""Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
 __all__ = [
     "Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "measured_points",
@@ -107,7 +110,16 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
 def _estimate(curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
     order = {point.tasks: trials.named(point.records).floats("trial").tolist() for point in curve}
-    return estimate({point.tasks: point.values for point in curve}, order=order)
+    found = estimate({point.tasks: point.values for point in curve}, order=order)
+    return replace(found, plateau_high=found.plateau_high * (1 + _idle_at_end(curve, found)))
+
+
+def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
+    """Share of a trial with a time limit in which, at its end, tasks wait for others that finish the operation they
+    have in hand: a job that goes on loses nothing there. At most one operation of each task."""
+    on = [point for point in curve if point.tasks >= found.knee_low and point.setting.get("time_limit_ns")]
+    lost = [point.latency["p50_ns"] / point.elapsed_ns for point in on if point.latency.get("p50_ns")]
+    return min(fmean(lost), _MOST_IDLE) if lost else 0.0
 
 
 def _corrected(

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from tonnage.analysis.loadline import Estimate, estimate
+from tonnage.records.stopped import Reason
 
 _PROMISING = 0.9
 """Share of the best throughput that a number between two doublings must be able to reach to be measured."""
@@ -66,6 +67,17 @@ class Search:
         """Whether the plateau is reached, and one long trial would show if it differs from the short ones."""
         found = estimate({point.tasks: point.values for point in points if point.values})
         return found.reached and found.noise < _QUIET
+
+    def stopped(self, points: Sequence[Measured], ended: Reason) -> dict[int, Reason]:
+        """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""
+        values = {point.tasks: point.values for point in points if point.values}
+        if not values or self._first_look(values) is not None:
+            return dict.fromkeys(values, ended)
+        found = estimate(values)
+        if self._known(values, found) and self._between(values, found) is None:
+            ended = "known" if found.reached else "limit"
+        near = self._matters(values, found)
+        return {tasks: ended if tasks in near else "aside" for tasks in values}
 
     def on_plateau(self, points: Sequence[Measured]) -> int | None:
         """The smallest measured number of tasks that is on the plateau beyond doubt; None where none was reached."""

@@ -25,8 +25,9 @@ _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
 _PRIOR_SLOPE = 0.06
 """How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
-_MASS = {"law": 0.15, "creep": 0.25, "fall": 0.1, "usl": 0.1, "levels": 0.15, "line": 0.25}
-"""What each family weighs before anything is measured."""
+_MASS = {"law": 0.01, "creep": 0.4, "fall": 0.09, "usl": 0.09, "levels": 0.01, "line": 0.4}
+"""What each family weighs before anything is measured. An exactly level plateau weighs little: it has fewer parameters
+than a creep, and would be preferred where noise hides which of them it is."""
 _LEVELS_MASS = {"suffix": 0.5, "interval": 0.2, "dip": 0.2, "even": 0.1}
 _GRID = {1: (81,), 2: (41, 15)}
 """Values of each parameter that are tried at once, by the number of parameters."""
@@ -34,6 +35,8 @@ _LOOKS = 4
 """So often a grid is laid anew around what explains the levels, so that its step is finer than the noise."""
 _FAR = 12.0
 """What explains the levels e¹² times worse than the best does not count."""
+_LEAST_DEGREES, _LEAST_POINTS = 6.0, 5
+"""Degrees of freedom of the noise, and numbers of tasks, below which no law can be refused."""
 _DENSE = 256
 """Numbers of tasks at which a formula is searched for its highest value."""
 
@@ -131,6 +134,40 @@ def hypotheses(curve: Curve) -> Hypotheses:
         return np.concatenate([getattr(one, name) for one in found])
 
     return Hypotheses(*(joined(name) for name in Hypotheses.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The law that explains the levels best, and how far it is from them."""
+
+    chance: float
+    """That noise alone takes the levels as far from it."""
+    tasks: int
+    """Where it is furthest off, in errors of a level."""
+    off: float
+    """By how much the level lies above it there, relative."""
+    noise: float
+    """Relative, of one trial."""
+
+
+def nearest_law(curve: Curve) -> Nearest | None:
+    """The best of those that leave no level free, by the F-test of what it leaves against the scatter of repetitions;
+    None where there are too few points or repetitions for one."""
+    import numpy as np
+    from scipy.special import fdtrc
+
+    if curve.degrees < _LEAST_DEGREES or len(curve.tasks) < _LEAST_POINTS:
+        return None
+    found = hypotheses(curve)
+    laws = np.flatnonzero((found.free.sum(axis=1) == 0) & (found.freedom > 0))
+    chances = fdtrc(found.freedom[laws], curve.degrees, found.misfit[laws] / found.freedom[laws] / curve.variance)
+    # Where the chance of all is nothing, the least misfit is the nearest.
+    best = laws[np.lexsort((found.misfit[laws], -chances))[0]]
+    off = curve.level - found.plateau[best] - found.shape[best]
+    worst = int(np.abs(off / curve.error()).argmax())
+    return Nearest(
+        float(chances.max()), int(curve.tasks[worst]), math.expm1(float(off[worst])), math.sqrt(curve.variance)
+    )
 
 
 def _formulas(curve: Curve) -> Iterator[Hypotheses]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from tonnage import records, units
@@ -30,6 +30,15 @@ def ratio(value: float) -> str:
 def interval(low: float, high: float, text: Callable[[float], str], to: str = " – ") -> str:
     """``1.88 GB/s – 1.96 GB/s``: an interval of something positive, in words where it is too wide to say anything."""
     return f"{text(low)}{to}{text(high)}" if high <= WIDE * low else NOT_KNOWN
+
+
+def outward(low: float, high: float, digits: int = 3) -> tuple[float, float]:
+    """The ends of an interval of something positive at so many digits, ``low`` rounded down and ``high`` up."""
+
+    def unit(value: float) -> float:
+        return 10.0 ** (floor(log10(value)) - digits + 1) if value > 0 else 1.0
+
+    return floor(low / unit(low)) * unit(low), ceil(high / unit(high)) * unit(high)
 
 
 def significant(value: float, digits: int = 3) -> str:
