@@ -73,6 +73,8 @@ class Estimate:
     """Relative noise of one trial, pooled over all points."""
     declines: bool
     """The largest number of tasks is slower than the plateau by more than 5 %."""
+    slower: tuple[int, ...]
+    """Other measured numbers of tasks beyond the knee of which the same is shown."""
     why: str
     """Why it was not reached; empty where it was."""
     degrees: float = 1.0
@@ -110,7 +112,7 @@ def estimate(
     plateau_low, plateau, plateau_high = np.exp(_with_order(quantiles, curve, values, expected, confidence))
     inside = [n for n, level in zip(curve.tasks, expected, strict=True) if n >= low and level >= math.log(WITHIN)]
     knee = min(int(inside[0]) if inside else high, high)
-    falls = np.quantile((levels - plateaus[:, None])[:, -1], 1 - tail) < math.log(WITHIN)
+    slower = np.quantile(levels - plateaus[:, None], 1 - tail, axis=0) < math.log(WITHIN)
     adrift = correlation > _MUCH_ALIKE and float(np.quantile(np.abs(shared), confidence)) > _DRIFTS
     why = _speeds(values) or _why_not(curve, values, (low, high), correlation if adrift else 0.0)
     return Estimate(
@@ -122,7 +124,8 @@ def estimate(
         plateau_low=float(plateau_low),
         plateau_high=float(plateau_high),
         noise=math.sqrt(curve.variance),
-        declines=bool(falls),
+        declines=bool(slower[-1]),
+        slower=tuple(int(n) for n in curve.tasks[:-1][slower[:-1]] if n > knee),
         why=why,
         degrees=curve.degrees,
         correlation=correlation,
@@ -377,4 +380,12 @@ def _sentence(found: Estimate, of: Point, top: int) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
     tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
     beyond = "lose throughput" if found.declines else "only add latency"
+    if found.slower and not found.declines:
+        beyond += f", but {_listed(found.slower)} lose throughput"
     return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more, measured up to {top}, {beyond}"
+
+
+def _listed(tasks: Sequence[int]) -> str:
+    """``12, 16 and 20 tasks``."""
+    *most, last = map(str, tasks)
+    return f"{', '.join(most)} and {last} tasks" if most else f"{last} tasks"
