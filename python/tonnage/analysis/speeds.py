@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FALSE_ALARM = 0.001
+FALSE_ALARM = 0.0025
 """Chance that trials of one speed, under log-normal noise, look so."""
 FEWEST = 3
 """Trials of either speed."""
@@ -26,8 +26,8 @@ LEAST_SHARE = 0.15
 APART = 5.0
 """Distance of the two speeds in standard deviations of trials of one."""
 _LEAST_FREEDOM = 6
-_DRAWS = 1000
-_STEPS = 60
+_DRAWS = 400
+_STEPS = 40
 _NEAREST, _FURTHEST = 0.07, 2.0
 """Distances (logarithm) that are tried."""
 _NOTHING = 1e-12

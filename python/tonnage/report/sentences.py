@@ -58,8 +58,8 @@ def plateau(line: LoadLine) -> str | None:
     """The interval of the plateau, its ends rounded away from each other: what is printed holds what was found."""
     if line.plateau_low is None or line.plateau_high is None or not line.confidence:
         return None
-    low, high = (units.speed(end, line.metric) for end in units.outward(line.plateau_low, line.plateau_high))
-    return f"the plateau lies between {low} and {high}"
+    low, high = units.outward(line.plateau_low, line.plateau_high)
+    return f"the plateau lies between {units.interval(low, high, lambda end: units.speed(end, line.metric), ' and ')}"
 
 
 _ENDS: dict[Reason, str] = {
