@@ -19,8 +19,9 @@ from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 from tonnage.analysis.shapes import Curve, hypotheses
 from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.text import count, share, speed
+from tonnage.analysis.text import count, duration, share, speed
 from tonnage.records.stopped import Reason
+from tonnage.units import rate_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -315,6 +316,18 @@ def sustained(found: Estimate, rate: float, longer: float, beside: Sequence[floa
     if far > student_t(_DIFFERS, found.degrees) and moved < 0:
         return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=True)
     return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
+
+
+def without_plateau(found: Estimate, before: float, after: float, tasks: int, elapsed_ns: float) -> Estimate:
+    """``found`` where the long trial had no one rate: its first half went at ``before``, its second at ``after``."""
+    if not found.reached:
+        return found
+    why = (
+        f"within {duration(elapsed_ns)} on end {count(tasks, 'task')} came from {rate_text(before)} to "
+        f"{rate_text(after)}: a buffer was full, or the storage changed meanwhile; a longer --budget may show what it "
+        "keeps up"
+    )
+    return replace(found, reached=False, knee=None, why=why)
 
 
 def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:

@@ -65,9 +65,12 @@ class Search:
         return self._round.pop() if self._round else None
 
     def is_quiet(self, points: Sequence[Measured]) -> bool:
-        """Whether the plateau is reached, and one long trial would show if it differs from the short ones."""
-        found = self._estimate({point.tasks: point.values for point in points if point.values})
-        return found.reached and found.noise < _QUIET
+        """Whether the plateau is reached, and one long trial would show if it differs from the short ones; not while a
+        number of tasks waits for its second trial, for the answer may name it."""
+        values = {point.tasks: point.values for point in points if point.values}
+        found = self._estimate(values)
+        waits = any(len(values.get(tasks, ())) == 1 for tasks in self._round)
+        return found.reached and found.noise < _QUIET and not waits
 
     def stopped(self, points: Sequence[Measured], ended: Reason) -> dict[int, Reason]:
         """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""

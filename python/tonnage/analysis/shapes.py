@@ -270,8 +270,8 @@ def _kinked(curve: Curve) -> Iterator[Hypotheses]:
 
 
 def _kinks(curve: Curve) -> tuple[Floats, Floats]:
-    """What may be added to the levels, of kinks × points, and how much of it, typically: a step that neighbouring points
-    share (a stair that comes late, a bump, a dip), or a slope that begins somewhere."""
+    """What may be added to the levels, of kinks × points, and how much of it, typically: a step that neighbouring
+    points share (a stair that comes late, a bump, a dip), or a slope that begins somewhere."""
     import numpy as np
 
     k, x = len(curve.tasks), np.log2(curve.tasks)
@@ -281,8 +281,8 @@ def _kinks(curve: Curve) -> tuple[Floats, Floats]:
 
 
 def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...]) -> Hypotheses:
-    """A formula with each of the kinks. Its parameters are on a grid, as in :func:`_zoomed`; kink and plateau are solved
-    for."""
+    """A formula with each of the kinks. Its parameters are on a grid, as in :func:`_zoomed`; kink and plateau are
+    solved for."""
     import numpy as np
 
     k, whole, count, tasks = len(curve.tasks), curve.count.sum(), curve.count, curve.tasks.astype(float)
@@ -290,6 +290,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
     centred = kinks - (kinks @ count / whole)[:, None]
     believed = curve.variance / typical**2
     ridge = (centred**2) @ count + believed
+    costs = 0.5 * np.log(ridge / believed)
     volume = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
         axes = [np.linspace(low, high, n) for (low, high), n in zip(box, _KINK_GRID[len(box)], strict=True)]
@@ -298,12 +299,14 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
         plateau, misfit = _fitted(curve, shape)
         moved = ((curve.level - shape - plateau[:, None]) * count) @ centred.T / ridge
         left = np.maximum(misfit[:, None] - moved**2 * ridge, 0.0)
-        chance = log_evidence(curve, k, left, np.array(whole)) - 0.5 * np.log(ridge / believed)
-        if len(box) > 1:
-            chance = chance - 0.5 * at[1][:, None] ** 2
+        before = -0.5 * at[1] ** 2 if len(box) > 1 else np.zeros(len(shape))
+        # At best, a row has its best kink at no cost: few rows are worth the logarithms of all.
+        best = log_evidence(curve, k, left.min(axis=1), np.array(whole)) + before
+        worth = np.flatnonzero(best > best.max() - costs.max() - _FAR)
+        chance = log_evidence(curve, k, left[worth], np.array(whole)) - costs + before[worth, None]
         near = chance > chance.max() - _FAR
-        rows = near.any(axis=1)
-        if rows.mean() > 0.2 or look == _LOOKS - 1:
+        rows = worth[near.any(axis=1)]
+        if len(rows) > 0.2 * len(shape) or look == _LOOKS - 1:
             break
         steps = [axis[1] - axis[0] for axis in axes]
         box = tuple(
@@ -312,13 +315,14 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
         )
     share = mass * math.prod(high - low for low, high in box) / volume / len(shape) / len(kinks)
     row, which = np.nonzero(near)
+    row = worth[row]
     return Hypotheses(
         chance=chance[near] + math.log(share),
-        misfit=left[near],
+        misfit=left[row, which],
         plateau=plateau[row],
         weight=np.full(len(row), whole),
         freedom=np.full(len(row), max(k - 2.0 - len(box), 0.0)),
-        shape=shape[row] + moved[near][:, None] * centred[which],
+        shape=shape[row] + moved[row, which][:, None] * centred[which],
         free=np.zeros((len(row), k)),
         lever=centred[which] * ridge[which][:, None] ** -0.5,
     )

@@ -96,7 +96,8 @@ class Probe:
             # What cut the run short is not why a search before it ended.
             ended: Reason = "long-trial" if held else "budget" if later else cut
             reasons = self._searches[op].stopped(_points(ok), ended)
-            found |= {line["trial"]: reasons[line["setting"]["tasks"]] for line in ok}
+            # A rate of less than a byte a second is no point.
+            found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
         return found
 
     def _sustained(
