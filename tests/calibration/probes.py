@@ -40,6 +40,20 @@ def _usl(n: int, contention: float, coherency: float) -> float:
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
+def _through(*points: tuple[int, int]) -> tuple[str, Law]:
+    """A curve of straight lines through these points, of tasks and percent, proportional before the first, level after
+    the last."""
+
+    def law(n: int, _: int) -> float:
+        (before, low), (after, high) = (0, 0), points[0]
+        for (before, low), (after, high) in zip(((0, 0), *points), points, strict=False):
+            if n <= after:
+                return (low + (high - low) * (n - before) / (after - before)) / 100
+        return high / 100
+
+    return "curve=" + "/".join(f"{tasks}:{percent}%" for tasks, percent in points), law
+
+
 LAWS: dict[str, tuple[str, Law]] = {
     "hinge": ("", _hinge),
     "smooth": ("shape=smooth", lambda n, knee: -math.expm1(math.log(1 - WITHIN) * n / (knee - 0.5))),
@@ -50,6 +64,9 @@ LAWS: dict[str, tuple[str, Law]] = {
     "power": ("power=0.1", lambda n, _: n**0.1),
     "peak": ("contention=2%,coherency=0.006944444", lambda n, _: _usl(n, 0.02, 1 / 144) / _usl(12, 0.02, 1 / 144)),
     "dip": ("knee=4,dip=20%,dip-from=8,dip-to=12", lambda n, _: _hinge(n, 4) * (1 - 0.2 * (8 <= n <= 12))),
+    "late": _through((8, 94), (24, 94), (32, 100)),
+    "bump": _through((6, 93), (16, 93), (20, 100), (28, 100), (32, 93)),
+    "elbow": _through((4, 86), (8, 90), (16, 93), (32, 100)),
     "odd": ("knee=8,odd-loss=10%", lambda n, _: _hinge(n, 8) * (1 - 0.1 * (n % 2))),
 }
 """Storages of the simulator, and their throughput over tasks by the laws of ``crates/simulator/src/law.rs``, written
