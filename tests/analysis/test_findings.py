@@ -228,6 +228,7 @@ def test_a_check_that_found_damage_says_where(make_run: Make, quiet_curve: Curve
 
 def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
+    here |= {"odd-curve", "two-speeds"}  # tests/analysis/test_speeds.py, and the calibration
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
     here |= {"coordinated-omission"}  # tests/analysis/test_omission.py
     here |= {"straggler-device"}  # tests/analysis/test_devices.py

@@ -135,6 +135,22 @@ def test_trials_alike_in_a_row_widen_the_plateau() -> None:
     assert with_order.plateau_high / with_order.plateau_low > 1.01 * without.plateau_high / without.plateau_low
 
 
+@pytest.mark.parametrize("deviation", [0.02, 0.1, 0.2])
+def test_independent_trials_are_seldom_said_to_be_alike(deviation: float) -> None:
+    """However noisy they are: what a few noisy trials do not show is not their correlation."""
+    alike = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        values: dict[int, list[float]] = {}
+        order: dict[int, list[int]] = {}
+        for at, n in enumerate(random.permutation([1, 2, 3, 4, 6, 8, 12, 16, 32] * 3)):
+            rate = 1e9 * min(1.0, n / 4) * float(np.exp(deviation * random.standard_normal()))
+            values.setdefault(int(n), []).append(rate)
+            order.setdefault(int(n), []).append(at)
+        alike += "much like the one before it" in estimate(values, order=order).why
+    assert alike <= 2
+
+
 @pytest.mark.parametrize(("rate", "differs"), [(1.99e9, False), (1.6e9, True), (2.4e9, False)])
 def test_a_long_trial_replaces_the_plateau_only_where_it_is_slower(rate: float, differs: bool) -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5))

@@ -1,4 +1,4 @@
-"""Runs ``simulate.py`` on every core, and counts what its rows say."""
+"""Runs ``probes.py`` or ``simulate.py`` on every core, and counts what their rows say."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ to the kernel and having them again for the next one's."""
 Row = dict[str, Any]
 
 
-def rows_of(cells: Sequence[dict[str, Any]]) -> list[Row]:
+def rows_of(cells: Sequence[dict[str, Any]], program: str = "simulate.py") -> list[Row]:
     """One row a seed, from as many processes as there are processors."""
     parts = os.cpu_count() or 1
     with ThreadPoolExecutor(parts) as pool:
-        found = [row for part in pool.map(lambda part: _simulate(cells, part, parts), range(parts)) for row in part]
+        found = [row for part in pool.map(lambda part: _run(program, cells, part, parts), range(parts)) for row in part]
     assert len(found) == sum(cell["seeds"] for cell in cells)
     return found
 
 
-def _simulate(cells: Sequence[dict[str, Any]], part: int, parts: int) -> list[Row]:
+def _run(program: str, cells: Sequence[dict[str, Any]], part: int, parts: int) -> list[Row]:
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("simulate.py")), str(part), str(parts)],
+        [sys.executable, str(Path(__file__).with_name(program)), str(part), str(parts)],
         input=json.dumps(cells),
         stdout=subprocess.PIPE,
         text=True,

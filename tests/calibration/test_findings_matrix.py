@@ -37,6 +37,8 @@ TRAPS: dict[str, dict[str, Any]] = {
     "I/O errors": {"model": {"fault_every": 5000}, "codes": {"trial-failed"}},
     "no plateau": {"model": {"shape": "linear", "knee": 16}, "codes": {"no-plateau"}},
     "one repetition": {"model": {}, "repetitions": 1, "codes": {"single-repetition", "no-plateau"}},
+    "a dip": {"model": {"knee": 3, "dip": 0.3, "dip_from": 6, "dip_to": 8}, "codes": {"odd-curve"}},
+    "two speeds": {"model": {"outliers": 0.4, "outlier_speed": 0.7}, "codes": {"two-speeds", "unsteady", "no-plateau"}},
     "a small block": {"model": {}, "block": 64 << 20, "codes": {"wrapped"}},
 }
 
@@ -106,9 +108,10 @@ TRAPS |= {
     "a fallback": host("no-direct", line={"notes": [{"code": "no-direct", "message": "refused"}]}),
 }
 COMPANIONS = {
+    "a dip": {"no-plateau"},  # few points are left on the plateau, and three repetitions of each
     "noise of 20 %": {"no-plateau"},  # three repetitions are too few to see through it
     "a lock stall": {"unsteady", "warm-up", "no-plateau"},  # a trial with a stall in it differs from one without
-    "a task four times slower": {"no-plateau"},  # the last task's share is another at each number of tasks
+    "a task four times slower": {"no-plateau", "odd-curve"},  # the last task's share is another at each number of tasks
     "I/O errors": {"single-repetition", "no-plateau"},  # fewer trials are left to repeat and to bracket with
 }
 """What a trap truly does besides, as these storages are not quiet in that respect either."""
@@ -224,6 +227,9 @@ KINDS: dict[str, dict[str, Any]] = {
 KIND_COMPANIONS = {
     "a tail under a lock": {"unsteady", "warm-up"},
     "a rate above the plateau": {"warm-up"},
+    # Three repetitions with noise do not always tell a corner from a creep.
+    "a quiet command": {"no-plateau"},
+    "quiet stats": {"no-plateau"},
     "creates under a lock": {"unsteady", "warm-up", "no-plateau"},
 }
 
@@ -280,7 +286,8 @@ ELSEWHERE = {
 """Codes whose traps need several hosts, links, devices, files or programs: where they fire and where they do not."""
 NAMED = (
     "cache-read", "above-ceiling", "no-plateau", "client-limited", "straggler-task", "unsteady", "stall", "warm-up",
-    "coordinated-omission", "single-repetition", "memory-pressure", "load-present", "clock", *ELSEWHERE,
+    "coordinated-omission", "single-repetition", "memory-pressure", "load-present", "clock", "two-speeds",
+    "odd-curve", *ELSEWHERE,
 )  # fmt: skip
 """What every user of a storage benchmark should be told, and is told nowhere else."""
 

@@ -72,6 +72,21 @@ def test_a_delay_of_days_ends_with_the_first_signal(
     assert interrupt(process, number).code == 130
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_file_of_many_exbibytes_ends_with_the_first_signal(
+    shell: Shell, interrupt: Callable[..., Said], number: signal.Signals
+) -> None:
+    work = '[workload]\nkind = "files"\ntasks = 2\nitems_per_directory = 1\nfile_size = "100000TiB"\n'
+    process = shell.start("run", shell.write("c.toml", f'target = "null:"\n{work}'), "--no-report")
+
+    def writes() -> bool:
+        trials = [run / "trials.jsonl" for run in shell.runs]
+        return any("make-tree" in path.read_text() for path in trials if path.exists())
+
+    wait_until(writes, "the end of the phase before the one that writes")
+    assert interrupt(process, number).code == 130
+
+
 def test_an_interrupted_probe_reports_and_resumes(shell: Shell, interrupt: Callable[..., Said]) -> None:
     process = shell.start("probe", shell.data, "--budget", "6s", "--max-tasks", "4")
     wait_until(

@@ -65,6 +65,7 @@ CASES = [
         "max_tasks 1 has no other number of tasks to compare with; hint: give at least 3",
     ),
     (("probe", "null:", "--budget", "9000h"), "it would measure for up to 375 days; hint: use fewer trials"),
+    (("run", "--dry-run", "files.toml"), "it would work for more than 814 days on the fastest storage; hint: "),
     (("run", "--dry-run", "tasks.toml"), "tasks.toml:3: workload.tasks: input should be less than or equal to 1048576"),
     (
         ("run", "--dry-run", "many.toml"),
@@ -171,6 +172,8 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(
     shell.write("typo.toml", 'target = "null:"\n\n[workload]\ntransfer_sise = 4\n')
     shell.write("odd.toml", 'target = "null:"\n[workload]\ntransfer_size = "3MiB"\nblock_size = "10MiB"\n')
     shell.write("tasks.toml", 'target = "null:"\n[workload]\ntasks = 1000000000\n')
+    exbibytes = 'kind = "files"\ntasks = 8\nitems_per_directory = 1\nfile_size = "4000000TiB"\n'
+    shell.write("files.toml", f'target = "null:"\nbudget.time = "10s"\n[workload]\n{exbibytes}')
     shell.write("many.toml", 'target = "sim:"\n[workload]\ntasks = 1\n[repeat]\ncount = 2000000000\n')
     hundred = list(range(1, 101))
     factors = f'tasks = {hundred}\nsegments = {hundred}\nqueue_depth = {hundred}\nstorage = "uring"\nop = "write"\n'

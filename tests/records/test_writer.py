@@ -84,6 +84,17 @@ def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch:
     assert not list(tmp_path.glob(".*tmp"))
 
 
+def test_a_run_that_a_full_disk_refuses_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix == ".tmp":
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tonnage.records.writer.os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        RunWriter.create(tmp_path / "runs/first", {})
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, append: Append, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = RunWriter.create(tmp_path, {})
     append(writer, 0)

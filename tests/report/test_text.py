@@ -76,8 +76,8 @@ def _many(settings: int, tasks: int) -> Analysis:
 
 def test_the_answer_stands_last_whatever_was_measured() -> None:
     lines = _printed(sample.whole()[0]).splitlines()
-    assert lines[-5].startswith("write: 6 tasks [5, 8] reach")
-    assert lines[-3].startswith("read: 12 tasks [5, 14] reach")
+    assert lines[-7].startswith("write: 6 tasks [5, 8] reach")
+    assert lines[-4].startswith("read: 12 tasks [5, 14] reach")
     assert lines[-2:] == ["", "Report: /runs/a b/report.html"]
 
 

@@ -75,3 +75,18 @@ def test_an_interval_that_says_nothing_is_told_in_words() -> None:
     assert units.interval(1.0, 99.0, units.ratio) == "1.00 – 99"
     assert units.interval(5.91e-10, 302868341956, units.significant) == "not known"
     assert units.interval(0.0, 1.0, units.ratio) == "not known"
+
+
+@pytest.mark.parametrize(("per_s", "text"), [(999.6, "1.00 k/s"), (999_600, "1.00 M/s"), (12_345, "12.3 k/s")])
+def test_operations_are_carried_into_the_next_unit(per_s: float, text: str) -> None:
+    assert units.operations(per_s) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [(1.9481e9, 2.0521e9, (1.94e9, 2.06e9)), (999.96e6, 1.0001e9, (999e6, 1.01e9)), (0.4512, 0.4518, (0.451, 0.452))],
+)
+def test_ends_of_an_interval_are_rounded_away_from_each_other(
+    low: float, high: float, ends: tuple[float, float]
+) -> None:
+    assert units.outward(low, high) == pytest.approx(ends, rel=1e-9)

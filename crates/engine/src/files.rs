@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 use tonnage_records::DamageAt;
@@ -156,7 +156,7 @@ impl Worker for FilesWorker {
             // What is made or removed once is not there again: there is one pass.
             let Some(place) = walk.next() else { break };
             let acted = match hands.turn_to(walk.owner()) {
-                Ok(()) => hands.act(place, &mut desk.tally),
+                Ok(()) => hands.act(place, &mut desk.tally, &shared.stop),
                 Err(error) => Err(error),
             };
             let now = clock.ticks();
@@ -165,6 +165,7 @@ impl Worker for FilesWorker {
                     let began = last + std::mem::take(&mut hands.checking);
                     desk.tally.record(&desk.board, clock.ns_between(began, now), bytes);
                 }
+                Err(error) if is_stopped(&error) => break,
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(0);
                     let (file, text) = (hands.identity(place.number), hands.explain(place, &error));
@@ -214,9 +215,9 @@ impl Hands {
         Ok(())
     }
 
-    /// One operation; the bytes that it moved.
+    /// One operation; the bytes that it moved. What moves many bytes ends between two parts of them when `stop` is set.
     #[inline]
-    fn act(&mut self, place: Place, tally: &mut Tally) -> io::Result<u64> {
+    fn act(&mut self, place: Place, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
         let Place { directory, number } = place;
         match self.files.op {
             FileOp::MakeTree => return self.names.make_tree(directory).map(|()| 0),
@@ -232,11 +233,11 @@ impl Hands {
             FileOp::MakeDirectory => self.names.make(self.kind, number)?,
             FileOp::Create if self.files.mknod => self.names.make(self.kind, number)?,
             // The first task that comes makes it.
-            FileOp::Create if self.files.shared_files => return self.write(number, Opening::WriteOrCreate, tally),
-            FileOp::Create => return self.write(number, Opening::Create, tally),
-            FileOp::Write => return self.write(number, Opening::Write, tally),
-            FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate, tally),
-            FileOp::Read => return self.read(number, tally),
+            FileOp::Create if self.files.shared_files => return self.write(number, Opening::WriteOrCreate, tally, stop),
+            FileOp::Create => return self.write(number, Opening::Create, tally, stop),
+            FileOp::Write => return self.write(number, Opening::Write, tally, stop),
+            FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate, tally, stop),
+            FileOp::Read => return self.read(number, tally, stop),
             FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => {}
         }
         Ok(0)
@@ -253,11 +254,11 @@ impl Hands {
     /// Opens, writes all bytes, makes them durable and reads them back where that is asked for, closes. A file that
     /// failed is closed too.
     #[inline]
-    fn write(&mut self, number: u64, how: Opening, tally: &mut Tally) -> io::Result<u64> {
+    fn write(&mut self, number: u64, how: Opening, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
         self.names.open(self.kind, number, how)?;
-        let mut written = self.write_parts(number);
+        let mut written = self.write_parts(number, stop);
         if written.is_ok() && self.files.check_written {
-            written = self.read_parts(number, tally);
+            written = self.read_parts(number, tally, stop);
         }
         let closed = self.names.close();
         written.and(closed)?;
@@ -265,10 +266,11 @@ impl Hands {
     }
 
     #[inline]
-    fn write_parts(&mut self, number: u64) -> io::Result<()> {
+    fn write_parts(&mut self, number: u64, stop: &AtomicBool) -> io::Result<()> {
         let (file, bytes) = (self.identity(number), self.files.file_bytes);
         if let Some(arena) = &mut self.arena {
             for (offset, length) in parts(bytes) {
+                go_on(offset, stop)?;
                 let range = arena.next_part(&mut self.memory, 0, file, offset, length);
                 write_all(offset, &self.memory[range], Rest::Moved, |offset, part| self.names.write_at(offset, part))?;
             }
@@ -277,18 +279,19 @@ impl Hands {
     }
 
     #[inline]
-    fn read(&mut self, number: u64, tally: &mut Tally) -> io::Result<u64> {
+    fn read(&mut self, number: u64, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
         self.names.open(self.kind, number, Opening::Read)?;
-        let read = self.read_parts(number, tally);
+        let read = self.read_parts(number, tally, stop);
         let closed = self.names.close();
         read.and(closed)?;
         Ok(self.files.file_bytes)
     }
 
     #[inline]
-    fn read_parts(&mut self, number: u64, tally: &mut Tally) -> io::Result<()> {
+    fn read_parts(&mut self, number: u64, tally: &mut Tally, stop: &AtomicBool) -> io::Result<()> {
         let mut damaged = false;
         for (offset, length) in parts(self.files.file_bytes) {
+            go_on(offset, stop)?;
             read_all(offset, &mut self.reading[..length], Rest::Moved, |offset, part| self.names.read_at(offset, part))?;
             if self.verifier.is_some() {
                 let began = self.clock.ticks();
@@ -353,6 +356,17 @@ impl Hands {
             _ => format!("cannot {} {path}: {error}", verb(self.files.op)),
         }
     }
+}
+
+/// Whether the part at `offset` of a file is begun: all but the first are not once `stop` is set.
+#[inline]
+fn go_on(offset: u64, stop: &AtomicBool) -> io::Result<()> {
+    if offset > 0 && stop.load(Ordering::Relaxed) { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+}
+
+/// Whether an operation ended because the phase is to end. The system's own interruptions are tried again.
+fn is_stopped(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted && error.raw_os_error().is_none()
 }
 
 /// Offset and bytes of each part of a file.

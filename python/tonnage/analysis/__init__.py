@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import median
+from dataclasses import replace
+from statistics import fmean, median
 from typing import Any
 
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
+from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
+from tonnage.analysis.steady import halves_apart
 from tonnage.records import Run, Tasks, Trials, headline
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
+_MOST_IDLE = 0.01
+"""Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
 __all__ = [
     "Analysis", "Estimate", "Finding", "LoadLine", "Model", "Point", "Promise", "Search", "analyse", "measured_points",
@@ -52,7 +56,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
-    estimates = _corrected(searched, long, curves)
+    estimates = _corrected(run, searched, long, curves)
     objective = (run.manifest.get("search") or {}).get("p99_ns")
     lines = [load_line(*key, curve, estimates[key], objective, long.get(key[0])) for key, curve in curves.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
@@ -107,26 +111,34 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
 def _estimate(curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
     order = {point.tasks: trials.named(point.records).floats("trial").tolist() for point in curve}
-    return estimate({point.tasks: point.values for point in curve}, order=order)
+    found = estimate({point.tasks: point.values for point in curve}, order=order)
+    return replace(found, plateau_high=found.plateau_high * (1 + _idle_at_end(curve, found)))
+
+
+def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
+    """Share of a trial with a time limit in which, at its end, tasks wait for others that finish the operation they
+    have in hand: a job that goes on loses nothing there. At most one operation of each task."""
+    on = [point for point in curve if point.tasks >= found.knee_low and point.setting.get("time_limit_ns")]
+    lost = [point.latency["p50_ns"] / point.elapsed_ns for point in on if point.latency.get("p50_ns")]
+    return min(fmean(lost), _MOST_IDLE) if lost else 0.0
 
 
 def _corrected(
+    run: Run,
     searched: Mapping[tuple[str, str], Estimate],
     long: Mapping[str, Any],
     curves: Mapping[tuple[str, str], Sequence[Point]],
 ) -> dict[tuple[str, str], Estimate]:
     """What a search found, beside the long trial where there is one."""
-    return {
-        key: sustained(
-            found,
-            headline(line)[0] or 0,
-            line["elapsed_ns"] / _usual_ns(curves[key]),
-            _values_at(curves[key], line["setting"]["tasks"]),
-        )
-        if (line := long.get(key[0])) is not None
-        else found
-        for key, found in searched.items()
-    }
+
+    def beside(key: tuple[str, str], found: Estimate, line: Mapping[str, Any]) -> Estimate:
+        tasks, curve = line["setting"]["tasks"], curves[key]
+        changed = halves_apart(run.series(line["record"]) or {}, found.noise)
+        if changed is not None:
+            return without_plateau(found, *changed, tasks, line["elapsed_ns"])
+        return sustained(found, headline(line)[0] or 0, line["elapsed_ns"] / _usual_ns(curve), _values_at(curve, tasks))
+
+    return {key: beside(key, found, line) if (line := long.get(key[0])) else found for key, found in searched.items()}
 
 
 def _values_at(curve: Sequence[Point], tasks: int) -> Sequence[float]:
@@ -153,8 +165,8 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
     ``tail`` are a writer and readers, of a ``stage`` only the application's, and those of a ``checkpoint`` pause
     and meet: there is no load line of these."""
-    tried = len({point.tasks for point in curve})
-    return curve[0].kind not in _WITHOUT_LINE and tried > (1 if run.manifest.get("search") else 2)
+    tried = len({point.tasks for point in curve if any(point.values)})
+    return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
 
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

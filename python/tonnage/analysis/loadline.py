@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 from tonnage.analysis.shapes import Curve, hypotheses
+from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.text import count, speed
+from tonnage.analysis.text import count, duration, share, speed
+from tonnage.records.stopped import Reason
+from tonnage.units import rate_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,11 +38,14 @@ _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all points is worth beside a point's own."""
 _DRAWS = 2000
-_CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97)
-"""Correlations of a trial with the one before it that are weighed."""
+_CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97, 0.99)
+_CORRELATION_MASS = (1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 6.0, 8.0, 8.0)
+"""Correlations of a trial with the one before it, and what each weighs: few trials show too little of a high one."""
+_MUCH_ALIKE = 0.75
+"""Correlation from which on trials are said to be like the ones before them."""
 _NOTHING = 1e-12
 """Squares of logarithms that are nothing: a model without noise."""
-_DRIFTS = 0.10
+_DRIFTS = 0.20
 """Error of all levels together (half an interval, logarithm) from which on the trials tell too little of a median."""
 _CONFIRMING = 2
 """Numbers of tasks beyond the knee that must have been measured."""
@@ -68,6 +74,8 @@ class Estimate:
     """Relative noise of one trial, pooled over all points."""
     declines: bool
     """The largest number of tasks is slower than the plateau by more than 5 %."""
+    slower: tuple[int, ...]
+    """Other measured numbers of tasks beyond the knee of which the same is shown."""
     why: str
     """Why it was not reached; empty where it was."""
     degrees: float = 1.0
@@ -105,9 +113,9 @@ def estimate(
     plateau_low, plateau, plateau_high = np.exp(_with_order(quantiles, curve, values, expected, confidence))
     inside = [n for n, level in zip(curve.tasks, expected, strict=True) if n >= low and level >= math.log(WITHIN)]
     knee = min(int(inside[0]) if inside else high, high)
-    falls = np.quantile((levels - plateaus[:, None])[:, -1], 1 - tail) < math.log(WITHIN)
-    adrift = float(np.quantile(np.abs(shared), confidence)) > _DRIFTS
-    why = _why_not(curve, values, (low, high), correlation if adrift else 0.0)
+    slower = np.quantile(levels - plateaus[:, None], 1 - tail, axis=0) < math.log(WITHIN)
+    adrift = correlation > _MUCH_ALIKE and float(np.quantile(np.abs(shared), confidence)) > _DRIFTS
+    why = _speeds(values) or _why_not(curve, values, (low, high), correlation if adrift else 0.0)
     return Estimate(
         reached=not why,
         knee=None if why else knee,
@@ -117,7 +125,8 @@ def estimate(
         plateau_low=float(plateau_low),
         plateau_high=float(plateau_high),
         noise=math.sqrt(curve.variance),
-        declines=bool(falls),
+        declines=bool(slower[-1]),
+        slower=tuple(int(n) for n in curve.tasks[:-1][slower[:-1]] if n > knee),
         why=why,
         degrees=curve.degrees,
         correlation=correlation,
@@ -196,7 +205,7 @@ def _dependence(
     if freedom < _LEAST_FREEDOM:
         return none
     chance, variance = [], []
-    for rho in _CORRELATIONS:
+    for rho, mass in zip(_CORRELATIONS, _CORRELATION_MASS, strict=True):
         x, z = _whitened(design, rho), _whitened(y[:, None], rho)[:, 0]
         normal = x.T @ x
         residual = z - x @ np.linalg.solve(normal, x.T @ z)
@@ -205,6 +214,7 @@ def _dependence(
             -0.5 * (freedom + 1) * math.log(squares)
             - 0.5 * np.linalg.slogdet(normal)[1]
             - 0.5 * (size - 1) * math.log1p(-(rho**2))
+            + math.log(mass)
         )
         lags = np.arange(1, size)
         joint = 1 + 2 * float(((1 - lags / size) * rho**lags).sum())
@@ -235,6 +245,17 @@ def _with_order(
         return low, middle, high
     _, least, most, _ = median_interval(rates, confidence)
     return min(low, math.log(least)), middle, max(high, math.log(most))
+
+
+def _speeds(values: Mapping[int, Sequence[float]]) -> str:
+    """Why no plateau is shown of trials that ran at two speeds; empty where they ran at one."""
+    found = two_speeds(values)
+    if found is None:
+        return ""
+    return (
+        f"equal trials ran at two speeds ({found.slow} of {found.trials} at {share(found.speed)} of the others' rate), "
+        "so that a median is that of the more frequent one; what slows them must be found first"
+    )
 
 
 def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[int, int], correlation: float) -> str:
@@ -297,6 +318,18 @@ def sustained(found: Estimate, rate: float, longer: float, beside: Sequence[floa
     return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
 
 
+def without_plateau(found: Estimate, before: float, after: float, tasks: int, elapsed_ns: float) -> Estimate:
+    """``found`` where the long trial had no one rate: its first half went at ``before``, its second at ``after``."""
+    if not found.reached:
+        return found
+    why = (
+        f"within {duration(elapsed_ns)} on end {count(tasks, 'task')} came from {rate_text(before)} to "
+        f"{rate_text(after)}: a buffer was full, or the storage changed meanwhile; a longer --budget may show what it "
+        "keeps up"
+    )
+    return replace(found, reached=False, knee=None, why=why)
+
+
 def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
     """The largest number of tasks that still meets a latency objective; 0 where not even the smallest does.
 
@@ -345,13 +378,27 @@ def load_line(
         metric=points[0].metric,
         sustained_ns=held_ns if reached else None,
         sustained_bytes=round(found.plateau * held_ns / 10**9) if reached and moves else None,
+        stopped=_stopped(points),
         p99_ns=p99_ns,
         p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
+
+
+def _stopped(points: Sequence[Point]) -> Reason | None:
+    reasons = {point.stopped for point in points} - {"aside"}
+    return reasons.pop() if len(reasons) == 1 else None
 
 
 def _sentence(found: Estimate, of: Point, top: int) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
     tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
     beyond = "lose throughput" if found.declines else "only add latency"
+    if found.slower and not found.declines:
+        beyond += f", but {_listed(found.slower)} lose throughput"
     return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more, measured up to {top}, {beyond}"
+
+
+def _listed(tasks: Sequence[int]) -> str:
+    """``12, 16 and 20 tasks``."""
+    *most, last = map(str, tasks)
+    return f"{', '.join(most)} and {last} tasks" if most else f"{last} tasks"

@@ -14,6 +14,7 @@ from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
 from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
+from tonnage.records.stopped import reason_of
 from tonnage.units import format_size, format_time
 
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
@@ -191,6 +192,7 @@ def _point(
         workflow=workflow_of(run, lines),
         cache_device_ratio=ratio,
         cached_share=cached,
+        stopped=reason_of(run.manifest, lines[0]["trial"]),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.normalise import Basis, Normalised
+from tonnage.records.stopped import Reason
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
@@ -121,6 +122,8 @@ class Point:
     """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages brought more."""
     cached_share: float | None = None
     """Of the files that were read, in the page cache before; the most of any repetition."""
+    stopped: Reason | None = None
+    """Why it was not measured again; None where the run does not say."""
 
     @property
     def repetitions(self) -> int:
@@ -162,6 +165,8 @@ class LoadLine:
     """How long the longest trial on the plateau lasted."""
     sustained_bytes: int | None = None
     """What the plateau moves in that time: of a buffer larger than that nothing is said."""
+    stopped: Reason | None = None
+    """Why its points were not measured again, where all that are near it have one reason."""
     p99_ns: int | None = None
     """The latency objective, if one was set."""
     p99_tasks: int | None = None

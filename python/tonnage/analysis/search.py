@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from tonnage.analysis.loadline import Estimate, estimate
+from tonnage.records.stopped import Reason
 
 _PROMISING = 0.9
 """Share of the best throughput that a number between two doublings must be able to reach to be measured."""
@@ -49,6 +50,7 @@ class Search:
         self._random = random.Random(f"{seed}-{op}")
         self._round: list[int] = []
         self._turn = self._random.sample(range(_TURNS), _TURNS)
+        self._estimated: tuple[dict[int, Sequence[float]], Estimate] | None = None
 
     def next(self, points: Sequence[Measured], trials_left: int) -> int | None:
         """Tasks of the next trial, or None when the load line is known well enough or no trial is left."""
@@ -63,17 +65,37 @@ class Search:
         return self._round.pop() if self._round else None
 
     def is_quiet(self, points: Sequence[Measured]) -> bool:
-        """Whether the plateau is reached, and one long trial would show if it differs from the short ones."""
-        found = estimate({point.tasks: point.values for point in points if point.values})
-        return found.reached and found.noise < _QUIET
+        """Whether the plateau is reached, and one long trial would show if it differs from the short ones; not while a
+        number of tasks waits for its second trial, for the answer may name it."""
+        values = {point.tasks: point.values for point in points if point.values}
+        found = self._estimate(values)
+        waits = any(len(values.get(tasks, ())) == 1 for tasks in self._round)
+        return found.reached and found.noise < _QUIET and not waits
+
+    def stopped(self, points: Sequence[Measured], ended: Reason) -> dict[int, Reason]:
+        """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""
+        values = {point.tasks: point.values for point in points if point.values}
+        if not values or self._first_look(values) is not None:
+            return dict.fromkeys(values, ended)
+        found = self._estimate(values)
+        if self._known(values, found) and self._between(values, found) is None:
+            ended = "known" if found.reached else "limit"
+        near = self._matters(values, found)
+        return {tasks: ended if tasks in near else "aside" for tasks in values}
 
     def on_plateau(self, points: Sequence[Measured]) -> int | None:
         """The smallest measured number of tasks that is on the plateau beyond doubt; None where none was reached."""
         values = {point.tasks: point.values for point in points if point.values}
-        found = estimate(values) if len(values) > 1 else None
+        found = self._estimate(values) if len(values) > 1 else None
         if found is None or not found.reached:
             return None
         return min(n for n in values if n >= min(found.knee_high, max(values)))
+
+    def _estimate(self, values: dict[int, Sequence[float]]) -> Estimate:
+        """Of the latest points it is asked several times."""
+        if self._estimated is None or self._estimated[0] != values:
+            self._estimated = values, estimate(values)
+        return self._estimated[1]
 
     def _first_look(self, values: dict[int, Sequence[float]]) -> int | None:
         """Each number is measured once before any is repeated: the largest, the doublings in random order, and then
@@ -93,7 +115,7 @@ class Search:
 
     def _plan(self, values: dict[int, Sequence[float]], trials_left: int) -> list[int]:
         """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
-        found = estimate(values)
+        found = self._estimate(values)
         wanted = self._matters(values, found)
         singles = sum(len(values[n]) < 2 for n in wanted)
         between = self._between(values, found) if trials_left >= singles + 2 else None

@@ -25,15 +25,22 @@ _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
 _PRIOR_SLOPE = 0.06
 """How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
-_MASS = {"law": 0.15, "creep": 0.25, "fall": 0.1, "usl": 0.1, "levels": 0.15, "line": 0.25}
-"""What each family weighs before anything is measured."""
+_PRIOR_STEP = 0.1
+"""How far a step lifts the numbers of tasks that it holds, or lowers them, typically (logarithm)."""
+_MASS = {"law": 0.01, "creep": 0.36, "kink": 0.12, "fall": 0.07, "usl": 0.08, "levels": 0.01, "line": 0.35}
+"""What each family weighs before anything is measured. An exactly level plateau weighs little: it has fewer parameters
+than a creep, and would be preferred where noise hides which of them it is."""
 _LEVELS_MASS = {"suffix": 0.5, "interval": 0.2, "dip": 0.2, "even": 0.1}
 _GRID = {1: (81,), 2: (41, 15)}
 """Values of each parameter that are tried at once, by the number of parameters."""
+_KINK_GRID = {1: (61,), 2: (25, 15)}
+"""The same for formulas with kinks, each of which is tried with all kinks."""
 _LOOKS = 4
 """So often a grid is laid anew around what explains the levels, so that its step is finer than the noise."""
 _FAR = 12.0
 """What explains the levels e¹² times worse than the best does not count."""
+_LEAST_DEGREES, _LEAST_POINTS = 6.0, 5
+"""Degrees of freedom of the noise, and numbers of tasks, below which no law can be refused."""
 _DENSE = 256
 """Numbers of tasks at which a formula is searched for its highest value."""
 
@@ -109,6 +116,8 @@ LAWS: tuple[tuple[Law, Law], ...] = (
 """Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
 _SHARP = (LAWS[0], LAWS[1], LAWS[4])
 """Those that may fall beyond their knee."""
+_CORNERED = (LAWS[0], LAWS[1])
+"""Those that may have a kink."""
 
 
 def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
@@ -125,12 +134,47 @@ def hypotheses(curve: Curve) -> Hypotheses:
 
     found = [*_formulas(curve), _levels(curve)]
     if len(curve.tasks) > 2:
+        found += _kinked(curve)
         found += [_line(curve, first) for first in range(len(curve.tasks) - 1)]
 
     def joined(name: str) -> Floats:
         return np.concatenate([getattr(one, name) for one in found])
 
     return Hypotheses(*(joined(name) for name in Hypotheses.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The law that explains the levels best, and how far it is from them."""
+
+    chance: float
+    """That noise alone takes the levels as far from it."""
+    tasks: int
+    """Where it is furthest off, in errors of a level."""
+    off: float
+    """By how much the level lies above it there, relative."""
+    noise: float
+    """Relative, of one trial."""
+
+
+def nearest_law(curve: Curve) -> Nearest | None:
+    """The best of those that leave no level free, by the F-test of what it leaves against the scatter of repetitions;
+    None where there are too few points or repetitions for one."""
+    import numpy as np
+    from scipy.special import fdtrc
+
+    if curve.degrees < _LEAST_DEGREES or len(curve.tasks) < _LEAST_POINTS:
+        return None
+    found = hypotheses(curve)
+    laws = np.flatnonzero((found.free.sum(axis=1) == 0) & (found.freedom > 0))
+    chances = fdtrc(found.freedom[laws], curve.degrees, found.misfit[laws] / found.freedom[laws] / curve.variance)
+    # Where the chance of all is nothing, the least misfit is the nearest.
+    best = laws[np.lexsort((found.misfit[laws], -chances))[0]]
+    off = curve.level - found.plateau[best] - found.shape[best]
+    worst = int(np.abs(off / curve.error()).argmax())
+    return Nearest(
+        float(chances.max()), int(curve.tasks[worst]), math.expm1(float(off[worst])), math.sqrt(curve.variance)
+    )
 
 
 def _formulas(curve: Curve) -> Iterator[Hypotheses]:
@@ -213,6 +257,74 @@ def _zoomed(
         shape=shape - highest[:, None],
         free=np.zeros_like(shape),
         lever=np.zeros_like(shape),
+    )
+
+
+def _kinked(curve: Curve) -> Iterator[Hypotheses]:
+    """Curves of saturation, alone and with a slope that goes on, that do not run on as they began."""
+    scales = (math.log(0.2), math.log(curve.tasks[-1]) + math.log(3.0))
+    mass = _MASS["kink"] / 2 / len(_CORNERED)
+    for law, _ in _CORNERED:
+        yield _with_kink(curve, mass, _saturating(law), (scales,))
+        yield _with_kink(curve, mass, _creeping(law), (scales, (-3.0, 3.0)))
+
+
+def _kinks(curve: Curve) -> tuple[Floats, Floats]:
+    """What may be added to the levels, of kinks × points, and how much of it, typically: a step that neighbouring
+    points share (a stair that comes late, a bump, a dip), or a slope that begins somewhere."""
+    import numpy as np
+
+    k, x = len(curve.tasks), np.log2(curve.tasks)
+    steps = [[float(i <= j <= last) for j in range(k)] for i in range(1, k) for last in range(i, k)]
+    ramps = [np.maximum(x - x[i], 0.0) for i in range(1, k - 1)]
+    return np.array([*steps, *ramps]), np.array([_PRIOR_STEP] * len(steps) + [_PRIOR_SLOPE] * len(ramps))
+
+
+def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...]) -> Hypotheses:
+    """A formula with each of the kinks. Its parameters are on a grid, as in :func:`_zoomed`; kink and plateau are
+    solved for."""
+    import numpy as np
+
+    k, whole, count, tasks = len(curve.tasks), curve.count.sum(), curve.count, curve.tasks.astype(float)
+    kinks, typical = _kinks(curve)
+    centred = kinks - (kinks @ count / whole)[:, None]
+    believed = curve.variance / typical**2
+    ridge = (centred**2) @ count + believed
+    costs = 0.5 * np.log(ridge / believed)
+    volume = math.prod(high - low for low, high in box)
+    for look in range(_LOOKS):
+        axes = [np.linspace(low, high, n) for (low, high), n in zip(box, _KINK_GRID[len(box)], strict=True)]
+        at = tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+        shape = family(tasks, at)
+        plateau, misfit = _fitted(curve, shape)
+        moved = ((curve.level - shape - plateau[:, None]) * count) @ centred.T / ridge
+        left = np.maximum(misfit[:, None] - moved**2 * ridge, 0.0)
+        before = -0.5 * at[1] ** 2 if len(box) > 1 else np.zeros(len(shape))
+        # At best, a row has its best kink at no cost: few rows are worth the logarithms of all.
+        best = log_evidence(curve, k, left.min(axis=1), np.array(whole)) + before
+        worth = np.flatnonzero(best > best.max() - costs.max() - _FAR)
+        chance = log_evidence(curve, k, left[worth], np.array(whole)) - costs + before[worth, None]
+        near = chance > chance.max() - _FAR
+        rows = worth[near.any(axis=1)]
+        if len(rows) > 0.2 * len(shape) or look == _LOOKS - 1:
+            break
+        steps = [axis[1] - axis[0] for axis in axes]
+        box = tuple(
+            (max(low, float(one[rows].min()) - step), min(high, float(one[rows].max()) + step))
+            for one, step, (low, high) in zip(at, steps, box, strict=True)
+        )
+    share = mass * math.prod(high - low for low, high in box) / volume / len(shape) / len(kinks)
+    row, which = np.nonzero(near)
+    row = worth[row]
+    return Hypotheses(
+        chance=chance[near] + math.log(share),
+        misfit=left[row, which],
+        plateau=plateau[row],
+        weight=np.full(len(row), whole),
+        freedom=np.full(len(row), max(k - 2.0 - len(box), 0.0)),
+        shape=shape[row] + moved[row, which][:, None] * centred[which],
+        free=np.zeros((len(row), k)),
+        lever=centred[which] * ridge[which][:, None] ** -0.5,
     )
 
 

@@ -12,6 +12,8 @@ _BATCH = 5
 _LEAST_BATCHES = 10
 """Below this many batches of five, single intervals are used (MSER-1): a trial of a second has ten."""
 _LEAST_INTERVALS = 5
+_APART, _APART_NOISES = 0.15, 5.0
+"""Halves of a trial are two rates where they differ by so much, and by so many times the noise between trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,18 @@ def intervals(series: Mapping[str, Sequence[int]], column: str = "bytes") -> lis
         start, _, moved = rows[-2]
         rows[-2:] = [(start, rows[-1][1], moved + rows[-1][2])]
     return rows
+
+
+def halves_apart(series: Mapping[str, Sequence[int]], noise: float) -> tuple[float, float] | None:
+    """Rates of the first and the second half of a trial, in bytes per second, where they are further apart than its
+    parts of the usual ``noise`` are: a trial of two rates, not of one. The last interval, in which tasks end, is left
+    out."""
+    body = intervals(series)[:-1] if series else []
+    if len(body) < 2 * _LEAST_INTERVALS:
+        return None
+    before, after = (_rate(half) for half in (body[: len(body) // 2], body[len(body) // 2 :]))
+    apart = abs(before - after) > max(_APART, _APART_NOISES * noise) * max(before, after)
+    return (before, after) if apart else None
 
 
 def steady_window(series: Mapping[str, Sequence[int]], column: str = "bytes") -> Steady | None:

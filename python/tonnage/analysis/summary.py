@@ -87,6 +87,7 @@ def _point(point: Point) -> dict[str, Any]:
         "parts": [asdict(part) for part in point.parts],
         "follow": asdict(point.follow) if point.follow else None,
         "copies": asdict(point.copies) if point.copies else None,
+        "stopped": point.stopped,
     }
     if point.workflow:
         found["workflow"] = asdict(point.workflow)

@@ -10,6 +10,7 @@ from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Place, Trial
 from tonnage.records import headline
+from tonnage.records.stopped import Reason
 
 
 class Schedule(Protocol):
@@ -18,6 +19,9 @@ class Schedule(Protocol):
     def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
         """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock. From one
         call to the next lines are only added."""
+
+    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+        """Of each trial: why its point was not measured again. ``cut``: what ended the run before all was measured."""
 
 
 class Sweep:
@@ -53,6 +57,22 @@ class Sweep:
             if not trials:
                 return None
             self._order = iter(trials)
+
+    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+        done = self._done.update(lines)
+        reasons = {setting: self._reason(done.get(setting, {}), cut) for setting in self._done.trials_of}
+        return {trial: reasons[setting] for setting, trials in self._done.trials_of.items() for trial in trials}
+
+    def _reason(self, measured: Mapping[int, float], cut: Reason) -> Reason:
+        rule = self._repeat
+        if self._wanted(len(measured), measured):
+            return cut
+        if rule.fixed is not None:
+            return "repetitions"
+        rates = [rate for rate in measured.values() if rate > 0]
+        if rates and _narrow(rates, rule.interval or 0.0):
+            return "narrow"
+        return "most" if len(measured) >= rule.at_most else "failed"
 
     def _draw(self, block: int, done: Mapping[Setting, Mapping[int, float]]) -> list[Trial]:
         trials = [
@@ -94,6 +114,8 @@ class _Done:
         """Setting → repetition → rate (0 where it failed)."""
         self._seen = 0
         self._trials: dict[int, list[Mapping[str, Any]]] = {}
+        self.trials_of: dict[Setting, set[int]] = {}
+        """Numbers of the trials of each setting, also of those that were interrupted."""
 
     def update(self, lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
         """``rates`` with what ``lines`` has more than before."""
@@ -108,10 +130,13 @@ class _Done:
     def _count(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Takes a trial in, as far as it has come."""
         measured = [line for line in lines if line["purpose"] == "measure"]
-        # A trial of several phases is interrupted as a whole.
-        if not measured or any(line["status"] == "interrupted" for line in lines):
+        if not measured:
             return
         setting = setting_of(measured[0]["setting"])
+        self.trials_of.setdefault(setting, set()).add(measured[0]["trial"])
+        # A trial of several phases is interrupted as a whole.
+        if any(line["status"] == "interrupted" for line in lines):
+            return
         # A run that was killed between two phases has no line that says so.
         if not {line["phase"] for line in lines} >= set(setting.phases):
             return

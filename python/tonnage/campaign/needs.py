@@ -127,20 +127,32 @@ def _delays(plan: Plan) -> dict[str, int]:
 
 
 def _check_time(plan: Plan) -> None:
-    if plan.time_ns_most is not None:
-        if plan.time_ns_most > LONGEST_NS:
-            raise RequestError(
-                f"it would measure for up to {plan.time_ns_most // _DAY_NS} days; "
-                "hint: use fewer trials, a shorter time_limit, or budget.time"
-            )
-        return
+    """RequestError where a limit of time is too long, or the work of a trial that no limit ends is too much."""
+    if plan.time_ns_most is not None and plan.time_ns_most > LONGEST_NS:
+        raise RequestError(
+            f"it would measure for up to {plan.time_ns_most // _DAY_NS} days; "
+            "hint: use fewer trials, a shorter time_limit, or budget.time"
+        )
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
-    least_ns = (moved * 10**9) // _FASTEST_BYTES_PER_S + plan.name_operations * 10**9 // _FASTEST_PER_S
+    least_ns = _fastest_ns(moved, plan.name_operations) if plan.time_ns_most is None else 0
+    # A budget of time ends no trial that has begun, and a limit of time no operation.
+    least_ns = max([least_ns, *map(_longest_trial_ns, plan.settings)])
     if least_ns > LONGEST_NS:
         raise RequestError(
             f"it would work for more than {least_ns // _DAY_NS} days on the fastest storage; "
-            "hint: use less work, fewer trials, or budget.time"
+            "hint: use less work, smaller files, or fewer trials"
         )
+
+
+def _longest_trial_ns(setting: Setting) -> int:
+    """Time of one trial on the fastest storage, as far as no limit of its own ends it."""
+    if setting.time_limit_ns is None:
+        return _fastest_ns(setting.write_bytes + setting.read_bytes, setting.name_operations)
+    return _fastest_ns(setting.unbroken_bytes, 0)
+
+
+def _fastest_ns(moved_bytes: int, name_operations: int) -> int:
+    return moved_bytes * 10**9 // _FASTEST_BYTES_PER_S + name_operations * 10**9 // _FASTEST_PER_S
 
 
 def available_bytes() -> int | None:

@@ -12,6 +12,7 @@ from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.search_space import SearchSpace
 from tonnage.campaign.setting import Trial
+from tonnage.records.stopped import Reason
 
 Op = Literal["write", "read"]
 
@@ -80,6 +81,24 @@ class Probe:
             if sustained is not None:
                 return sustained
         return None
+
+    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+        """Of each measured trial: why its number of tasks was not measured again."""
+        found: dict[int, Reason] = {}
+        for number, op in enumerate(self._search.op):
+            mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
+            ok = [line for line in mine if line["status"] == "ok"]
+            later = {line["setting"]["op"] for line in lines} & set(self._search.op[number + 1 :])
+            if any(line["status"] == "failed" for line in mine):
+                found |= dict.fromkeys((line["trial"] for line in mine), "failed")
+                continue
+            held = any(line["purpose"] == "sustain" and line["phase"] == op for line in lines)
+            # What cut the run short is not why a search before it ended.
+            ended: Reason = "long-trial" if held else "budget" if later else cut
+            reasons = self._searches[op].stopped(_points(ok), ended)
+            # A rate of less than a byte a second is no point.
+            found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
+        return found
 
     def _sustained(
         self, op: Op, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int

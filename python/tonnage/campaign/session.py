@@ -40,6 +40,7 @@ from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+from tonnage.records.stopped import Reason, packed
 from tonnage.records.writer import refuse_links
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
@@ -205,6 +206,7 @@ def _carry_out(
     room = _room(campaign, plan, start, writer, scratch, () if part is not None else tuple(lines))
     every = campaign.settings()
     state, troubles = "failed", list[str]()
+    schedule: Schedule | None = None
     if part is None:
         observer = Snapshots(writer.path, None, observer)
     observer.started(writer.path, plan.target.name, campaign.name)
@@ -243,7 +245,7 @@ def _carry_out(
     finally:
         _finish_files(room, writer, observer)
         troubles += _leave(scratch, well=state == "complete" and not failures(lines))
-        state = _end(writer, state, start, observer)
+        state = _end(writer, state, start, observer, schedule, lines)
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     lost = (str(start.lost),) if start.lost is not None and not failed else ()
     return Outcome(writer.path, state, failed + lost, tuple(troubles))
@@ -280,7 +282,14 @@ def _leave(scratch: RunScratch, *, well: bool) -> list[str]:
     return []
 
 
-def _end(writer: RunWriter, state: str, start: Launcher, observer: Observer) -> str:
+def _end(
+    writer: RunWriter,
+    state: str,
+    start: Launcher,
+    observer: Observer,
+    schedule: Schedule | None,
+    lines: Sequence[dict[str, Any]],
+) -> str:
     """Writes the manifest's last words; the run's state. With the part of one job it goes on, and is not sealed."""
     # A launcher whose process died tells the others to end: that is nobody's wish.
     if state == "interrupted" and start.lost is not None:
@@ -290,7 +299,9 @@ def _end(writer: RunWriter, state: str, start: Launcher, observer: Observer) -> 
         if state == "running":
             writer.update_manifest(**last)
         else:
-            writer.seal(**last)
+            cut: Reason = "interrupted" if state == "interrupted" else "failed" if state == "failed" else "budget"
+            reasons = schedule.stopped(lines, cut) if schedule is not None else {}
+            writer.seal(**last, stopped=packed(reasons))
     finally:
         observer.ended()
     return state

@@ -41,6 +41,24 @@ def runs_in(paths: Sequence[str]) -> list[Run]:
     return found
 
 
+def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
+    """Each run once, where it was first given: a directory and a run in it are not two measurements of that run, nor
+    is a copy of a run, which is told on stderr."""
+    seen: dict[object, Run] = {}
+    found: list[list[Run]] = []
+    for group in groups:
+        new = []
+        for run in group:
+            told = run.manifest.get("run_id"), run.manifest.get("created")
+            first = seen.setdefault(told if all(told) else run.path.resolve(), run)
+            if first is run:
+                new.append(run)
+            elif first.path.resolve() != run.path.resolve():
+                print(f"tonnage: left out: {run.path} is a copy of {first.path}", file=sys.stderr)
+        found.append(new)
+    return found
+
+
 def failing(asked: str | None) -> tuple[str, ...]:
     """The verdicts that ``--fail-if`` names."""
     return () if asked is None else ("faster", "slower") if asked == "changed" else (asked,)

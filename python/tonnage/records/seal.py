@@ -186,7 +186,7 @@ def _sums(run: Path, sums_sha256: Any, contents: dict[str, bytes | None], seal: 
     """Compares the whole files of a run that has ended with ``SHA256SUMS``."""
     digest, trouble = _trouble(lambda: _sha256(run / SUMS))
     if digest != sums_sha256:
-        seal.say(SUMS, f"{SUMS} {trouble or 'was altered since the run was sealed'}")
+        seal.say(SUMS, f"{SUMS} {trouble or f'was altered since the run was sealed, or the seal in {MANIFEST} was'}")
         return
     said = _sums_in(_read(run / SUMS) or b"")
     for name, data in contents.items():

@@ -76,20 +76,24 @@ class RunWriter:
 
     @classmethod
     def create(cls, path: str | Path, manifest: Mapping[str, Any]) -> RunWriter:
-        """Makes the run directory and its manifest; RecordError if there is a run already."""
+        """Makes the run directory and its manifest, or nothing; RecordError if there is a run already."""
         directory = Path(path)
         if (directory / MANIFEST).exists():
             raise RecordError(f"{directory} already holds a run; give another directory, or resume it")
         absent = [place for place in (directory, *directory.parents) if not place.exists()]
-        for name in DIRECTORIES:
-            make_directory(directory / name)
         chain = Chain()
         writer = cls(directory, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}, chain)
         writer._made = absent
-        for name in (TRIALS, TASKS, EVENTS, FILES, CHAIN):
-            append_bytes(directory / name, b"")
-            chain.grew(name, b"")
-        replace_file(directory / MANIFEST, sealed_manifest(writer.manifest, None))
+        try:
+            for name in DIRECTORIES:
+                make_directory(directory / name)
+            for name in (TRIALS, TASKS, EVENTS, FILES, CHAIN):
+                append_bytes(directory / name, b"")
+                chain.grew(name, b"")
+            replace_file(directory / MANIFEST, sealed_manifest(writer.manifest, None))
+        except OSError:
+            writer.discard()
+            raise
         return writer
 
     @classmethod

@@ -105,7 +105,18 @@ def _label_side(curve: list[Point], at: int) -> str:
 
 def points_table(curve: list[Point]) -> Table:
     """The points of a curve; the same for both of its figures."""
-    columns = ("tasks", "repetitions", "median", "interval", "each repetition", "p50", "p99", "max", "operations/s")
+    columns = (
+        "tasks",
+        "repetitions",
+        "median",
+        "interval",
+        "each repetition",
+        "p50",
+        "p99",
+        "max",
+        "operations/s",
+        "stopped",
+    )
     rows = tuple(
         (
             str(point.tasks),
@@ -115,6 +126,7 @@ def points_table(curve: list[Point]) -> Table:
             _values(point),
             *sentences.waits(point),
             units.count(point.operations_per_s),
+            sentences.stopped(point.stopped),
         )
         for point in curve
     )

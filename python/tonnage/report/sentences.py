@@ -8,6 +8,7 @@ from typing import Any
 from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
 from tonnage.records.lines import AMPLIFIED
+from tonnage.records.stopped import Reason
 from tonnage.report import units
 
 
@@ -51,6 +52,34 @@ def objective(line: LoadLine) -> str | None:
     if not line.p99_tasks:
         return f"no number of tasks tried keeps p99 within {limit}"
     return f"up to {tasks(line.p99_tasks)} keep p99 within {limit}"
+
+
+def plateau(line: LoadLine) -> str | None:
+    """The interval of the plateau, its ends rounded away from each other: what is printed holds what was found."""
+    if line.plateau_low is None or line.plateau_high is None or not line.confidence:
+        return None
+    low, high = units.outward(line.plateau_low, line.plateau_high)
+    return f"the plateau lies between {units.interval(low, high, lambda end: units.speed(end, line.metric), ' and ')}"
+
+
+_ENDS: dict[Reason, str] = {
+    "known": "when the load line was known well enough",
+    "limit": "for throughput still rises at the most tasks, and repetitions would not show a plateau",
+    "long-trial": "to leave the rest of the time to one long trial",
+    "budget": "when its time was used up",
+    "failed": "for a trial failed",
+    "interrupted": "for the run was interrupted",
+}
+
+
+def ended(line: LoadLine) -> str | None:
+    """Why no more was measured; None where that is as asked, or the run does not say."""
+    return f"measuring ended {_ENDS[line.stopped]}" if line.stopped in _ENDS else None
+
+
+def stopped(reason: Reason | None) -> str:
+    """Why a point was not measured again, in a word."""
+    return reason.replace("-", " ") if reason else units.NOT_MEASURED
 
 
 def done(kind: str) -> str:

@@ -55,7 +55,7 @@ _TOLD_MOST = 12
 """Sentences of the answer."""
 _WORDS = (
     "against", "device", "server", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where",
-    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "from device", "",
+    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "from device", "stopped", "",
 )  # fmt: skip
 
 
@@ -247,10 +247,22 @@ def _print_indented(console: Console, text: str) -> None:
 
 
 def _curve(points: list[Point]) -> short.Titled:
-    """One curve. Cache is a column only for reads."""
+    """One curve. Cache is a column only for reads, why a point was not repeated only where that is not as asked."""
     reads = any(point.cache_state is not None for point in points)
+    told = any(point.stopped not in (None, "repetitions") for point in points)
     title, size = sentences.subject(points[0].op, points[0].group), points[0].transfer_size
-    columns = ("tasks", "median", "interval", "n", "p50", "p99", "max", "CPU/GiB", *(["from device"] if reads else []))
+    columns = (
+        "tasks",
+        "median",
+        "interval",
+        "n",
+        "p50",
+        "p99",
+        "max",
+        "CPU/GiB",
+        *(["from device"] if reads else []),
+        *(["stopped"] if told else []),
+    )
     rows = tuple(
         (
             str(point.tasks),
@@ -260,6 +272,7 @@ def _curve(points: list[Point]) -> short.Titled:
             *sentences.waits(point),
             units.duration(point.cpu_ns_per_gib or None),
             *([sentences.cache(point)] if reads else []),
+            *([sentences.stopped(point.stopped)] if told else []),
         )
         for point in points
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from tonnage import records, units
@@ -32,6 +32,15 @@ def interval(low: float, high: float, text: Callable[[float], str], to: str = " 
     return f"{text(low)}{to}{text(high)}" if high <= WIDE * low else NOT_KNOWN
 
 
+def outward(low: float, high: float, digits: int = 3) -> tuple[float, float]:
+    """The ends of an interval of something positive at so many digits, ``low`` rounded down and ``high`` up."""
+
+    def unit(value: float) -> float:
+        return 10.0 ** (floor(log10(value)) - digits + 1) if value > 0 else 1.0
+
+    return floor(low / unit(low)) * unit(low), ceil(high / unit(high)) * unit(high)
+
+
 def significant(value: float, digits: int = 3) -> str:
     """``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
     if value == 0 or not isfinite(value):
@@ -54,15 +63,17 @@ def scale(largest: float, unit: str = "B/s") -> tuple[float, str]:
 
 def rate(bytes_per_s: float | None) -> str:
     """Bytes per second with three significant digits: ``1.92 GB/s``."""
-    if bytes_per_s is None:
-        return NOT_MEASURED
-    divisor, unit = scale(abs(bytes_per_s))
-    told = significant(bytes_per_s / divisor)
+    return NOT_MEASURED if bytes_per_s is None else _scaled(bytes_per_s, "B/s")
+
+
+def _scaled(value: float, unit: str) -> str:
+    divisor, prefixed = scale(abs(value), unit)
+    told = significant(value / divisor)
     # 999.6 MB/s would print as 1000 MB/s.
     if abs(float(told)) >= 1000 and divisor < 1e15:
-        divisor, unit = scale(divisor * 1000)
-        told = significant(bytes_per_s / divisor)
-    return f"{told} {unit}"
+        divisor, prefixed = scale(divisor * 1000, unit)
+        told = significant(value / divisor)
+    return f"{told} {prefixed}"
 
 
 def bit_scale(bytes_per_s: float) -> tuple[float, str]:
@@ -79,10 +90,7 @@ def link(bytes_per_s: float | None) -> str:
 
 def operations(per_s: float | None) -> str:
     """Operations per second with three significant digits: ``12.3 k/s``."""
-    if per_s is None:
-        return NOT_MEASURED
-    divisor, unit = scale(abs(per_s), "/s")
-    return f"{significant(per_s / divisor)} {unit}"
+    return NOT_MEASURED if per_s is None else _scaled(per_s, "/s")
 
 
 def speed(value: float | None, metric: str) -> str:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.loadline import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
-from tonnage.analysis.text import duration, share, some, speed
+from tonnage.analysis.shapes import nearest_law
+from tonnage.analysis.text import count, duration, share, some, speed
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
+UNLIKELY = 0.001
+"""Chance that noise alone takes the levels so far from the law that fits best."""
 CPU_BUSY = 0.9
 """Share of the host's processors in use from which they are the limit."""
 
@@ -26,6 +30,23 @@ def no_plateau(evidence: Evidence) -> Iterator[Finding]:
                 line.why,
                 "Try more tasks (--max-tasks, or tasks of the workload), add nodes, or give a larger --budget; "
                 "until then no cap on jobs follows from it.",
+            )
+
+
+@finding("odd-curve")
+def odd_curve(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        if (op, group) not in evidence.estimates:
+            continue
+        nearest = nearest_law(curve_of({point.tasks: point.values for point in points}))
+        if nearest is not None and nearest.chance < UNLIKELY:
+            yield Finding(
+                "odd-curve",
+                subject(op, group),
+                f"no law of throughput over tasks fits: the nearest is off by {100 * nearest.off:+.0f} % at "
+                f"{count(nearest.tasks, 'task')}, where the noise of a trial is {share(nearest.noise)}",
+                "A step, a dip or a loss at some numbers of tasks has a cause of its own: nodes that fill one after "
+                "the other, stripes, a lock. The load line rests on the measured numbers alone; sweep those between.",
             )
 
 

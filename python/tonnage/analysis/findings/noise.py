@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import student_t
 from tonnage.analysis.text import share
 
@@ -27,6 +28,21 @@ def unsteady(evidence: Evidence) -> Iterator[Finding]:
                 subject(op, group),
                 reason,
                 "Something else uses this storage, or it is not settled: repeat later, and trust only the intervals.",
+            )
+
+
+@finding("two-speeds")
+def two_speeds_seen(evidence: Evidence) -> Iterator[Finding]:
+    for op, group, points in evidence.curves():
+        found = two_speeds({point.tasks: point.values for point in points})
+        if found is not None:
+            yield Finding(
+                "two-speeds",
+                subject(op, group),
+                f"{found.slow} of {found.trials} trials ran at {share(found.speed)} of the rate of the others with as "
+                "many tasks, and few between",
+                "Find what tells them apart before any median is used: other work, a server or path that some trials "
+                "meet, a throttle, where their files lie. The time of each trial is in trials.jsonl.",
             )
 
 

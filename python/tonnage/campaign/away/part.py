@@ -12,6 +12,7 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Place, Trial
 from tonnage.errors import RequestError
+from tonnage.records.stopped import Reason
 
 
 def places_of(campaign: Campaign) -> list[Place]:
@@ -78,6 +79,10 @@ class Stretch:
             self.is_more = True
             return None
         return trial
+
+    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+        """As the whole schedule's."""
+        return self._schedule.stopped(lines, cut)
 
     def _holds(self, setting: Setting, block: int) -> bool:
         return block == self._part.block and Place.of(setting) == self._place

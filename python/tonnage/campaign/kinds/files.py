@@ -309,6 +309,10 @@ class FilesSetting(Setting):
         # Phases that rename and remove end when they are done.
         return None
 
+    @property
+    def unbroken_bytes(self) -> int:
+        return max((self.bytes_of(phase) for phase in self.phases if self.operations_of(phase)), default=0)
+
     def describe(self) -> str:
         tree = f"depth {self.depth} × branch {self.branch}  " if self.depth else ""
         return (

@@ -124,6 +124,11 @@ class Setting:
         """Time that one trial measures at most; None where it ends only when its work is done."""
         return None if self.time_limit_ns is None else self.time_limit_ns * len(self.phases)
 
+    @property
+    def unbroken_bytes(self) -> int:
+        """Bytes of one operation, which no limit of time ends."""
+        return 0
+
     def least_ns(self, delays: Mapping[str, int]) -> int:  # noqa: ARG002  (for kinds that wait)
         """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
         return 0

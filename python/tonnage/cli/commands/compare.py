@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, runs_in
+from tonnage.cli.rundir import failing, once, runs_in
 from tonnage.errors import MeasurementError, RequestError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     from tonnage.analysis.between import Side
     from tonnage.analysis.per import given_to, owner_of
 
-    sides = [list({run.path.resolve(): run for run in runs_in([path])}.values()) for path in paths]
+    sides = [once([runs_in([path])])[0] for path in paths]
     bases: list[list[Basis]] = [[] for _ in sides]
     if asked is not None:
         noun = "run" if all(len(side) == 1 for side in sides) else "side"

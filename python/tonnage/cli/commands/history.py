@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, runs_in
+from tonnage.cli.rundir import failing, once, runs_in
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.records import Run
-
-
-def _once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
-    """Each run once, where it was first given: a directory and a run in it are not two measurements of that run."""
-    seen: set[Path] = set()
-    found: list[list[Run]] = []
-    for group in groups:
-        new = {path: run for run in group if (path := run.path.resolve()) not in seen}
-        seen |= new.keys()
-        found.append(list(new.values()))
-    return found
 
 
 def run(arguments: Namespace) -> int:
@@ -31,7 +17,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.per import given_to, owner_of
     from tonnage.report.history import answer
 
-    groups = _once([runs_in([path]) for path in arguments.runs])
+    groups = once([runs_in([path]) for path in arguments.runs])
     runs = [run for group in groups for run in group]
     if len(runs) < 2:
         raise RequestError("there is one run, and a history has several; hint: give more runs, or a directory of them")
