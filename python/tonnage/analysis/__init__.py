@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
@@ -53,8 +55,10 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
     estimates = _corrected(searched, long, curves)
-    objective = (run.manifest.get("search") or {}).get("p99_ns")
-    lines = [load_line(*key, curve, estimates[key], objective, long.get(key[0])) for key, curve in curves.items()]
+    lines = [
+        _with_latency(run, load_line(*key, curve, estimates[key], long.get(key[0])), curve, trials)
+        for key, curve in curves.items()
+    ]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
@@ -127,6 +131,12 @@ def _corrected(
         else found
         for key, found in searched.items()
     }
+
+
+def _with_latency(run: Run, line: LoadLine, curve: Sequence[Point], trials: Trials) -> LoadLine:
+    """``line`` with an answer for each latency objective."""
+    search = run.manifest.get("search") or {}
+    return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
 
 
 def _values_at(curve: Sequence[Point], tasks: int) -> Sequence[float]:

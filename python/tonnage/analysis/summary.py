@@ -54,7 +54,7 @@ def schema() -> dict[str, Any]:
 
 
 def _load_line(line: LoadLine) -> dict[str, Any]:
-    found = asdict(line)
+    found = {**asdict(line), "latency_lines": [asdict(one) for one in line.latency_lines]}
     if line.metric == OPERATIONS:
         for key in ("plateau_operations_per_s", "plateau_low", "plateau_high"):
             found[key] = _operations(found[key]) if found[key] is not None else None

@@ -17,7 +17,7 @@ def conclusions(analysis: Analysis) -> list[Told]:
 def load_lines(analysis: Analysis) -> list[Told]:
     """One a curve, with its latency objective where there is one."""
     return [
-        Told(sentences.subject(line.op, line.group), line.why, _some(sentences.objective(line)), line.reached)
+        Told(sentences.subject(line.op, line.group), line.why, sentences.objectives(line), line.reached)
         for line in analysis.load_lines
     ]
 
@@ -38,7 +38,3 @@ def text(told: Told) -> str:
     name = f"{told.name}: " if told.name else ""
     said = f"{name}{told.sentence}"
     return f"{said}{'' if said.endswith('.') else ';'} {' '.join(told.why)}" if told.why else said
-
-
-def _some(sentence: str | None) -> tuple[str, ...]:
-    return (sentence,) if sentence else ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.ceilings import size_of
-from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
+from tonnage.analysis.results import Finding, Intervals, LatencyLine, LoadLine, Point
 from tonnage.records.lines import AMPLIFIED
 from tonnage.report import units
 
@@ -43,14 +43,17 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def objective(line: LoadLine) -> str | None:
-    """The second load line: the largest number of tasks that meets a latency objective."""
-    if line.p99_ns is None:
-        return None
-    limit = units.duration(line.p99_ns)
-    if not line.p99_tasks:
-        return f"no number of tasks tried keeps p99 within {limit}"
-    return f"up to {tasks(line.p99_tasks)} keep p99 within {limit}"
+def objectives(line: LoadLine) -> tuple[str, ...]:
+    """The latency line of each objective: the largest load that meets it, or why that was not shown."""
+    return tuple(
+        f"{found.why}{_of_plateau(found)}" for found in line.latency_lines
+    )
+
+
+def _of_plateau(found: LatencyLine) -> str:
+    if not found.shown or not found.largest or found.plateau_share is None:
+        return ""
+    return f" ({units.share(found.plateau_share)} of the plateau)"
 
 
 def done(kind: str) -> str:
