@@ -31,7 +31,8 @@ def test_a_summary_is_what_its_schema_says(make_run: Make, quiet_curve: Curve, o
     (line,) = found["load_lines"]
     assert line["reached"] == (knee == 4)
     assert line["tasks"] == (4 if knee == 4 else None)
-    assert line["p99_tasks"] == 16
+    (latency,) = line["latency_lines"]
+    assert (latency["objective_ns"], latency["load"], latency["trials"]) == (10**9, "tasks", 20)
 
 
 def test_an_empty_run_has_a_summary_too(make_run: Make) -> None:

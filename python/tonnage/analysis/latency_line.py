@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -50,13 +50,17 @@ _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all loads is worth beside a load's own."""
 _SIGN = 0.12
 """Chance by which so many trials or more would lie on one side of their median; five of six, seven of nine."""
+_SIGN_ALONE = 0.032
+"""The same where nothing else is asked; five of five, eight of nine."""
+_OWN, _SURELY = 3, 0.99
+"""So many trials of one rate may show it by themselves, with this confidence."""
 _FAR = 3.0
 """So many times the noise of a trial from the objective, no sign test is asked."""
 _BEYOND = 1.5
 """So many operations of a trial must be beyond a percentile for the trial to tell it."""
 _FALLS = 1.5
-"""Latency falls where a larger load is below a smaller one by so many times what one comparison would ask: all pairs are
-compared."""
+"""Latency falls where a larger load is below a smaller one by so many times what one comparison would ask: all pairs
+are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +96,18 @@ class _Levels:
     t: float
 
 
-def crossing(values: Latencies, objective: float, confidence: float = CONFIDENCE) -> Crossing:
+def crossing(values: Latencies, objective: float, *, offered: bool = False) -> Crossing:
     """Where ``values`` pass ``objective`` (in their unit); at least one load, each with at least one trial, all
-    positive."""
-    levels = _levels_of(values, objective, confidence)
-    falls = _falls(levels)
+    positive. ``offered``: loads are rates. Near what a storage can do, latency then has another noise at each of them,
+    so only signs are asked."""
+    levels = _levels_of(values, objective)
+    falls = None if offered else _falls(levels)
+    show = _shown_by_signs if offered else _shown
     loads, count = levels.loads, len(levels.loads)
     fit = levels.level if falls else _rising(levels.level, levels.weight)
     met = len(list(takewhile(lambda level: level <= 0, fit)))
-    within = list(takewhile(lambda i: _shown(levels, i, bool(falls), within=True), range(count)))
-    above = list(takewhile(lambda i: _shown(levels, i, bool(falls), within=False), reversed(range(count))))
+    within = list(takewhile(lambda i: show(levels, i, bool(falls), within=True), range(count)))
+    above = list(takewhile(lambda i: show(levels, i, bool(falls), within=False), reversed(range(count))))
     return Crossing(
         meets=loads[met - 1] if met else None,
         exceeds=loads[met] if met < count else None,
@@ -113,7 +119,7 @@ def crossing(values: Latencies, objective: float, confidence: float = CONFIDENCE
     )
 
 
-def _levels_of(values: Latencies, objective: float, confidence: float) -> _Levels:
+def _levels_of(values: Latencies, objective: float) -> _Levels:
     import numpy as np
 
     loads = sorted(values)
@@ -129,7 +135,7 @@ def _levels_of(values: Latencies, objective: float, confidence: float) -> _Level
         level=np.array([float(y.mean()) for y in trials]),
         weight=(own + 1) / each,
         noise=math.sqrt(variance),
-        t=student_t(confidence, degrees),
+        t=student_t(CONFIDENCE, degrees),
     )
 
 
@@ -167,10 +173,26 @@ def _shown(levels: _Levels, i: int, alone: bool, *, within: bool) -> bool:
     return False
 
 
+def _shown_by_signs(levels: _Levels, i: int, alone: bool, *, within: bool) -> bool:
+    """The same by the sign test alone, or by what a load's own trials are far from."""
+    side, own = -1.0 if within else 1.0, levels.trials[i]
+    error = math.sqrt((_PRIOR_NOISE**2 + float(((own - own.mean()) ** 2).sum())) / len(own) / len(own))
+    if len(own) >= _OWN and side * levels.level[i] >= student_t(_SURELY, len(own)) * error:
+        return True
+    trials = levels.trials[i : i + 1] if alone else levels.trials[i:] if within else levels.trials[i::-1]
+    count = beyond = 0
+    for values in trials:
+        count += len(values)
+        beyond += sum(bool(value <= 0) == within for value in values)
+        if _chance(count, beyond) <= _SIGN_ALONE:
+            return True
+    return False
+
+
 @lru_cache(maxsize=4096)
 def _chance(count: int, beyond: int) -> float:
     """Of ``beyond`` or more of ``count`` trials on one side of their median."""
-    return sum(math.comb(count, k) for k in range(beyond, count + 1)) / 2**count
+    return math.fsum(math.comb(count, k) / 2**count for k in range(beyond, count + 1))
 
 
 def _rising(level: Floats, weight: Floats) -> Floats:
@@ -194,10 +216,10 @@ def latency_line(
     rates_with: int | None = None,
     plateau: float | None = None,
 ) -> LatencyLine:
-    """The answer for one objective. ``waits``: of each load at least one trial; ``rates_with``: loads are rates that were
-    offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second)."""
+    """The answer for one objective. ``waits``: of each load at least one trial; ``rates_with``: loads are rates that
+    were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second)."""
     values = latencies(waits, percentile)
-    found = crossing(values, objective_ns)
+    found = crossing(values, objective_ns, offered=rates_with is not None)
     words = _Words(percentile, objective_ns, values, found, rates_with)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
     least_above = found.shown_above if rates_with or found.shown_above is None else found.shown_above - 1
@@ -263,7 +285,9 @@ class _Words:
 
     def load(self, load: int) -> str:
         """``8 tasks``, ``1.2 GB/s offered to 8 tasks``."""
-        return f"{rate_text(load)} offered to {count(self.rates_with, 'task')}" if self.rates_with else count(load, "task")
+        return (
+            f"{rate_text(load)} offered to {count(self.rates_with, 'task')}" if self.rates_with else count(load, "task")
+        )
 
     def interval(self, low: int, high: int) -> str:
         return f"[{rate_text(low)}, {rate_text(high)}]" if self.rates_with else f"[{low}, {high}]"
@@ -301,25 +325,36 @@ class _Words:
         if self.found.falls is None:
             return ""
         smaller, larger = self.found.falls
-        return f"; latency falls from {self.wait(smaller)} with {self.load(smaller)} to {self.wait(larger)} with {larger}"
+        return (
+            f"; latency falls from {self.wait(smaller)} with {self.load(smaller)} to {self.wait(larger)} with {larger}"
+        )
 
 
-def latency_lines(search: Line, points: Sequence[Point], trials: Trials, plateau: float | None) -> tuple[LatencyLine, ...]:
+def _recorded(line: Line) -> Mapping[str, int]:
+    found: Mapping[str, int] = line["latency"] or {}
+    return found
+
+
+def latency_lines(
+    search: Line,
+    points: Sequence[Point],
+    trials: Trials,
+    plateau: float | None,
+    wait_of: Callable[[Line], Mapping[str, int]] = _recorded,
+) -> tuple[LatencyLine, ...]:
     """One for each objective of ``search`` (of a manifest), from the trials of one curve, or of the rates that were
-    offered to it."""
+    offered to it. ``wait_of``: the latency summary of a trial."""
     objectives = {key: search[key] for key in OBJECTIVES if search.get(key)}
     if not objectives:
         return ()
     with_tasks = None
+    waits: dict[int, list[Mapping[str, int]]] = {}
     if search.get("open_loop"):
-        offered = trials.where("purpose", OFFERED).where("phase", points[0].op).where("status", "ok").having("latency")
-        waits: dict[int, list[Mapping[str, int]]] = {}
-        for line in offered:
-            waits.setdefault(line["setting"]["rate_bytes_per_s"], []).append(line["latency"])
+        for line in trials.where("purpose", OFFERED).where("phase", points[0].op).where("status", "ok"):
+            waits.setdefault(line["setting"]["rate_bytes_per_s"], []).append(wait_of(line))
             with_tasks = line["setting"]["tasks"]
     else:
-        named = {point.tasks: trials.named(point.records).having("latency") for point in points}
-        waits = {tasks: [line["latency"] for line in lines] for tasks, lines in named.items() if len(lines)}
+        waits = {point.tasks: [wait_of(line) for line in trials.named(point.records)] for point in points}
     return tuple(
         latency_line(key, objective_ns, waits, rates_with=with_tasks, plateau=plateau)
         for key, objective_ns in objectives.items()

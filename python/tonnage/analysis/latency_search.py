@@ -17,9 +17,9 @@ _ENOUGH = 3
 """Trials of each end of the answer before it counts as known."""
 _BESIDE = 2
 """Measured loads on each side of the objective that are repeated."""
-_RATES = (0.02, 1.05)
+_RATES = (0.02, 1.2)
 """Shares of the plateau between which rates are offered."""
-_CLOSE_RATES = 0.03
+_CLOSE_RATES = 0.08
 """Rates nearer to each other than this count as neighbours."""
 
 
@@ -74,7 +74,7 @@ class RateSearch:
         return self._random.choice(wanted) if wanted else rounded(plateau / 2)
 
     def _of(self, values: Latencies, objective_ns: int, plateau: float) -> int:
-        found = crossing(values, objective_ns)
+        found = crossing(values, objective_ns, offered=True)
         least, most = (rounded(share * plateau) for share in _RATES)
         if found.meets is None:
             smallest = min(values)
@@ -82,11 +82,25 @@ class RateSearch:
         if found.exceeds is None:
             largest = max(values)
             return rounded((largest + most) / 2) if largest < (1 - _CLOSE_RATES) * most else largest
-        near = around(values, found, self._random)
-        is_wide = found.exceeds > (1 + _CLOSE_RATES) * found.meets
-        if is_wide and (found.gap > _TELLING * found.noise or len(values[near]) >= _ENOUGH):
+        if found.exceeds > (1 + _CLOSE_RATES) * found.meets:
             return rounded(math.sqrt(found.meets * found.exceeds))
-        return near
+        ends = []
+        if found.shown_within is None or found.shown_within < found.meets:
+            ends.append(self._end(values, objective_ns, [n for n in sorted(values, reverse=True) if n <= found.meets]))
+        if found.shown_above is None or found.shown_above > found.exceeds:
+            beyond = [n for n in sorted({*values, most}) if n >= found.exceeds]
+            ends.append(self._end(values, objective_ns, beyond))
+        if not ends:
+            return rounded(math.sqrt(found.meets * found.exceeds))
+        return min(ends, key=lambda rate: (len(values.get(rate, ())), self._random.random()))
+
+    def _end(self, values: Latencies, objective_ns: int, outward: Sequence[int]) -> int:
+        """The first rate on one side of the objective whose trials do not disagree about it."""
+        for rate in outward:
+            on = [value <= objective_ns for value in values.get(rate, ())]
+            if len(set(on)) < 2:
+                return rate
+        return outward[-1]
 
 
 def around(values: Latencies, found: Crossing, chance: random.Random) -> int:

@@ -20,8 +20,8 @@ Op = Literal["write", "read"]
 _TRIALS = 28
 """Trials of an operation that a budget is cut into: a first look up to 32 tasks takes 10, the rest are repetitions."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
-_RATE_TRIALS = _TRIALS // 3
-"""Of these, for offered rates."""
+_RATE_TRIALS = 12
+"""Of these, for offered rates: five on each side of the objective show it."""
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
 _LARGEST_FILE = 1 << 30

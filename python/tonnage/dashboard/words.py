@@ -78,7 +78,11 @@ def phase(step: Keys, latest: Sequence[Keys]) -> str:
     setting = table(step, "setting")
     what = "laying out files" if step.get("purpose") == "fill" else text(step.get("phase"))
     workload = text(setting.get("workload"))
-    more = {"measure": f", repetition {count(step, 'repetition') + 1}", "sustain": ", sustained", "offered": ", offered rate"}
+    more = {
+        "measure": f", repetition {count(step, 'repetition') + 1}",
+        "sustain": ", sustained",
+        "offered": ", offered rate",
+    }
     head = f"{workload}: {what}" if workload else what
     return f"{head}, {sentences.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
 

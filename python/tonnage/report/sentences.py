@@ -45,9 +45,7 @@ def number(value: int) -> str:
 
 def objectives(line: LoadLine) -> tuple[str, ...]:
     """The latency line of each objective: the largest load that meets it, or why that was not shown."""
-    return tuple(
-        f"{found.why}{_of_plateau(found)}" for found in line.latency_lines
-    )
+    return tuple(f"{found.why}{_of_plateau(found)}" for found in line.latency_lines)
 
 
 def _of_plateau(found: LatencyLine) -> str:
