@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from tonnage.analysis.latency_line import Crossing, Latencies, crossing
 
@@ -13,6 +14,8 @@ Objectives = Mapping[str, int]
 
 _TELLING = 2.0
 """A gap is halved while its ends are so many times the noise apart, or both were measured often."""
+_REPEATED = 2
+"""Trials of the loads next to the objective before gaps further off are looked into."""
 _ENOUGH = 3
 """Trials of each end of the answer before it counts as known."""
 _BESIDE = 2
@@ -54,7 +57,8 @@ class LatencySearch:
         near = around(values, found, self._random)
         if high - low > 1 and (not low or found.gap > _TELLING * found.noise or len(values[near]) >= _ENOUGH):
             return (low + high) // 2
-        return near
+        hole = _hole(values, found)
+        return near if hole is None or len(values[near]) < _REPEATED else hole
 
 
 class RateSearch:
@@ -101,6 +105,16 @@ class RateSearch:
             if len(set(on)) < 2:
                 return rate
         return outward[-1]
+
+
+def _hole(values: Latencies, found: Crossing) -> int | None:
+    """A number of tasks in the middle of the widest gap between the objective and what is shown on either side of it,
+    where the noise would let it narrow the interval."""
+    loads = sorted(values)
+    inside = [load for load in loads if (found.shown_within or 1) <= load <= (found.shown_above or loads[-1])]
+    gaps = [(b / a, (a + b) // 2) for a, b in pairwise(inside) if b - a > 1]
+    ratio, middle = max(gaps, default=(1.0, 0))
+    return middle if math.log(ratio) > _TELLING * found.noise else None
 
 
 def around(values: Latencies, found: Crossing, chance: random.Random) -> int:
