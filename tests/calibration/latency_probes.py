@@ -93,9 +93,34 @@ def of_tasks(model: str, percentile: str, seed: int) -> dict[str, Any]:
         "shown": found["shown"],
         "truth": [below, largest],
         "covers": found["low"] <= below and largest <= high,
-        "wrong": not found["low"] <= below <= high,
         "answer": [found["low"], found["largest"], high],
         "width": (high + 1) / max(found["low"], 1),
+        "trials": found["trials"],
+        "why": found["why"],
+    }
+
+
+def of_rates(model: str, percentile: str, seed: int) -> dict[str, Any]:
+    """The same of offered rates, at the number of tasks that the probe chose. The truth is bisected to 1 %."""
+    chance = random.Random(f"{model} {percentile} {seed}")
+    objective = round(truth_ns(model, percentile, 1) * chance.choice((1.3, 1.6, 2.0, 3.0)))
+    options = (f"--{percentile.removesuffix('_ns')}", f"{objective}ns", "--open-loop")
+    line = probe(model, seed, *options)
+    (found,) = line["latency_lines"]
+    low, high = 2e7, 4e9
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        meets = truth_ns(model, percentile, found["tasks"], round(middle)) <= objective
+        low, high = (middle, high) if meets else (low, middle)
+    most = found["high"] if found["high"] is not None else math.inf
+    return {
+        "model": model,
+        "percentile": percentile,
+        "shown": found["shown"],
+        "truth": [low, high],
+        "covers": found["low"] <= high and low <= most,
+        "answer": [found["low"], found["largest"], found["high"]],
+        "width": most / max(found["low"], 1),
         "trials": found["trials"],
         "why": found["why"],
     }
@@ -106,7 +131,9 @@ def main() -> None:
     part, parts = int(sys.argv[1]), int(sys.argv[2])
     for cell in json.load(sys.stdin):
         for seed in range(part, cell["seeds"], parts):
-            print(json.dumps(of_tasks(cell["model"], cell["percentile"], seed)), flush=True)
+            of = of_rates if cell["open_loop"] else of_tasks
+            row = of(cell["model"], cell["percentile"], seed)
+            print(json.dumps({**row, "open_loop": cell["open_loop"]}), flush=True)
 
 
 if __name__ == "__main__":

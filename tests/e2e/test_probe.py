@@ -122,7 +122,7 @@ def test_an_objective_gives_a_second_line(shell: Shell) -> None:
 
 
 def test_an_offered_rate_is_looked_for_on_the_plateau(shell: Shell) -> None:
-    model = ("sim:knee=8,plateau=2GB/s,noise=1%", "--op", "write", "--seed", "3")
+    model = ("sim:knee=8,plateau=2GB/s,noise=1%", "--op", "write", "--seed", "4")
     (line,) = shell("probe", *model, "--p99", "8ms", "--open-loop", "--json", "--no-report").json["load_lines"]
     (found,) = line["latency_lines"]
     assert found["load"] == "bandwidth_bytes_per_s"

@@ -55,10 +55,8 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
     estimates = _corrected(searched, long, curves)
-    lines = [
-        _with_latency(run, load_line(*key, curve, estimates[key], long.get(key[0])), curve, trials)
-        for key, curve in curves.items()
-    ]
+    found = {key: load_line(*key, curve, estimates[key], long.get(key[0])) for key, curve in curves.items()}
+    lines = [_with_latency(run, line, curves[key], trials) for key, line in found.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,

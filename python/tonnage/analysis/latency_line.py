@@ -48,6 +48,9 @@ _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
 """What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all loads is worth beside a load's own."""
+_COMPARED = 0.98
+"""Confidence of one comparison with the objective: as the best of several neighbourhoods is taken, the whole answer
+has less."""
 _SIGN = 0.12
 """Chance by which so many trials or more would lie on one side of their median; five of six, seven of nine."""
 _SIGN_ALONE = 0.032
@@ -135,7 +138,7 @@ def _levels_of(values: Latencies, objective: float) -> _Levels:
         level=np.array([float(y.mean()) for y in trials]),
         weight=(own + 1) / each,
         noise=math.sqrt(variance),
-        t=student_t(CONFIDENCE, degrees),
+        t=student_t(_COMPARED, degrees),
     )
 
 
