@@ -3,7 +3,8 @@ the models' own percentiles.
 
 A program of its own, so that the calibration can use every core: ``latency_probes.py PART PARTS < cells.json`` prints
 one JSON line a probe. The truth of a number of tasks, or of an offered rate, is the percentile of one trial of 20
-virtual seconds of the same model without noise between trials: the median over trials where the noise has median 1.
+virtual seconds (of rates 5) of the same model without noise between trials: the median over trials where the noise has
+median 1.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from tonnage.cli import main as tonnage
 from .simulate import run_phase
 
 MAX_TASKS = 32
-TRUTH_SECONDS = 20.0
-NOISES = ("noise", "tails", "correlation", "outliers", "outlier-speed")
+TRUTH_SECONDS, RATE_SECONDS = 20.0, 5.0
+"""Of tasks, and of rates, of which many are tried."""
+NOISES = ("noise", "noise-growth", "tails", "correlation", "outliers", "outlier-speed")
 """Keys of a model that change from trial to trial, and are left out of the truth."""
 CLEAR = 0.01
 """An objective is this far (logarithm) from the latency of any number of tasks: which side of it a latency is on cannot
@@ -45,7 +47,7 @@ def truth_ns(model: str, percentile: str, tasks: int, rate: int | None = None) -
     phase = {
         "record": "0000-write",
         "tasks": {"first": 0, "here": tasks, "total": tasks},
-        "limit": {"time_ns": int(TRUTH_SECONDS * 1e9), "wrap": True},
+        "limit": {"time_ns": int((RATE_SECONDS if rate else TRUTH_SECONDS) * 1e9), "wrap": True},
         "seed": 1,
         "work": {"kind": "stream", "op": "write", "geometry": geometry, "durability": "none", "cache": "keep"},
     }

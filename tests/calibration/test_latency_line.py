@@ -41,8 +41,8 @@ TASKS = (
 """A hinge, closed networks, a peak, a power law, a stair, a dip, odd numbers; long tails within a trial, and noises
 from trial to trial that are heavy-tailed, correlated and of two kinds."""
 CELLS: list[dict[str, Any]] = [
-    *({"model": model, "percentile": "p99_ns", "open_loop": False, "seeds": seeds(60)} for model in TASKS),
-    *({"model": model, "percentile": "p999_ns", "open_loop": False, "seeds": seeds(60)} for model in TASKS[:1]),
+    *({"model": model, "percentile": "p99_ns", "open_loop": False, "seeds": seeds(40)} for model in TASKS),
+    *({"model": model, "percentile": "p999_ns", "open_loop": False, "seeds": seeds(40)} for model in TASKS[:1]),
     *(
         {"model": model, "percentile": "p99_ns", "open_loop": True, "seeds": seeds(40)}
         for model in ("knee=8,noise=2%", "queues=8,noise=5%")

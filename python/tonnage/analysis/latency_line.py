@@ -48,7 +48,7 @@ _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
 """What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all loads is worth beside a load's own."""
-_COMPARED = 0.98
+_COMPARED = 0.97
 """Confidence of one comparison with the objective: as the best of several neighbourhoods is taken, the whole answer
 has less."""
 _SIGN = 0.12
