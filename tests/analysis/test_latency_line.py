@@ -57,6 +57,13 @@ def test_trials_of_too_few_operations_tell_nothing_of_a_percentile() -> None:
     assert "a trial has 149 operations, and p99 needs 150" in found.why
 
 
+def test_an_objective_below_every_operation_is_met_by_none_however_few_they_are() -> None:
+    waits = {n: [{"count": 5, "min_ns": 2 * MS, "p99_ns": 3 * MS}] for n in (1, 2, 4)}
+    found = latency_line("p99_ns", MS, waits)
+    assert (found.shown, found.low, found.high) == (True, 0, 0)
+    assert found.why == "not even 1 task keeps p99 within 1 ms: 3 ms was measured"
+
+
 def test_a_latency_that_falls_is_told_and_no_load_is_judged_by_larger_ones() -> None:
     stair = {4: trials(4.0), 8: trials(8.0), 12: trials(12.0), 16: trials(16.0), 20: trials(9.0), 32: trials(20.0)}
     found = answer(stair)
@@ -75,7 +82,10 @@ def test_offered_rates_are_answered_in_bytes_per_second_and_as_a_share() -> None
     found = answer(rates, rates_with=8, plateau=2 * 10**9)
     assert (found.load, found.tasks, found.plateau_share) == ("bandwidth_bytes_per_s", 8, 0.75)
     assert (found.shown, found.low, found.high) == (True, 15 * 10**8, 19 * 10**8)
-    assert "up to 1.5 GB/s offered to 8 tasks [1.5 GB/s, 1.9 GB/s] keeps p99 within 10 ms" in found.why
+    assert (
+        "up to 1.5 GB/s offered to 8 tasks [1.5 GB/s, 1.9 GB/s] keeps p99 within 10 ms (75 % of the plateau)"
+        in found.why
+    )
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])

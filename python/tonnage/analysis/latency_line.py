@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LatencyLine, Point
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.text import count, duration
+from tonnage.analysis.text import count, duration, share
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.units import rate_text
@@ -223,14 +223,17 @@ def latency_line(
     were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second)."""
     values = latencies(waits, percentile)
     found = crossing(values, objective_ns, offered=rates_with is not None)
-    words = _Words(percentile, objective_ns, values, found, rates_with)
+    words = _Words(percentile, objective_ns, values, found, rates_with, plateau)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
     least_above = found.shown_above if rates_with or found.shown_above is None else found.shown_above - 1
     first, last = min(values), max(values)
     none = found.shown_above == first
     low, high = found.shown_within or 0, 0 if none else least_above
     largest = max(low, min(found.meets or 0, last if high is None else high))
-    few = _too_few(percentile, waits, found)
+    floor_ns = min((wait.get("min_ns", 0) for wait in waits[first]), default=0)
+    few = _too_few(percentile, waits, found) if floor_ns <= objective_ns else ""
+    if floor_ns > objective_ns:
+        none, low, high, largest = True, 0, 0, 0
     return LatencyLine(
         percentile=percentile,
         objective_ns=objective_ns,
@@ -281,6 +284,7 @@ class _Words:
     values: Latencies
     found: Crossing
     rates_with: int | None
+    plateau: float | None
 
     @property
     def objective(self) -> str:
@@ -307,7 +311,8 @@ class _Words:
             return f"not even {self.load(first)} keeps {self.objective}: {self.wait(first)} was measured{falls}"
         if low and high is not None:
             keeps = "keeps" if largest == 1 or self.rates_with else "keep"
-            return f"up to {self.load(largest)} {self.interval(low, high)} {keeps} {self.objective}{falls}"
+            of = f" ({share(largest / self.plateau)} of the plateau)" if self.rates_with and self.plateau else ""
+            return f"up to {self.load(largest)} {self.interval(low, high)} {keeps} {self.objective}{of}{falls}"
         if low == last:
             return f"at least {self.load(last)}, the largest measured, keep {self.objective}{falls}"
         if low:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.ceilings import size_of
-from tonnage.analysis.results import Finding, Intervals, LatencyLine, LoadLine, Point
+from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
 from tonnage.records.lines import AMPLIFIED
 from tonnage.report import units
 
@@ -45,13 +45,7 @@ def number(value: int) -> str:
 
 def objectives(line: LoadLine) -> tuple[str, ...]:
     """The latency line of each objective: the largest load that meets it, or why that was not shown."""
-    return tuple(f"{found.why}{_of_plateau(found)}" for found in line.latency_lines)
-
-
-def _of_plateau(found: LatencyLine) -> str:
-    if not found.shown or not found.largest or found.plateau_share is None:
-        return ""
-    return f" ({units.share(found.plateau_share)} of the plateau)"
+    return tuple(found.why for found in line.latency_lines)
 
 
 def done(kind: str) -> str:
