@@ -114,6 +114,13 @@ class Measured:
         return _pandas().DataFrame([asdict(line) for line in self.analysis.load_lines])
 
     @cached_property
+    def latency_lines(self) -> DataFrame:
+        """A row a latency objective: the largest load that meets it, with its interval."""
+        lines = self.analysis.load_lines
+        rows = [{"op": line.op, "group": line.group, **asdict(one)} for line in lines for one in line.latency_lines]
+        return _pandas().DataFrame(rows)
+
+    @cached_property
     def findings(self) -> DataFrame:
         """A row a finding: ``code``, ``subject``, ``evidence``, ``advice``."""
         return _pandas().DataFrame([asdict(finding) for finding in self.analysis.findings])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.analysis.loadline import Estimate, estimate, largest_within, sustained
+from tonnage.analysis.loadline import Estimate, estimate, sustained
 from tonnage.analysis.shapes import LAWS
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
@@ -101,13 +101,6 @@ def test_any_curve_gives_an_ordered_answer(values: dict[int, list[int]]) -> None
     if found.knee is not None:
         assert found.knee in values
         assert found.knee_low <= found.knee <= found.knee_high
-
-
-def test_a_latency_objective_is_met_up_to_the_first_point_that_misses_it() -> None:
-    latency = {1: 10, 2: 20, 4: 50, 8: 30}
-    assert largest_within(latency, 30) == 2
-    assert largest_within(latency, 50) == 8
-    assert largest_within(latency, 5) == 0
 
 
 @pytest.mark.parametrize("rate", [lambda n: n / (n + 7), lambda n: n**0.1, lambda n: max(min(n, 4) / 8, n / 32)])

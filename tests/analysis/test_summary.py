@@ -31,7 +31,14 @@ def test_a_summary_is_what_its_schema_says(make_run: Make, quiet_curve: Curve, o
     (line,) = found["load_lines"]
     assert line["reached"] == (knee == 4)
     assert line["tasks"] == (4 if knee == 4 else None)
-    assert line["p99_tasks"] == 16
+    (latency,) = line["latency_lines"]
+    assert (latency["objective_ns"], latency["load"], latency["trials"]) == (10**9, "tasks", 20)
+
+
+def test_a_summary_without_an_objective_says_nothing_of_latency_lines(make_run: Make, quiet_curve: Curve) -> None:
+    found = summary(analyse(make_run(quiet_curve())), None)
+    assert all("latency_lines" not in line for line in found["load_lines"])
+    jsonschema.validate(json.loads(json.dumps(found)), schema())
 
 
 def test_an_empty_run_has_a_summary_too(make_run: Make) -> None:

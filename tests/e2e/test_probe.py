@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import jsonschema
+import pytest
 
 from .shell import Shell
 
@@ -48,7 +49,8 @@ def test_a_directory_is_measured_and_left_as_it_was(shell: Shell) -> None:
     (run,) = shell.runs
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["state"] == "complete"
-    assert manifest["search"] == {"op": ["write", "read"], "max_tasks": 4, "budget_ns": 4 * 10**9, "p99_ns": None}
+    asked = {"op": ["write", "read"], "max_tasks": 4, "budget_ns": 4 * 10**9}
+    assert manifest["search"] == {**asked, "p99_ns": None, "p999_ns": None, "open_loop": False}
     assert f"{run.relative_to(shell.home)}/report.html" in said.out
     lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
     assert {line["phase"] for line in lines if line["purpose"] == "measure"} == {"write", "read"}
@@ -107,10 +109,35 @@ def test_on_a_pipe_there_is_one_plain_line_a_trial(shell: Shell) -> None:
 
 
 def test_an_objective_gives_a_second_line(shell: Shell) -> None:
-    found = shell("probe", "sim:knee=8,plateau=2GB/s", "--op", "write", "--p99", "6ms", "--seed", "1", "--json").json
-    (line,) = found["load_lines"]
-    assert line["p99_ns"] == 6_000_000
-    assert line["p99_tasks"] >= 1
+    model = ("sim:knee=8,plateau=2GB/s,noise=2%,jitter=10%", "--op", "write", "--seed", "1")
+    said = shell("probe", *model, "--p99", "20ms", "--p999", "20ms", "--json")
+    jsonschema.validate(said.json, shell("schema", "json").json)
+    (line,) = said.json["load_lines"]
+    p99, p999 = line["latency_lines"]
+    # 1 MiB at 2 GB/s is 0.524 ms; 99 operations of 100 take 1.256 times the mean, 999 of 1,000 1.355 times.
+    for found, most in ((p99, 30), (p999, 28)):
+        assert found["shown"] and found["low"] <= most <= found["high"], found["why"]
+    text = shell("probe", *model, "--p99", "20ms", "--p999", "20ms", "--no-report").out
+    assert f"\n  {p99['why']}\n" in text and f"\n  {p999['why']}\n" in text
+
+
+def test_an_offered_rate_is_looked_for_on_the_plateau(shell: Shell) -> None:
+    model = ("sim:knee=8,plateau=2GB/s,noise=1%", "--op", "write", "--seed", "4")
+    (line,) = shell("probe", *model, "--p99", "8ms", "--open-loop", "--json", "--no-report").json["load_lines"]
+    (found,) = line["latency_lines"]
+    assert found["load"] == "bandwidth_bytes_per_s"
+    assert found["shown"] and 1.5e9 < found["low"] <= found["high"] < 2.2e9, found["why"]
+    assert found["plateau_share"] == found["largest"] / line["plateau_bytes_per_s"]
+    assert found["tasks"] >= 8
+
+
+@pytest.mark.parametrize(
+    ("objective", "said"),
+    [("1ms", "not even 1 task keeps p99 within 1 ms: 5."), ("1s", "at least 32 tasks, the largest measured, keep")],
+)
+def test_an_objective_that_none_or_all_meet_is_answered_with_that(shell: Shell, objective: str, said: str) -> None:
+    text = shell("probe", "sim:knee=8,plateau=2GB/s", "--op", "write", "--seed", "1", "--p99", objective).out
+    assert said in text
 
 
 def test_a_load_line_is_kept_for_placement_and_told_in_one_line(shell: Shell) -> None:

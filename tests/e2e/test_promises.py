@@ -49,11 +49,13 @@ block_size = "64MiB"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """A run on files, with a paced workload, and one of a model with a load line."""
+    """A run on files, with a paced workload, one of a model with a load line, and one with a latency line."""
     shell = Shell(tmp_path_factory.mktemp("promises"))
     for name, text in (("streams", STREAMS), ("curve", CURVE)):
         shell("run", shell.write(f"{name}.toml", text), "--out", name, "--no-report")
-    yield {name: shell.home / name for name in ("streams", "curve")}
+    probe = ("probe", "sim:knee=4,plateau=2GB/s,noise=2%", "--op", "write", "--seed", "2", "--budget", "30s")
+    shell(*probe, "--p99", "9ms", "--no-report", "--out", "latency")
+    yield {name: shell.home / name for name in ("streams", "curve", "latency")}
 
 
 @pytest.fixture
@@ -172,3 +174,25 @@ def test_the_ninth_is_broken_without_a_point_below(altered: Callable[..., Path],
     copy = altered("curve", keep=lambda line: line["setting"]["tasks"] >= least)
     (line,) = analyse(Run.open(copy)).load_lines
     assert line.reached and kept(copy)[9] is False
+
+
+def slower(line: Line) -> None:
+    """As if operations had taken longer than the histograms say."""
+    line["latency"]["p99_ns"] = line["latency"]["p99_ns"] * 3 // 2
+
+
+def told(run: Path, number: int) -> str:
+    return next(promise.evidence for promise in analyse(Run.open(run)).promises if promise.number == number)
+
+
+def test_the_twelfth_is_broken_where_a_latency_line_does_not_follow_from_the_histograms(
+    runs: dict[str, Path], altered: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert kept(runs["latency"])[12] is None
+    assert told(runs["latency"], 12).startswith("1 latency line computed again from the kept histograms; no run can")
+    assert kept(altered("latency", slower))[12] is False
+    shutil.move(tmp_path / "copy", tmp_path / "slower")
+    copy = altered("latency")
+    for file in (copy / "latency").iterdir():
+        file.unlink()
+    assert kept(copy)[12] is False

@@ -61,6 +61,14 @@ CASES = [
         "a p99 of 0s cannot be met, for no operation takes no time; hint: give a time such as 20ms",
     ),
     (
+        ("probe", "null:", "--p999", "0s"),
+        "a p999 of 0s cannot be met, for no operation takes no time; hint: give a time such as 20ms",
+    ),
+    (
+        ("probe", "null:", "--open-loop"),
+        "open_loop looks for the rate that meets a latency objective; hint: give p99 or p999",
+    ),
+    (
         ("probe", "null:", "--max-tasks", "1"),
         "max_tasks 1 has no other number of tasks to compare with; hint: give at least 3",
     ),

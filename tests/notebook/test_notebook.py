@@ -14,8 +14,8 @@ from tonnage.errors import RecordError, RequestError
 ROOT = Path(__file__).parents[2]
 
 
-def probe(out: Path, knee: int) -> Path:
-    words = ["probe", f"sim:knee={knee},plateau=1GB/s", "--seed", "5", "--out", out, "--no-report"]
+def probe(out: Path, knee: int, *more: str) -> Path:
+    words = ["probe", f"sim:knee={knee},plateau=1GB/s", "--seed", "5", "--out", out, "--no-report", *more]
     subprocess.run([sys.executable, "-m", "tonnage.cli", *words], check=True, capture_output=True, timeout=120)
     return out
 
@@ -88,3 +88,10 @@ def test_what_is_no_run_is_one_clear_error(tmp_path: Path) -> None:
 def test_the_command_line_does_not_pay_for_it() -> None:
     program = "import sys, tonnage; sys.exit('pandas' in sys.modules or 'tonnage.notebook' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
+
+
+def test_a_latency_line_is_a_row_of_its_own(tmp_path: Path) -> None:
+    run = tonnage.read(probe(tmp_path / "RUN", 4, "--op", "write", "--p99", "19ms", "--p999", "19ms"))
+    assert list(run.latency_lines["percentile"]) == ["p99_ns", "p999_ns"]
+    for why in run.latency_lines["why"]:
+        assert why in run.sentences[0]

@@ -23,7 +23,7 @@ def test_the_summary_says_the_load_line_of_each_operation() -> None:
     text = _printed(sample.whole()[0])
     assert "write: 6 tasks [5, 8] reach 95 % of the 1.92 GB/s plateau; more only add latency\n" in text
     assert "read: 12 tasks [5, 14] reach 95 % of the 3.4 GB/s plateau; more only add latency\n" in text
-    assert "up to 8 tasks keep p99 within 20.0 ms" in text
+    assert "up to 8 tasks [7, 9] keep p99 within 20 ms" in text
 
 
 def test_the_summary_says_where_the_load_line_was_not_reached_and_why() -> None:

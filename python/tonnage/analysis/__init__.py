@@ -15,6 +15,7 @@ from typing import Any
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
@@ -57,8 +58,8 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
     long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
     estimates = _corrected(run, searched, long, curves)
-    objective = (run.manifest.get("search") or {}).get("p99_ns")
-    lines = [load_line(*key, curve, estimates[key], objective, long.get(key[0])) for key, curve in curves.items()]
+    found = {key: load_line(*key, curve, estimates[key], long.get(key[0])) for key, curve in curves.items()}
+    lines = [_with_latency(run, line, curves[key], trials) for key, line in found.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
@@ -139,6 +140,12 @@ def _corrected(
         return sustained(found, headline(line)[0] or 0, line["elapsed_ns"] / _usual_ns(curve), _values_at(curve, tasks))
 
     return {key: beside(key, found, line) if (line := long.get(key[0])) else found for key, found in searched.items()}
+
+
+def _with_latency(run: Run, line: LoadLine, curve: Sequence[Point], trials: Trials) -> LoadLine:
+    """``line`` with an answer for each latency objective."""
+    search = run.manifest.get("search") or {}
+    return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
 
 
 def _values_at(curve: Sequence[Point], tasks: int) -> Sequence[float]:

@@ -330,36 +330,20 @@ def without_plateau(found: Estimate, before: float, after: float, tasks: int, el
     return replace(found, reached=False, knee=None, why=why)
 
 
-def largest_within(latency_ns: Mapping[int, int], objective_ns: int) -> int:
-    """The largest number of tasks that still meets a latency objective; 0 where not even the smallest does.
-
-    Counted from below: a point that meets it again after one that does not is luck.
-    """
-    best = 0
-    for tasks in sorted(latency_ns):
-        if latency_ns[tasks] > objective_ns:
-            break
-        best = tasks
-    return best
-
-
 def load_line(
     op: str,
     group: str,
     points: Sequence[Point],
     found: Estimate,
-    p99_ns: int | None = None,
     long: Mapping[str, Any] | None = None,
 ) -> LoadLine:
-    """The load line of one curve as a result. ``p99_ns``: a latency objective, read from the points' own p99; ``long``:
-    the line of the long trial on the plateau."""
+    """The load line of one curve as a result. ``long``: the line of the long trial on the plateau."""
     top = max(point.tasks for point in points)
     reached = found.reached
     moves = points[0].metric == BANDWIDTH
     whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
     on = [point.elapsed_ns for point in points if found.knee is not None and point.tasks >= found.knee]
     held_ns = max([*on, long["elapsed_ns"] if long else 0])
-    latency = {point.tasks: point.latency["p99_ns"] for point in points if point.latency.get("p99_ns") is not None}
     return LoadLine(
         op=op,
         group=group,
@@ -379,8 +363,6 @@ def load_line(
         sustained_ns=held_ns if reached else None,
         sustained_bytes=round(found.plateau * held_ns / 10**9) if reached and moves else None,
         stopped=_stopped(points),
-        p99_ns=p99_ns,
-        p99_tasks=largest_within(latency, p99_ns) if p99_ns is not None and latency else None,
     )
 
 

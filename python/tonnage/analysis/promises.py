@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
+from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.results import BANDWIDTH, Finding, LoadLine, Point, Promise
+from tonnage.analysis.results import BANDWIDTH, Finding, LatencyLine, LoadLine, Point, Promise
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, some
 from tonnage.records import Trials
+from tonnage.records.latency import summarise
 from tonnage.records.lines import rate
 from tonnage.units import size_text
 
@@ -351,8 +353,28 @@ def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     return True, f"the manifest holds {', '.join(wanted)}"
 
 
-def _calibrated(_: Evidence, __: Sequence[Finding]) -> Verdict:
-    return None, "no run can show it: the table of what was calibrated, and how, is printed by make test"
+def _calibrated(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
+    wrong, told = [], 0
+    for line in evidence.load_lines:
+        points = [point for point in evidence.points if (point.op, point.group) == (line.op, line.group)]
+        again = _from_histograms(evidence, line, points) if line.latency_lines else ()
+        told += len(line.latency_lines)
+        if again != line.latency_lines:
+            wrong.append(subject(line.op, line.group))
+    if wrong:
+        return False, f"the latency line of {some(wrong)} does not follow from the kept histograms"
+    follows = f"{count(told, 'latency line')} computed again from the kept histograms; " if told else ""
+    return None, f"{follows}no run can show it: the table of what was calibrated, and how, is printed by make test"
+
+
+def _from_histograms(evidence: Evidence, line: LoadLine, points: Sequence[Point]) -> tuple[LatencyLine, ...]:
+    """The latency lines, of percentiles that are counted again."""
+    search = evidence.run.manifest.get("search") or {}
+
+    def wait_of(trial: Line) -> dict[str, int]:
+        return summarise(evidence.run.histogram(trial["record"]) or [])
+
+    return latency_lines(search, points, evidence.trials, line.plateau, wait_of)
 
 
 _OURS = (_barrier, _durability, _ceilings, _repeats, _series, _open_loop, _own_cost, _repeatable)

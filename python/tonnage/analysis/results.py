@@ -140,6 +140,35 @@ class Divided:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyLine:
+    """The largest load whose percentile latency, the median over trials of each trial's own, is within an objective."""
+
+    percentile: str
+    """``p99_ns`` or ``p999_ns``."""
+    objective_ns: int
+    load: str
+    """``tasks``, or ``bandwidth_bytes_per_s`` where rates were offered."""
+    shown: bool
+    """Both ends of the interval were shown by measurements."""
+    largest: int | None
+    """The largest measured load that is estimated to meet it; 0 where the smallest does not; None: nothing measured."""
+    low: int
+    """The largest load shown to meet it; 0 where none was."""
+    high: int | None
+    """No larger load meets it; None where no load was shown to exceed it."""
+    exceeds: int | None
+    """The smallest measured load that is estimated to exceed it."""
+    confidence: float
+    trials: int
+    why: str
+    """One sentence: the answer, or why it was not shown."""
+    tasks: int | None = None
+    """With which rates were offered."""
+    plateau_share: float | None = None
+    """Of ``largest``, a rate, in the plateau; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadLine:
     """The smallest number of tasks whose median throughput is within 5 % of the plateau (DESIGN: load line)."""
 
@@ -167,10 +196,8 @@ class LoadLine:
     """What the plateau moves in that time: of a buffer larger than that nothing is said."""
     stopped: Reason | None = None
     """Why its points were not measured again, where all that are near it have one reason."""
-    p99_ns: int | None = None
-    """The latency objective, if one was set."""
-    p99_tasks: int | None = None
-    """The largest number of tasks that still meets it; 0 where one task does not; None without an objective."""
+    latency_lines: tuple[LatencyLine, ...] = ()
+    """One for each latency objective."""
 
     @property
     def plateau(self) -> float | None:

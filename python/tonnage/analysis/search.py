@@ -37,16 +37,11 @@ class Measured(Protocol):
 
 
 class Search:
-    """The decisions of ``probe`` for one operation. The same points and seed give the same decisions.
+    """The decisions of ``probe`` for one operation. The same points and seed give the same decisions."""
 
-    ``p99_ns`` is a latency objective: it does not change what is measured, as latency rises with tasks and the points
-    around the knee are those it is read from.
-    """
-
-    def __init__(self, op: str, max_tasks: int, seed: int, p99_ns: int | None = None) -> None:
+    def __init__(self, op: str, max_tasks: int, seed: int) -> None:
         self.op = op
         self.max_tasks = max_tasks
-        self.p99_ns = p99_ns
         self._random = random.Random(f"{seed}-{op}")
         self._round: list[int] = []
         self._turn = self._random.sample(range(_TURNS), _TURNS)

@@ -55,6 +55,9 @@ def schema() -> dict[str, Any]:
 
 def _load_line(line: LoadLine) -> dict[str, Any]:
     found = asdict(line)
+    found["latency_lines"] = list(found["latency_lines"])
+    if not line.latency_lines:
+        del found["latency_lines"]  # a summary that an older version kept says nothing of them
     if line.metric == OPERATIONS:
         for key in ("plateau_operations_per_s", "plateau_low", "plateau_high"):
             found[key] = _operations(found[key]) if found[key] is not None else None

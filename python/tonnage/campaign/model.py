@@ -16,6 +16,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
@@ -115,23 +116,33 @@ class Search(Section):
     max_tasks: Tasks = Field(32, description="largest number of tasks tried")
     budget_ns: Time = time_field("budget", 60 * 10**9, "time for the whole search, shared by the operations")
     p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
+    p999_ns: Time | None = time_field("p999", None, "objective: the p99.9 latency of an operation")
+    open_loop: bool = Field(False, description="find the largest offered rate that meets the objective, not tasks")
     shares: tuple[Size, ...] | None = Field(
         None,
         description="bytes of files at once on each file system of the target, in the order of its directories; a "
         "tenth of what is free on each, or what budget.space says of all",
     )
 
-    @field_validator("p99_ns", mode="before")
+    @property
+    def objectives(self) -> dict[str, int]:
+        """Latency objectives: percentile → nanoseconds."""
+        return {key: ns for key in ("p99_ns", "p999_ns") if (ns := getattr(self, key)) is not None}
+
+    @field_validator("p99_ns", "p999_ns", mode="before")
     @classmethod
-    def _can_be_met(cls, p99_ns: Any) -> Any:
-        if p99_ns == 0:
-            refuse("p99", "a p99 of 0s cannot be met, for no operation takes no time", "give a time such as 20ms")
-        return p99_ns
+    def _can_be_met(cls, objective_ns: Any, info: ValidationInfo) -> Any:
+        if objective_ns == 0:
+            key = str(info.field_name).removesuffix("_ns")
+            refuse(key, f"a {key} of 0s cannot be met, for no operation takes no time", "give a time such as 20ms")
+        return objective_ns
 
     @model_validator(mode="after")
     def _can_claim_something(self) -> Search:
         if self.max_tasks == 1:
             refuse("max_tasks", "max_tasks 1 has no other number of tasks to compare with", "give at least 3")
+        if self.open_loop and not self.objectives:
+            refuse("open_loop", "open_loop looks for the rate that meets a latency objective", "give p99 or p999")
         least_ns = LEAST_SEARCH_NS * len(self.op)
         if self.budget_ns < least_ns:
             refuse(

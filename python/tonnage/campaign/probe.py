@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tonnage.analysis.latency_line import OFFERED, latencies
+from tonnage.analysis.latency_search import LatencySearch, RateSearch
 from tonnage.analysis.search import Search
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
@@ -19,6 +21,8 @@ Op = Literal["write", "read"]
 _TRIALS = 28
 """Trials of an operation that a budget is cut into: a first look up to 32 tasks takes 10, the rest are repetitions."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
+_RATE_TRIALS = 12
+"""Of these, for offered rates: five on each side of the objective show it."""
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
 _LARGEST_FILE = 1 << 30
@@ -45,9 +49,10 @@ class Probe:
         if campaign.search is None:
             raise ValueError("a campaign without [search] has no probe")
         self._search = campaign.search
-        self._searches = {
-            op: Search(op, campaign.search.max_tasks, seed, campaign.search.p99_ns) for op in campaign.search.op
-        }
+        most, objectives = campaign.search.max_tasks, campaign.search.objectives
+        self._searches = {op: Search(op, most, seed) for op in campaign.search.op}
+        self._latency = {op: LatencySearch(op, most, objectives, seed) for op in campaign.search.op}
+        self._rates = {op: RateSearch(op, objectives, seed) for op in campaign.search.op}
         self._base = campaign.workload.first()
         self._space = space
         self._device = device
@@ -67,16 +72,23 @@ class Probe:
             filled_ns = sum(
                 line["elapsed_ns"] or 0 for line in lines if line["purpose"] == "fill" and line["trial"] in numbers
             )
-            cost_ns = max((spent_ns - began - filled_ns) / len(ok), self.trial_ns) if ok else self.trial_ns
+            offered = [line for line in lines if line["phase"] == op and line["purpose"] == OFFERED]
+            done = len(ok) + len(offered)
+            cost_ns = max((spent_ns - began - filled_ns) / done, self.trial_ns) if ok else self.trial_ns
             # A requested operation without any record would be a blank: it gets one trial, however late it is.
             trials_left = max(int(left_ns / max(cost_ns, 1)), 0 if ok else 1)
             points = _points(ok)
+            kept = max(_RATE_TRIALS - len(offered), 0) if self._search.open_loop else 0
+            if ok:
+                trials_left -= kept
             if ok and trials_left <= _SUSTAIN_LEAST + 1 and self._searches[op].is_quiet(points):
                 trials_left = 0  # the rest says more in one piece
-            tasks = self._searches[op].next(points, trials_left)
+            tasks = self._next_tasks(op, ok, points, trials_left)
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
+            if kept and left_ns >= self.trial_ns:
+                return self._offered(op, points, offered, lines)
             sustained = self._sustained(op, ok, lines, left_ns)
             if sustained is not None:
                 return sustained
@@ -99,6 +111,39 @@ class Probe:
             # A rate of less than a byte a second is no point.
             found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
         return found
+
+    def _next_tasks(
+        self, op: Op, ok: Sequence[Mapping[str, Any]], points: Sequence[_Measured], trials_left: int
+    ) -> int | None:
+        """Tasks of the next trial: every second one is for the latency line, as long as it is not known."""
+        asks = self._search.objectives and not self._search.open_loop and trials_left > 0
+        waits = _waits(ok, "tasks") if asks else {}
+        measured = {percentile: latencies(waits, percentile) for percentile in self._search.objectives}
+        if asks and len(ok) % 2:
+            tasks = self._latency[op].next(measured)
+            if tasks is not None:
+                return tasks
+        tasks = self._searches[op].next(points, trials_left)
+        return self._latency[op].next(measured) if tasks is None and asks else tasks
+
+    def _offered(
+        self,
+        op: Op,
+        points: Sequence[_Measured],
+        offered: Sequence[Mapping[str, Any]],
+        lines: Sequence[Mapping[str, Any]],
+    ) -> Trial:
+        """A trial whose tasks start their operations at a rate, whatever the storage does; of as many tasks each."""
+        tasks = self._searches[op].on_plateau(points) or self._search.max_tasks
+        if offered:
+            tasks = offered[0]["setting"]["tasks"]
+        plateau = max(statistics.median(point.values) for point in points if point.tasks <= tasks)
+        waits = _waits((line for line in offered if line["status"] == "ok"), "rate_bytes_per_s")
+        measured = {percentile: latencies(waits, percentile) for percentile in self._search.objectives}
+        rate = self._rates[op].next(measured, plateau)
+        repetition = sum(1 for line in offered if line["setting"]["rate_bytes_per_s"] == rate)
+        setting = replace(self._setting(op, tasks, lines), rate_bytes_per_s=rate)
+        return Trial(setting, repetition, repetition, OFFERED)
 
     def _sustained(
         self, op: Op, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int
@@ -187,6 +232,15 @@ def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:
         if line["bandwidth_bytes_per_s"]:
             values.setdefault(line["setting"]["tasks"], []).append(line["bandwidth_bytes_per_s"])
     return [_Measured(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
+
+
+def _waits(lines: Iterable[Mapping[str, Any]], load: str) -> dict[int, list[Mapping[str, int]]]:
+    """Latency summaries by a factor of their settings."""
+    found: dict[int, list[Mapping[str, int]]] = {}
+    for line in lines:
+        if line["latency"]:
+            found.setdefault(line["setting"][load], []).append(line["latency"])
+    return found
 
 
 def _buffered(lines: Sequence[Mapping[str, Any]]) -> bool:

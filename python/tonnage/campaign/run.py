@@ -329,7 +329,7 @@ def clock_of(lines: Sequence[Mapping[str, Any]], device: int | None) -> int:
 
 def failures(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The requested phases that failed."""
-    return [line for line in lines if line["status"] == "failed" and line["purpose"] in ("measure", "check")]
+    return [line for line in lines if line["status"] == "failed" and line["purpose"] in ("measure", "check", "offered")]
 
 
 def _now() -> str:

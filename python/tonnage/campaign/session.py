@@ -469,5 +469,5 @@ def _manifest(
         "cost": None,
         "search": None
         if search is None
-        else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns"}),
+        else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns", "p999_ns", "open_loop"}),
     }

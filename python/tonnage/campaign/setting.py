@@ -28,4 +28,4 @@ class Trial:
     repetition: int
     block: int
     purpose: str = "measure"
-    """``measure``, or ``sustain`` for one long trial on the plateau."""
+    """``measure``; ``sustain`` for one long trial on the plateau; ``offered`` for an offered rate."""

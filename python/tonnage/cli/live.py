@@ -27,7 +27,11 @@ def step_text(step: Step) -> str:
     """``read, 8 tasks, repetition 2``."""
     what = "laying out files" if step.purpose == "fill" else step.phase
     what = f"{step.setting.workload}: {what}" if step.setting.workload else what
-    more = {"measure": f", repetition {step.repetition + 1}", "sustain": ", sustained"}.get(step.purpose, "")
+    more = {
+        "measure": f", repetition {step.repetition + 1}",
+        "sustain": ", sustained",
+        "offered": ", offered rate",
+    }.get(step.purpose, "")
     return f"{what}, {tasks_text(step.setting.tasks)}{more}"
 
 

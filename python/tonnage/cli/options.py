@@ -54,6 +54,12 @@ PROBE = Command(
         Option(
             ("--p99",), "also find the largest number of tasks whose p99 latency stays within TIME", "TIME", parse=time
         ),
+        Option(("--p999",), "the same for p99.9; both may be given", "TIME", parse=time),
+        Option(
+            ("--open-loop",),
+            "with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start",
+            is_flag=True,
+        ),
         Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
         Option(
             ("--direct",),

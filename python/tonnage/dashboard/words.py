@@ -55,7 +55,7 @@ def codes(manifest: Keys) -> list[str] | None:
 
 
 def load_lines(manifest: Keys) -> list[str]:
-    """``write: 8 tasks, 1.92 GB/s``, for each that the end of the run kept."""
+    """``write: 8 tasks, 1.92 GB/s``, for each that the end of the run kept, and its latency lines."""
     kept = table(manifest, "summary").get("load_lines")
     found = []
     for line in kept[:_MOST] if isinstance(kept, list) else ():
@@ -63,12 +63,18 @@ def load_lines(manifest: Keys) -> list[str]:
             continue
         name = sentences.subject(text(line.get("op")), text(line.get("group")))
         if line.get("reached") is not True:
-            found.append(f"{name}: not reached")
+            found += [f"{name}: not reached", *_latency_lines(name, line)]
             continue
         plateau = known_count(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""
-        found.append(f"{name}: {sentences.tasks(count(line, 'tasks'))}{speed}")
+        found += [f"{name}: {sentences.tasks(count(line, 'tasks'))}{speed}", *_latency_lines(name, line)]
     return found
+
+
+def _latency_lines(name: str, line: Keys) -> list[str]:
+    kept = line.get("latency_lines")
+    answers = [text(one.get("why")) for one in kept[:_MOST] if isinstance(one, dict)] if isinstance(kept, list) else []
+    return [f"{name}: {answer}" for answer in answers if answer]
 
 
 def phase(step: Keys, latest: Sequence[Keys]) -> str:
@@ -78,7 +84,11 @@ def phase(step: Keys, latest: Sequence[Keys]) -> str:
     setting = table(step, "setting")
     what = "laying out files" if step.get("purpose") == "fill" else text(step.get("phase"))
     workload = text(setting.get("workload"))
-    more = {"measure": f", repetition {count(step, 'repetition') + 1}", "sustain": ", sustained"}
+    more = {
+        "measure": f", repetition {count(step, 'repetition') + 1}",
+        "sustain": ", sustained",
+        "offered": ", offered rate",
+    }
     head = f"{workload}: {what}" if workload else what
     return f"{head}, {sentences.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
 

@@ -20,7 +20,7 @@ def load_lines(analysis: Analysis) -> list[Told]:
         Told(
             sentences.subject(line.op, line.group),
             line.why,
-            tuple(filter(None, (sentences.plateau(line), sentences.objective(line), sentences.ended(line)))),
+            tuple(filter(None, (sentences.plateau(line), *sentences.objectives(line), sentences.ended(line)))),
             line.reached,
         )
         for line in analysis.load_lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import Any
 
+from tonnage.analysis.latency_line import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import hover, sentences, units
 from tonnage.report.figure import (
@@ -56,11 +57,12 @@ def figure(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
         )
     values: list[float] = [*panels.latencies_ns]
     shapes, notes = [], []
-    if line is not None and line.p99_ns:
-        values.append(line.p99_ns)
-        shapes.append(level(line.p99_ns, ALERT, "dash"))
-        note = edge_note(log10(line.p99_ns), "p99 objective", units.duration(line.p99_ns), ALERT)
-        notes.append(note)
+    objectives = line.latency_lines if line is not None else ()
+    for found in objectives:
+        values.append(found.objective_ns)
+        shapes.append(level(found.objective_ns, ALERT, "dash"))
+        name = f"{name_of(found.percentile)} objective"
+        notes.append(edge_note(log10(found.objective_ns), name, units.duration(found.objective_ns), ALERT))
     return Figure(
         title="Latency against throughput",
         caption="The same points: what each step up in throughput costs one operation. Numbers are tasks.",
@@ -70,7 +72,7 @@ def figure(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
             {"title": title, "range": [0, 1.12 * (fastest / scale or 1.0)]},
             latency_axis(min(values), max(values)),
             height=420,
-            margin_right=EDGE if line is not None and line.p99_ns else 24,
+            margin_right=EDGE if objectives else 24,
             shapes=shapes,
             annotations=notes,
         ),

@@ -44,14 +44,9 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def objective(line: LoadLine) -> str | None:
-    """The second load line: the largest number of tasks that meets a latency objective."""
-    if line.p99_ns is None:
-        return None
-    limit = units.duration(line.p99_ns)
-    if not line.p99_tasks:
-        return f"no number of tasks tried keeps p99 within {limit}"
-    return f"up to {tasks(line.p99_tasks)} keep p99 within {limit}"
+def objectives(line: LoadLine) -> tuple[str, ...]:
+    """The latency line of each objective: the largest load that meets it, or why that was not shown."""
+    return tuple(found.why for found in line.latency_lines)
 
 
 def plateau(line: LoadLine) -> str | None:

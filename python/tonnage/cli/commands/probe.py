@@ -27,6 +27,8 @@ def campaign_of(arguments: Namespace) -> dict[str, Any]:
         "max_tasks": arguments.max_tasks or _processes(),
         "budget_ns": arguments.budget,
         "p99_ns": arguments.p99,
+        "p999_ns": arguments.p999,
+        "open_loop": arguments.open_loop or None,
     }
     return {
         "name": "probe",
