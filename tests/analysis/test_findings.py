@@ -246,7 +246,7 @@ def test_a_long_trial_that_sustains_less_corrects_the_plateau(make_run: Make, qu
     run = make_run({8: [1.8e9]}, purpose="sustain")
     after = analyse(run).load_lines[0]
     assert codes(run) == ["burst"]
-    assert after.plateau_bytes_per_s == pytest.approx(1.8e9, rel=0.001)
+    assert after.plateau_bytes_per_s == pytest.approx(1.8e9, rel=0.003)
     assert after.plateau_low is not None and after.plateau_high is not None
     assert after.plateau_low < 1.8e9 < after.plateau_high
     assert (after.tasks, after.tasks_low, after.tasks_high) == (before.tasks, before.tasks_low, before.tasks_high)

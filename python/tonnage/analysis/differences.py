@@ -15,7 +15,7 @@ Pair = tuple[Sequence[Point], Sequence[Point]]
 _OF_ONE_RUN = frozenset(
     {
         *("format", "run_id", "created", "command_line", "directory", "state", "seed", "campaign_text"),
-        *("summary", "seal", "search", "load_before", "load_after", "ceilings", "cost", "costs"),
+        *("summary", "seal", "search", "stopped", "load_before", "load_after", "ceilings", "cost", "costs"),
         *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget.time_ns"),
         *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
         *("target.notes", "imported.at", "imported.files"),

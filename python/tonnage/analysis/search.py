@@ -114,6 +114,8 @@ class Search:
         wanted = self._matters(values, found)
         singles = sum(len(values[n]) < 2 for n in wanted)
         between = self._between(values, found) if trials_left >= singles + 2 else None
+        # Up to the largest number the claim goes, and no other tells what comes beyond the one before it.
+        wanted += [max(values)] if len(values) > 2 else []
         if between is not None:
             wanted += [between, between]
         elif self._known(values, found):

@@ -9,7 +9,7 @@ losses at odd numbers; the first tells more where it fits. Everything is on loga
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ _PRIOR_SLOPE = 0.06
 """How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
 _PRIOR_STEP = 0.1
 """How far a step lifts the numbers of tasks that it holds, or lowers them, typically (logarithm)."""
-_MASS = {"law": 0.01, "creep": 0.36, "kink": 0.12, "fall": 0.07, "usl": 0.08, "levels": 0.01, "line": 0.35}
+_MASS = {"law": 0.01, "creep": 0.31, "kink": 0.22, "fall": 0.07, "usl": 0.08, "levels": 0.01, "line": 0.3}
 """What each family weighs before anything is measured. An exactly level plateau weighs little: it has fewer parameters
 than a creep, and would be preferred where noise hides which of them it is."""
 _LEVELS_MASS = {"suffix": 0.5, "interval": 0.2, "dip": 0.2, "even": 0.1}
@@ -130,17 +130,17 @@ def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floa
 
 def hypotheses(curve: Curve) -> Hypotheses:
     """All shapes that are weighed for a curve."""
-    import numpy as np
-
     found = [*_formulas(curve), _levels(curve)]
     if len(curve.tasks) > 2:
         found += _kinked(curve)
         found += [_line(curve, first) for first in range(len(curve.tasks) - 1)]
+    return _joined(found)
 
-    def joined(name: str) -> Floats:
-        return np.concatenate([getattr(one, name) for one in found])
 
-    return Hypotheses(*(joined(name) for name in Hypotheses.__slots__))
+def _joined(found: Sequence[Hypotheses]) -> Hypotheses:
+    import numpy as np
+
+    return Hypotheses(*(np.concatenate([getattr(one, name) for one in found]) for name in Hypotheses.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +158,15 @@ class Nearest:
 
 
 def nearest_law(curve: Curve) -> Nearest | None:
-    """The best of those that leave no level free, by the F-test of what it leaves against the scatter of repetitions;
+    """The best of the formulas, by the F-test of what it leaves against the scatter of repetitions;
     None where there are too few points or repetitions for one."""
     import numpy as np
     from scipy.special import fdtrc
 
     if curve.degrees < _LEAST_DEGREES or len(curve.tasks) < _LEAST_POINTS:
         return None
-    found = hypotheses(curve)
-    laws = np.flatnonzero((found.free.sum(axis=1) == 0) & (found.freedom > 0))
+    found = _joined(list(_formulas(curve)))
+    laws = np.flatnonzero(found.freedom > 0)
     chances = fdtrc(found.freedom[laws], curve.degrees, found.misfit[laws] / found.freedom[laws] / curve.variance)
     # Where the chance of all is nothing, the least misfit is the nearest.
     best = laws[np.lexsort((found.misfit[laws], -chances))[0]]
@@ -269,15 +269,21 @@ def _kinked(curve: Curve) -> Iterator[Hypotheses]:
         yield _with_kink(curve, mass, _creeping(law), (scales, (-3.0, 3.0)))
 
 
-def _kinks(curve: Curve) -> tuple[Floats, Floats]:
-    """What may be added to the levels, of kinks × points, and how much of it, typically: a step that neighbouring
-    points share (a stair that comes late, a bump, a dip), or a slope that begins somewhere."""
+def _kinks(curve: Curve) -> tuple[Floats, Floats, Floats]:
+    """What may be added to the levels, of kinks × points, how much of it, typically, and what each weighs beforehand: a
+    stair that comes late, a slope that begins somewhere, or a step that neighbouring points share (a bump, a dip)."""
     import numpy as np
 
     k, x = len(curve.tasks), np.log2(curve.tasks)
-    steps = [[float(i <= j <= last) for j in range(k)] for i in range(1, k) for last in range(i, k)]
+    stairs = [[float(i <= j) for j in range(k)] for i in range(1, k)]
     ramps = [np.maximum(x - x[i], 0.0) for i in range(1, k - 1)]
-    return np.array([*steps, *ramps]), np.array([_PRIOR_STEP] * len(steps) + [_PRIOR_SLOPE] * len(ramps))
+    bumps = [[float(i <= j <= last) for j in range(k)] for i in range(1, k) for last in range(i, k - 1)]
+    kinds = [(stairs, _PRIOR_STEP), (ramps, _PRIOR_SLOPE), (bumps, _PRIOR_STEP)]
+    return (
+        np.array([*stairs, *ramps, *bumps]),
+        np.concatenate([np.full(len(kind), typical) for kind, typical in kinds]),
+        np.concatenate([np.full(len(kind), 1 / max(len(kind), 1) / len(kinds)) for kind, _ in kinds]),
+    )
 
 
 def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...]) -> Hypotheses:
@@ -286,7 +292,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
     import numpy as np
 
     k, whole, count, tasks = len(curve.tasks), curve.count.sum(), curve.count, curve.tasks.astype(float)
-    kinks, typical = _kinks(curve)
+    kinks, typical, prior = _kinks(curve)
     centred = kinks - (kinks @ count / whole)[:, None]
     believed = curve.variance / typical**2
     ridge = (centred**2) @ count + believed
@@ -313,11 +319,11 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
             (max(low, float(one[rows].min()) - step), min(high, float(one[rows].max()) + step))
             for one, step, (low, high) in zip(at, steps, box, strict=True)
         )
-    share = mass * math.prod(high - low for low, high in box) / volume / len(shape) / len(kinks)
+    share = mass * math.prod(high - low for low, high in box) / volume / len(shape)
     row, which = np.nonzero(near)
     row = worth[row]
     return Hypotheses(
-        chance=chance[near] + math.log(share),
+        chance=chance[near] + np.log(share * prior[which]),
         misfit=left[row, which],
         plateau=plateau[row],
         weight=np.full(len(row), whole),

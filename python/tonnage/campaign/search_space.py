@@ -32,7 +32,7 @@ _XFS_GROWTH = 4
 little later; 3 was seen."""
 _REPORT_BYTES, _REPORT_FILES = 4 << 20, 24
 """Of the report, the summary, the manifest and the directories that they are in."""
-_TRIALS = 64
+_TRIALS = 90
 """Trials of a search, its layouts included, at most: see ``probe.py``."""
 _RECORD_BYTES, _RECORD_FILES, _RECORD_TASK_BYTES = 32 << 10, 4, 2 << 10
 """Of one trial's lines, series, heat, histograms and operations, and of each of its tasks in them."""
