@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tonnage.analysis.loadline import Estimate, estimate, sustained
 from tonnage.analysis.shapes import LAWS
+from tonnage.analysis.steady import halves_apart
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 
@@ -145,22 +146,37 @@ def test_independent_trials_are_seldom_said_to_be_alike(deviation: float) -> Non
 
 
 @pytest.mark.parametrize(("rate", "differs"), [(1.99e9, False), (1.6e9, True), (2.4e9, False)])
-def test_a_long_trial_replaces_the_plateau_only_where_it_is_slower(rate: float, differs: bool) -> None:
+def test_long_trials_replace_the_plateau_only_where_they_are_slower(rate: float, differs: bool) -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5))
-    found = sustained(short, rate, 5.0, [2e9] * 3)
+    found = sustained(short, [0.995 * rate, rate, 1.005 * rate], 5.0, 16)
     assert found.differs == differs
     assert (found.plateau < 1.7e9) == differs
     assert (found.knee, found.knee_low, found.knee_high) == (short.knee, short.knee_low, short.knee_high)
+    # What they say alone is held wherever they may differ.
+    assert found.plateau_low <= max(rate, found.plateau) and found.plateau_high >= min(rate, found.plateau)
 
 
 def test_what_each_trial_gets_at_its_start_is_taken_out() -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5), noise=0.002)
-    # Short trials move a tenth more than they would last; so does one of ten times their length, a hundredth more.
-    long = sustained(short, 2e9 / 1.1 * 1.01, 10.0, [2e9] * 3)
+    # Short trials move a tenth more than they would last; so do those of ten times their length, a hundredth more.
+    long = sustained(short, [2e9 / 1.1 * 1.01] * 3, 10.0, 16)
     assert long.plateau == pytest.approx(2e9 / 1.1, rel=0.005)
 
 
-def test_a_long_trial_is_compared_with_those_of_as_many_tasks() -> None:
+def test_long_trials_are_compared_with_the_level_of_as_many_tasks() -> None:
     short = noisy(lambda n: min(1.0, 0.95 * n / 7.5), noise=0.002)
-    assert not sustained(short, 1.96e9, 5.0, [1.96e9] * 3).differs
-    assert sustained(short, 1.96e9, 5.0, [2e9] * 3).differs
+    share, _ = short.shares[8]
+    level = share * short.plateau
+    assert not sustained(short, [level] * 3, 5.0, 8).differs
+    assert sustained(short, [0.96 * level] * 3, 5.0, 8).differs
+
+
+def test_halves_of_a_trial_are_two_rates_only_where_noise_is_less() -> None:
+    def series(before: int, after: int) -> dict[str, list[int]]:
+        ends = [100_000_000 * (i + 1) for i in range(21)]
+        moved = [before] * 10 + [after] * 11
+        return {"task": [0] * 21, "start_ns": [end - 100_000_000 for end in ends], "end_ns": ends, "bytes": moved}
+
+    assert halves_apart(series(1000, 700), 0.02) is not None
+    assert halves_apart(series(1000, 900), 0.02) is None and halves_apart(series(1000, 700), 0.1) is None
+    assert halves_apart({}, 0.0) is None

@@ -87,13 +87,14 @@ def test_an_operation_that_failed_is_given_up_and_the_other_still_measured() -> 
     assert second.setting.op == "read"
 
 
-def test_what_a_search_leaves_of_the_time_is_one_long_trial_on_the_plateau() -> None:
+def test_long_trials_on_the_plateau_come_last_and_have_their_share_of_the_time() -> None:
     lines = play(probe())
     for op in ("write", "read"):
-        (long,) = [item for item in lines if item["phase"] == op and item["purpose"] == "sustain"]
-        assert long is [item for item in lines if item["phase"] == op][-1]
-        assert 4 * probe().trial_ns <= long["setting"]["time_limit_ns"] <= 15 * 10**9
-        assert long["setting"]["tasks"] >= 4
+        mine = [item for item in lines if item["phase"] == op]
+        assert [item["purpose"] == "sustain" for item in mine[-4:]] == [False, True, True, True]
+        for item in mine[-3:]:
+            assert item["setting"]["tasks"] >= 4
+            assert 2 * probe().trial_ns <= item["setting"]["time_limit_ns"] <= 5 * 10**9
 
 
 def test_through_the_page_cache_nothing_is_sustained() -> None:

@@ -17,7 +17,7 @@ from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline import Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.loadline import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
 from tonnage.analysis.steady import halves_apart
@@ -56,9 +56,11 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
-    long = {line["phase"]: line for line in trials.where("purpose", "sustain") if line["status"] == "ok"}
+    long: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in trials.where("purpose", SUSTAIN).where("status", "ok"):
+        long[line["phase"]].append(line)
     estimates = _corrected(run, searched, long, curves)
-    found = {key: load_line(*key, curve, estimates[key], long.get(key[0])) for key, curve in curves.items()}
+    found = {key: load_line(*key, curve, estimates[key], long.get(key[0], ())) for key, curve in curves.items()}
     lines = [_with_latency(run, line, curves[key], trials) for key, line in found.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
@@ -127,30 +129,26 @@ def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
 def _corrected(
     run: Run,
     searched: Mapping[tuple[str, str], Estimate],
-    long: Mapping[str, Any],
+    long: Mapping[str, Sequence[Mapping[str, Any]]],
     curves: Mapping[tuple[str, str], Sequence[Point]],
 ) -> dict[tuple[str, str], Estimate]:
-    """What a search found, beside the long trial where there is one."""
+    """What a search found, beside the long trials where there are some."""
 
-    def beside(key: tuple[str, str], found: Estimate, line: Mapping[str, Any]) -> Estimate:
-        tasks, curve = line["setting"]["tasks"], curves[key]
-        changed = halves_apart(run.series(line["record"]) or {}, found.noise)
-        if changed is not None:
-            return without_plateau(found, *changed, tasks, line["elapsed_ns"])
-        return sustained(found, headline(line)[0] or 0, line["elapsed_ns"] / _usual_ns(curve), _values_at(curve, tasks))
+    def beside(key: tuple[str, str], found: Estimate, lines: Sequence[Mapping[str, Any]]) -> Estimate:
+        for line in lines:
+            changed = halves_apart(run.series(line["record"]) or {}, found.noise)
+            if changed is not None:
+                return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"])
+        longer = median(line["elapsed_ns"] for line in lines) / _usual_ns(curves[key])
+        return sustained(found, [headline(line)[0] or 0 for line in lines], longer, lines[0]["setting"]["tasks"])
 
-    return {key: beside(key, found, line) if (line := long.get(key[0])) else found for key, found in searched.items()}
+    return {key: beside(key, found, lines) if (lines := long.get(key[0])) else found for key, found in searched.items()}
 
 
 def _with_latency(run: Run, line: LoadLine, curve: Sequence[Point], trials: Trials) -> LoadLine:
     """``line`` with an answer for each latency objective."""
     search = run.manifest.get("search") or {}
     return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
-
-
-def _values_at(curve: Sequence[Point], tasks: int) -> Sequence[float]:
-    """Rates of the repetitions with so many tasks."""
-    return [value for point in curve if point.tasks == tasks for value in point.values]
 
 
 def _usual_ns(curve: Sequence[Point]) -> float:

@@ -227,12 +227,13 @@ def latency_line(
     # Of whole numbers the one before the first that exceeds it is the last that may not.
     least_above = found.shown_above if rates_with or found.shown_above is None else found.shown_above - 1
     first, last = min(values), max(values)
-    none = found.shown_above == first
+    # Of tasks, fewer than the fewest measured may still keep it.
+    none = found.shown_above == first and (rates_with is not None or first == 1)
     low, high = found.shown_within or 0, 0 if none else least_above
     largest = max(low, min(found.meets or 0, last if high is None else high))
     floor_ns = min((wait.get("min_ns", 0) for wait in waits[first]), default=0)
-    few = _too_few(percentile, waits, found) if floor_ns <= objective_ns else ""
-    if floor_ns > objective_ns:
+    few = _too_few(percentile, waits, found) if floor_ns <= objective_ns or first > 1 else ""
+    if floor_ns > objective_ns and not few and (rates_with is not None or first == 1):
         none, low, high, largest = True, 0, 0, 0
     return LatencyLine(
         percentile=percentile,
@@ -266,7 +267,7 @@ def _too_few(percentile: str, waits: Waits, found: Crossing) -> str:
         return ""
     return (
         f"a trial has {min(counts):.0f} operations, and {name_of(percentile)} needs {least}; "
-        "a longer --budget makes trials longer"
+        "more of them are in longer trials (--budget, up to 5 s each) or with a smaller --transfer"
     )
 
 

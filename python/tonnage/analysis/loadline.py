@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+SUSTAIN = "sustain"
+"""Purpose of a long trial on the plateau."""
 WITHIN = 0.95
 """The load line reaches this share of the plateau."""
 BEYOND = 2
@@ -53,10 +55,13 @@ _LEAST_FREEDOM = 3
 """Repetitions beside the first ones that a plateau needs."""
 _ENOUGH_FOR_ORDER = 8
 """Trials on the plateau from which on their order gives an interval."""
-_LONGER = 2.0
+_LONGER = 1.5
 """A long trial lasts so many times as long as the others before what it did after their end is told."""
-_DIFFERS, _MAY_DIFFER = 0.99, 0.80
-"""Confidence at which a long trial is said to differ from the short ones, and at which both are held."""
+_LONG_WEIGHT = 0.2
+"""How many long trials the noise of the short ones is worth, beside what the long ones show of their own."""
+_DIFFERS, _COUNTS_ALONE, _MAY_DIFFER = 0.99, 0.90, 0.80
+"""Confidence at which long trials are said to be slower than the short ones, at which only they count, and at which the
+interval holds both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,9 @@ class Estimate:
     correlation: float = 0.0
     """Of a trial with the one before it, as far as the order of the trials is known."""
     differs: bool = False
-    """The plateau is that of a long trial, which the short ones do not show."""
+    """The plateau is that of the long trials, which the short ones do not show."""
+    shares: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Of each measured number of tasks: its share of the plateau, and the relative error of that."""
 
 
 def estimate(
@@ -130,6 +137,10 @@ def estimate(
         why=why,
         degrees=curve.degrees,
         correlation=correlation,
+        shares={
+            int(n): (math.exp(level), float(spread))
+            for n, level, spread in zip(curve.tasks, expected, np.std(levels - plateaus[:, None], axis=0), strict=True)
+        },
     )
 
 
@@ -290,32 +301,48 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
     return ""
 
 
-def sustained(found: Estimate, rate: float, longer: float, beside: Sequence[float]) -> Estimate:
-    """``found`` beside one long trial on the plateau, of ``longer`` times the length of the others, at ``rate``;
-    ``beside``: rates of the short trials with as many tasks. Only with these it is compared: a curve may be flat within
-    the knee's 5 % and not level.
+def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int) -> Estimate:
+    """``found`` beside long trials on the plateau, with ``tasks``, of ``longer`` times the length of the others,
+    at ``rates``.
 
-    A storage that saves up rate while it idles gives each trial the same amount more: the time that the long one
-    lasted longer is without it. The knee stays, for it is a ratio. The long trial has the noise of any trial; where
-    that may be all that tells it from the others (80 %), nothing changes; where it is not (99 %) and the long one is
-    slower, the plateau moves by as much; else the interval holds both.
+    A storage that saves up rate while it idles gives each trial the same amount more, however long it is: what a long
+    one did beyond the length of a short one is without it. The knee stays, for it is a ratio. Both kinds have an error
+    of their own. Where the long ones seem slower (90 %), the plateau is theirs; else it is what both tell, each weighed
+    by its error, and where they may differ (80 %), the interval holds what the long ones say alone.
     """
-    if not found.reached or rate <= 0 or not beside:
+    if not found.reached or not rates or min(rates) <= 0 or tasks not in found.shares:
         return found
-    short = median(beside)
-    told = longer >= _LONGER and rate * longer > short
-    moved = math.log(((rate * longer - short) / (longer - 1) if told else rate) / short)
-    error = found.noise * math.hypot(longer / (longer - 1) if told else 1.0, len(beside) ** -0.5)
-    far = abs(moved) / error
-    if far <= student_t(_MAY_DIFFER, found.degrees):
-        return found
-    half = math.log(found.plateau_high / found.plateau_low) / 2
-    reach = math.hypot(student_t(CONFIDENCE, found.degrees) * error, half)
-    own = found.plateau * math.exp(moved)
-    low, high = own * math.exp(-reach), own * math.exp(reach)
-    if far > student_t(_DIFFERS, found.degrees) and moved < 0:
-        return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=True)
-    return replace(found, plateau_low=min(low, found.plateau_low), plateau_high=max(high, found.plateau_high))
+    share, spread = found.shares[tasks]
+    short, logs = found.plateau * share, [math.log(rate) for rate in rates]
+    long, k = fmean(logs), len(logs)
+    # Of the short trials' length, so much is taken out; nothing where the long ones are hardly longer.
+    out = 1 / (longer - 1) if longer >= _LONGER and math.exp(long) * longer > short else 0.0
+    beyond = (1 + out) * math.exp(long) - out * short
+    freedom = k - 1 + _LONG_WEIGHT
+    squares = sum((log - long) ** 2 for log in logs) + _LONG_WEIGHT * found.noise**2
+    of_long = math.sqrt(squares / freedom / k) + _NOTHING
+    of_short = math.log(found.plateau_high / found.plateau_low) / 2 / student_t(CONFIDENCE, found.degrees) + _NOTHING
+    error = math.hypot((1 + out) * of_long, out * of_short)
+    degrees = error**4 / (((1 + out) * of_long) ** 4 / freedom + (out * of_short) ** 4 / found.degrees)
+    apart = math.log(beyond / short)
+    far = abs(apart) / ((1 + out) * math.hypot(of_long, of_short))
+    slower = apart < 0
+    alone = slower and far > student_t(_COUNTS_ALONE, found.degrees)
+    # Where both may be of one rate, each tells as much of it as it is exact.
+    weight = 1.0 if alone else error**-2 / (error**-2 + of_short**-2)
+    own = short * math.exp(weight * apart) / share
+
+    def reach(one: float) -> float:
+        return student_t(CONFIDENCE, max(degrees, 1.0)) * math.hypot(one, spread)
+
+    half = reach(error if alone else (error**-2 + of_short**-2) ** -0.5)
+    low, high = own * math.exp(-half), own * math.exp(half)
+    if not alone and far > student_t(_MAY_DIFFER, found.degrees):
+        # If only one of them is right, it is the longer: what a trial gets at its start is no rate that lasts.
+        longest = beyond / share
+        low, high = min(low, longest * math.exp(-reach(error))), max(high, longest * math.exp(reach(error)))
+    differs = slower and far > student_t(_DIFFERS, found.degrees)
+    return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=differs)
 
 
 def without_plateau(found: Estimate, before: float, after: float, tasks: int, elapsed_ns: float) -> Estimate:
@@ -335,15 +362,15 @@ def load_line(
     group: str,
     points: Sequence[Point],
     found: Estimate,
-    long: Mapping[str, Any] | None = None,
+    long: Sequence[Mapping[str, Any]] = (),
 ) -> LoadLine:
-    """The load line of one curve as a result. ``long``: the line of the long trial on the plateau."""
+    """The load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
     top = max(point.tasks for point in points)
     reached = found.reached
     moves = points[0].metric == BANDWIDTH
     whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
     on = [point.elapsed_ns for point in points if found.knee is not None and point.tasks >= found.knee]
-    held_ns = max([*on, long["elapsed_ns"] if long else 0])
+    held_ns = max([*on, *(line["elapsed_ns"] for line in long), 0])
     return LoadLine(
         op=op,
         group=group,

@@ -21,8 +21,6 @@ _TELLING_NOISE = 0.1
 """Relative noise of a trial up to which two repetitions say which side of the load line a point is on."""
 _TELLING = 4.0
 """A gap is halved while its ends are so many times the noise apart."""
-_QUIET = 0.02
-"""Noise of a trial below which one long trial tells as much as a few short ones."""
 _PLATEAU_WIDTH = 0.02
 """Relative half-width of the plateau at which it is known well enough."""
 
@@ -58,14 +56,6 @@ class Search:
         if not self._round:
             self._round = self._plan(values, trials_left)
         return self._round.pop() if self._round else None
-
-    def is_quiet(self, points: Sequence[Measured]) -> bool:
-        """Whether the plateau is reached, and one long trial would show if it differs from the short ones; not while a
-        number of tasks waits for its second trial, for the answer may name it."""
-        values = {point.tasks: point.values for point in points if point.values}
-        found = self._estimate(values)
-        waits = any(len(values.get(tasks, ())) == 1 for tasks in self._round)
-        return found.reached and found.noise < _QUIET and not waits
 
     def stopped(self, points: Sequence[Measured], ended: Reason) -> dict[int, Reason]:
         """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""

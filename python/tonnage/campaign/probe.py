@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tonnage.analysis.latency_line import OFFERED, latencies
 from tonnage.analysis.latency_search import LatencySearch, RateSearch
+from tonnage.analysis.loadline import SUSTAIN
 from tonnage.analysis.search import Search
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
@@ -18,9 +19,11 @@ from tonnage.records.stopped import Reason
 
 Op = Literal["write", "read"]
 
-_TRIALS = 40
-"""Trials of an operation that a budget is cut into: a first look up to 32 tasks takes 10, the rest are repetitions. A
-rise of 6 % from the last but one number of tasks to the last is seen in 5 % of noise with so many, not with 28."""
+_TRIALS = 28
+"""Short trials of an operation that a budget is cut into: a first look up to 32 tasks takes 10, the rest are
+repetitions, the largest number twice as often as the others."""
+_LONG, _LONGER = 3, 4
+"""Long trials on the plateau that a budget leaves room for, and how many times as long as the others they are."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _RATE_TRIALS = 12
 """Of these, for offered rates: five on each side of the objective show it."""
@@ -29,9 +32,9 @@ _FILL_SHARE = 0.15
 _LARGEST_FILE = 1 << 30
 _FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
-_SUSTAIN_LEAST, _SUSTAIN_NS = 4, 15_000_000_000
-"""A sustained trial is at least so many ordinary ones long, and at most 15 s: then a tenth of a second's worth of
-saved-up rate, as the kernel's throttle allows, is below 1 %."""
+_SUSTAIN_NS = 5_000_000_000
+"""The longest of a long trial: a tenth of a second's worth of saved-up rate, as the kernel's throttle allows, is 2 % of
+it then, and what it did beyond the length of a short one is without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +83,20 @@ class Probe:
             trials_left = max(int(left_ns / max(cost_ns, 1)), 0 if ok else 1)
             points = _points(ok)
             kept = max(_RATE_TRIALS - len(offered), 0) if self._search.open_loop else 0
+            tried = [line for line in lines if line["phase"] == op and line["purpose"] == SUSTAIN]
             if ok:
                 trials_left -= kept
-            if ok and trials_left <= _SUSTAIN_LEAST + 1 and self._searches[op].is_quiet(points):
-                trials_left = 0  # the rest says more in one piece
-            tasks = self._next_tasks(op, ok, points, trials_left)
+            reserved = self._reserved(lines, len(tried)) if ok else 0
+            tasks = self._next_tasks(op, ok, points, trials_left - reserved)
+            if tasks is None and reserved and self._searches[op].on_plateau(points) is None:
+                # No plateau yet that a long trial could be on: its time may still show one.
+                tasks = self._next_tasks(op, ok, points, trials_left)
             if tasks is not None:
                 repetition = sum(1 for line in ok if line["setting"]["tasks"] == tasks)
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
             if kept and left_ns >= self.trial_ns:
                 return self._offered(op, points, offered, lines)
-            sustained = self._sustained(op, ok, lines, left_ns)
+            sustained = self._sustained(op, points, lines, left_ns, len(tried))
             if sustained is not None:
                 return sustained
         return None
@@ -105,9 +111,9 @@ class Probe:
             if any(line["status"] == "failed" for line in mine):
                 found |= dict.fromkeys((line["trial"] for line in mine), "failed")
                 continue
-            held = any(line["purpose"] == "sustain" and line["phase"] == op for line in lines)
+            held = any(line["purpose"] == SUSTAIN and line["phase"] == op for line in lines)
             # What cut the run short is not why a search before it ended.
-            ended: Reason = "long-trial" if held else "budget" if later else cut
+            ended: Reason = "budget" if later or held else cut
             reasons = self._searches[op].stopped(_points(ok), ended)
             # A rate of less than a byte a second is no point.
             found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
@@ -146,27 +152,33 @@ class Probe:
         setting = replace(self._setting(op, tasks, lines), rate_bytes_per_s=rate)
         return Trial(setting, repetition, repetition, OFFERED)
 
-    def _sustained(
-        self, op: Op, ok: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], left_ns: int
-    ) -> Trial | None:
-        """What the search left of the time, in one long trial on the plateau.
+    def _reserved(self, lines: Sequence[Mapping[str, Any]], tried: int) -> int:
+        """Short trials whose time is left to the long ones."""
+        return 0 if self._device and _buffered(lines) else max(_LONG - tried, 0) * _LONGER
 
-        Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high.
-        Where trials differ little, the search leaves time for it.
+    def _sustained(
+        self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], left_ns: int, tried: int
+    ) -> Trial | None:
+        """One of the long trials on the plateau, which share what the search left of the time.
+
+        Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high,
+        by about the same: the knee is a ratio and stays, the plateau is not.
         """
-        done = any(line["purpose"] == "sustain" and line["phase"] == op for line in lines)
-        length_ns = min(left_ns - self.trial_ns, _SUSTAIN_NS)
-        if done or length_ns < _SUSTAIN_LEAST * self.trial_ns or (self._device and _buffered(lines)):
+        if not self._reserved(lines, tried):
             return None
-        tasks = self._searches[op].on_plateau(_points(ok))
+        length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, _SUSTAIN_NS)
+        if length_ns < 2 * self.trial_ns:
+            return None
+        tasks = self._searches[op].on_plateau(points)
         if tasks is None:
             return None
-        return Trial(replace(self._setting(op, tasks, lines), time_limit_ns=length_ns), 0, 0, "sustain")
+        return Trial(replace(self._setting(op, tasks, lines), time_limit_ns=length_ns), tried, tried, SUSTAIN)
 
     @property
     def trial_ns(self) -> int:
-        """Length of a trial on the run's clock."""
-        return min(max(self._search.budget_ns // len(self._search.op) // _TRIALS, _SHORTEST_NS), _LONGEST_NS)
+        """Length of a short trial on the run's clock."""
+        share_ns = self._search.budget_ns // len(self._search.op)
+        return min(max(share_ns // (_TRIALS + _LONG * _LONGER), _SHORTEST_NS), _LONGEST_NS)
 
     def _deadline(self, number: int) -> int:
         return self._search.budget_ns * (number + 1) // len(self._search.op)

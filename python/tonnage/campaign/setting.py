@@ -28,4 +28,4 @@ class Trial:
     repetition: int
     block: int
     purpose: str = "measure"
-    """``measure``; ``sustain`` for one long trial on the plateau; ``offered`` for an offered rate."""
+    """``measure``; ``sustain`` for a long trial on the plateau; ``offered`` for an offered rate."""

@@ -49,14 +49,24 @@ def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
     for group in groups:
         new = []
         for run in group:
-            told = run.manifest.get("run_id"), run.manifest.get("created")
-            first = seen.setdefault(told if all(told) else run.path.resolve(), run)
+            first = seen.setdefault(_identity(run), run)
             if first is run:
                 new.append(run)
             elif first.path.resolve() != run.path.resolve():
                 print(f"tonnage: left out: {run.path} is a copy of {first.path}", file=sys.stderr)
         found.append(new)
     return found
+
+
+def told_twice(sides: Sequence[Sequence[Run]]) -> list[Path]:
+    """Runs of a later side that are, or are copies of, some of the first."""
+    first = set(map(_identity, sides[0]))
+    return [run.path for side in sides[1:] for run in side if _identity(run) in first]
+
+
+def _identity(run: Run) -> object:
+    told = run.manifest.get("run_id"), run.manifest.get("created")
+    return told if all(told) else run.path.resolve()
 
 
 def failing(asked: str | None) -> tuple[str, ...]:

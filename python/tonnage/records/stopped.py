@@ -4,8 +4,7 @@
 |---|---|
 | ``known`` | the search knew its load line well enough |
 | ``aside`` | far from the load line, where the search wants two repetitions and no more |
-| ``limit`` | throughput still rises at the largest number of tasks: repetitions would not show a plateau |
-| ``long-trial`` | the search left the rest of its time to one long trial |
+| ``limit`` | up to the largest number of tasks no plateau shows: repetitions would not change that |
 | ``repetitions`` | all repetitions that were asked for |
 | ``narrow`` | its interval is as narrow as was asked for |
 | ``most`` | the most repetitions that were allowed, and its interval is not that narrow |
@@ -20,9 +19,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Reason = Literal[
-    "known", "aside", "limit", "long-trial", "repetitions", "narrow", "most", "budget", "failed", "interrupted"
-]
+Reason = Literal["known", "aside", "limit", "repetitions", "narrow", "most", "budget", "failed", "interrupted"]
 KEY = "stopped"
 """Of the manifest."""
 

@@ -59,8 +59,7 @@ def plateau(line: LoadLine) -> str | None:
 
 _ENDS: dict[Reason, str] = {
     "known": "when the load line was known well enough",
-    "limit": "for throughput still rises at the most tasks, and repetitions would not show a plateau",
-    "long-trial": "to leave the rest of the time to one long trial",
+    "limit": "for up to the most tasks no plateau shows, and repetitions would not change that",
     "budget": "when its time was used up",
     "failed": "for a trial failed",
     "interrupted": "for the run was interrupted",

@@ -32,9 +32,9 @@ class Evidence:
     estimates: Mapping[tuple[str, str], Estimate]
     """By (op, group)."""
     searched: Mapping[tuple[str, str], Estimate]
-    """The same from the search's own trials, before a long one corrected the plateau."""
-    long: Mapping[str, Line]
-    """By op: the long trial on the plateau, where there is one."""
+    """The same from the search's own trials, before long ones corrected the plateau."""
+    long: Mapping[str, Sequence[Line]]
+    """By op: the long trials on the plateau, where there are some."""
     steady: Mapping[str, Steady]
     """By record, where a steady window was found."""
     tasks: Tasks

@@ -68,17 +68,18 @@ def warm_up(evidence: Evidence) -> Iterator[Finding]:
 @finding("burst")
 def burst(evidence: Evidence) -> Iterator[Finding]:
     for (op, group), found in evidence.searched.items():
-        line = evidence.long.get(op)
-        if line is None or not found.reached:
+        lines = evidence.long.get(op, ())
+        if not lines or not found.reached:
             continue
-        sustained = headline(line)[0] or 0
+        sustained = statistics.median(headline(line)[0] or 0 for line in lines)
+        length_ns = statistics.median(line["elapsed_ns"] for line in lines)
         if evidence.estimates[op, group].differs and found.plateau > (1 + BURST) * sustained:
             lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]
             yield Finding(
                 "burst",
                 subject(op, group),
                 f"trials of {duration(statistics.median(lengths))} show a plateau of {rate_text(found.plateau)}, "
-                f"{duration(line['elapsed_ns'])} on end only {rate_text(sustained)}",
+                f"{duration(length_ns)} on end only {rate_text(sustained)}",
                 "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is "
                 "the sustained one; short jobs may see more.",
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, once, runs_in
+from tonnage.cli.rundir import failing, once, runs_in, told_twice
 from tonnage.errors import MeasurementError, RequestError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     from tonnage.analysis.per import given_to, owner_of
 
     sides = [once([runs_in([path])])[0] for path in paths]
+    for name in told_twice(sides):
+        print(f"tonnage: {name} is on both sides: compared with itself, nothing differs", file=sys.stderr)
     bases: list[list[Basis]] = [[] for _ in sides]
     if asked is not None:
         noun = "run" if all(len(side) == 1 for side in sides) else "side"
