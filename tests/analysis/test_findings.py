@@ -252,10 +252,12 @@ def test_a_long_trial_that_sustains_less_corrects_the_plateau(make_run: Make, qu
     assert (after.tasks, after.tasks_low, after.tasks_high) == (before.tasks, before.tasks_low, before.tasks_high)
 
 
-def test_a_long_trial_that_agrees_changes_nothing(make_run: Make, quiet_curve: Curve) -> None:
-    before = analyse(make_run(quiet_curve())).load_lines
+def test_a_long_trial_that_agrees_changes_next_to_nothing(make_run: Make, quiet_curve: Curve) -> None:
+    before = analyse(make_run(quiet_curve())).load_lines[0]
     run = make_run({8: [2.0e9]}, purpose="sustain")
-    assert analyse(run).load_lines == before
+    after = analyse(run).load_lines[0]
+    assert after.plateau == pytest.approx(before.plateau, rel=0.002)
+    assert (after.tasks, after.tasks_low, after.tasks_high) == (before.tasks, before.tasks_low, before.tasks_high)
     assert codes(run) == []
 
 

@@ -318,8 +318,9 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
     # Of the short trials' length, so much is taken out; nothing where the long ones are hardly longer.
     out = 1 / (longer - 1) if longer >= _LONGER and math.exp(long) * longer > short else 0.0
     beyond = (1 + out) * math.exp(long) - out * short
-    freedom = k - 1 + _LONG_WEIGHT
-    squares = sum((log - long) ** 2 for log in logs) + _LONG_WEIGHT * found.noise**2
+    # One alone has the noise of any trial.
+    believed, freedom = (_LONG_WEIGHT, k - 1 + _LONG_WEIGHT) if k > 1 else (found.degrees, found.degrees)
+    squares = sum((log - long) ** 2 for log in logs) + believed * found.noise**2
     of_long = math.sqrt(squares / freedom / k) + _NOTHING
     of_short = math.log(found.plateau_high / found.plateau_low) / 2 / student_t(CONFIDENCE, found.degrees) + _NOTHING
     error = math.hypot((1 + out) * of_long, out * of_short)
