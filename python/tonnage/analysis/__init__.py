@@ -56,9 +56,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
-    long: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for line in trials.where("purpose", SUSTAIN).where("status", "ok"):
-        long[line["phase"]].append(line)
+    long = _long_trials(trials)
     estimates = _corrected(run, searched, long, curves)
     found = {key: load_line(*key, curve, estimates[key], long.get(key[0], ())) for key, curve in curves.items()}
     lines = [_with_latency(run, line, curves[key], trials) for key, line in found.items()]
@@ -124,6 +122,14 @@ def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
     on = [point for point in curve if point.tasks >= found.knee_low and point.setting.get("time_limit_ns")]
     lost = [point.latency["p50_ns"] / point.elapsed_ns for point in on if point.latency.get("p50_ns")]
     return min(fmean(lost), _MOST_IDLE) if lost else 0.0
+
+
+def _long_trials(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
+    """The long trials on the plateau that ended well, by operation."""
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in trials.where("purpose", SUSTAIN).where("status", "ok"):
+        found[line["phase"]].append(line)
+    return found
 
 
 def _corrected(
