@@ -33,8 +33,8 @@ _LARGEST_FILE = 1 << 30
 _FEWEST_TRANSFERS = 8
 _PILOT_BYTES = 64 << 20
 _SUSTAIN_NS = 5_000_000_000
-"""The longest of a long trial: a tenth of a second's worth of saved-up rate, as the kernel's throttle allows, is 2 % of
-it then, and what it did beyond the length of a short one is without."""
+"""The longest of a long trial, where short ones do not ask for more: a tenth of a second's worth of saved-up rate, as
+the kernel's throttle allows, is 2 % of it then, and what it did beyond the length of a short one is without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,8 @@ class Probe:
         """
         if not self._reserved(lines, tried):
             return None
-        length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, _SUSTAIN_NS)
+        most_ns = max(_SUSTAIN_NS, _LONGER * self.trial_ns)
+        length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, most_ns)
         if length_ns < 2 * self.trial_ns:
             return None
         tasks = self._searches[op].on_plateau(points)

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -30,6 +31,17 @@ def run_command(argv: Sequence[str]) -> int:
         return _command(argv)
 
 
+@contextmanager
+def _signals_waiting() -> Iterator[None]:
+    """A signal that comes meanwhile is delivered afterwards: an interrupt in the middle of building a validator ends as
+    an error of that, and nothing is measured yet that it could end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _command(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
@@ -43,7 +55,8 @@ def _command(argv: Sequence[str]) -> int:
         raise
     arguments.command_line = ["tonnage", *argv]
     try:
-        module = import_module(f"tonnage.cli.commands.{arguments.command}")
+        with _signals_waiting():
+            module = import_module(f"tonnage.cli.commands.{arguments.command}")
         code: int = module.run(arguments)
         sys.stdout.flush()
         return code
