@@ -82,6 +82,15 @@ class Search:
             self._estimated = values, estimate(values)
         return self._estimated[1]
 
+    def highest(self, points: Sequence[Measured]) -> int | None:
+        """The measured number of tasks on the plateau that does most: what each trial gets at its start grows with the
+        tasks, so the plateau is best told apart from that where it is read. None where none was reached."""
+        first = self.on_plateau(points)
+        if first is None:
+            return None
+        shares = self._estimate({point.tasks: point.values for point in points if point.values}).shares
+        return max((n for n in shares if n >= first), key=lambda n: (shares[n][0], -n))
+
     def _first_look(self, values: dict[int, Sequence[float]]) -> int | None:
         """Each number is measured once before any is repeated: the largest, the doublings in random order, and then
         those between two doublings where a stair could hide."""

@@ -170,7 +170,7 @@ class Probe:
         length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, most_ns)
         if length_ns < 2 * self.trial_ns:
             return None
-        tasks = self._searches[op].on_plateau(points)
+        tasks = self._searches[op].highest(points)
         if tasks is None:
             return None
         return Trial(replace(self._setting(op, tasks, lines), time_limit_ns=length_ns), tried, tried, SUSTAIN)
