@@ -57,6 +57,8 @@ _ENOUGH_FOR_ORDER = 8
 """Trials on the plateau from which on their order gives an interval."""
 _LONGER = 1.5
 """A long trial lasts so many times as long as the others before what it did after their end is told."""
+_ALIKE = 0.4
+"""Correlation of a trial with the one before it from which on long trials in a row are not independent."""
 _LONG_WEIGHT = 0.2
 """How many long trials the noise of the short ones is worth, beside what the long ones show of their own."""
 _DIFFERS, _COUNTS_ALONE, _MAY_DIFFER = 0.99, 0.90, 0.80
@@ -321,7 +323,9 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
     # One alone has the noise of any trial.
     believed, freedom = (_LONG_WEIGHT, k - 1 + _LONG_WEIGHT) if k > 1 else (found.degrees, found.degrees)
     squares = sum((log - long) ** 2 for log in logs) + believed * found.noise**2
-    of_long = math.sqrt(squares / freedom / k) + _NOTHING
+    # Neighbours that are much alike err together.
+    together = found.correlation * found.noise**2 if found.correlation > _ALIKE else 0.0
+    of_long = math.sqrt(squares / freedom / k + together) + _NOTHING
     of_short = math.log(found.plateau_high / found.plateau_low) / 2 / student_t(CONFIDENCE, found.degrees) + _NOTHING
     error = math.hypot((1 + out) * of_long, out * of_short)
     degrees = error**4 / (((1 + out) * of_long) ** 4 / freedom + (out * of_short) ** 4 / found.degrees)
