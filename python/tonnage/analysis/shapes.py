@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Law = Callable[[Floats], Floats]
     Family = Callable[[Floats, tuple[Floats, ...]], Floats]
+    Box = tuple[tuple[float, float], ...]
 
 _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
@@ -219,9 +220,26 @@ def _usl(tasks: Floats, at: tuple[Floats, ...]) -> Floats:
     return np.log(tasks) - np.log1p(contention * (tasks - 1) + coherency * tasks * (tasks - 1))
 
 
-def _zoomed(
-    curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...], *, normal: bool = False
-) -> Hypotheses:
+def _laid(box: Box, counts: tuple[int, ...]) -> tuple[Floats, ...]:
+    """Each parameter at all points of a grid in a box."""
+    import numpy as np
+
+    axes = [np.linspace(low, high, n) for (low, high), n in zip(box, counts, strict=True)]
+    return tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+
+
+def _narrowed(box: Box, counts: tuple[int, ...], near: tuple[Floats, ...]) -> Box:
+    """The box around some points of its grid, with a step of it on each side."""
+    import numpy as np
+
+    steps = [np.linspace(low, high, n)[1] - low for (low, high), n in zip(box, counts, strict=True)]
+    return tuple(
+        (max(low, float(one.min()) - step), min(high, float(one.max()) + step))
+        for one, step, (low, high) in zip(near, steps, box, strict=True)
+    )
+
+
+def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool = False) -> Hypotheses:
     """The parameters of a formula on a grid that is laid ever finer around those that explain the levels."""
     import numpy as np
 
@@ -229,8 +247,7 @@ def _zoomed(
     dense = np.unique(np.rint(np.geomspace(1, tasks[-1], _DENSE)))
     whole = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        axes = [np.linspace(low, high, n) for (low, high), n in zip(box, _GRID[len(box)], strict=True)]
-        at = tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+        at = _laid(box, _GRID[len(box)])
         shape = family(tasks, at)
         plateau, misfit = _fitted(curve, shape)
         chance = log_evidence(curve, len(tasks), misfit, np.full(len(misfit), float(curve.count.sum())))
@@ -239,11 +256,7 @@ def _zoomed(
         near = chance > chance.max() - _FAR
         if near.mean() > 0.2 or look == _LOOKS - 1:
             break
-        steps = [axis[1] - axis[0] for axis in axes]
-        box = tuple(
-            (max(low, float(one[near].min()) - step), min(high, float(one[near].max()) + step))
-            for one, step, (low, high) in zip(at, steps, box, strict=True)
-        )
+        box = _narrowed(box, _GRID[len(box)], tuple(one[near] for one in at))
     volume = math.prod(high - low for low, high in box) / whole
     shape, at, chance = shape[near], tuple(one[near] for one in at), chance[near]
     highest = family(dense, at).max(axis=1)
@@ -286,7 +299,7 @@ def _kinks(curve: Curve) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float, float], ...]) -> Hypotheses:
+def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypotheses:
     """A formula with each of the kinks. Its parameters are on a grid, as in :func:`_zoomed`; kink and plateau are
     solved for."""
     import numpy as np
@@ -299,8 +312,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
     costs = 0.5 * np.log(ridge / believed)
     volume = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        axes = [np.linspace(low, high, n) for (low, high), n in zip(box, _KINK_GRID[len(box)], strict=True)]
-        at = tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+        at = _laid(box, _KINK_GRID[len(box)])
         shape = family(tasks, at)
         plateau, misfit = _fitted(curve, shape)
         moved = ((curve.level - shape - plateau[:, None]) * count) @ centred.T / ridge
@@ -314,11 +326,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: tuple[tuple[float
         rows = worth[near.any(axis=1)]
         if len(rows) > 0.2 * len(shape) or look == _LOOKS - 1:
             break
-        steps = [axis[1] - axis[0] for axis in axes]
-        box = tuple(
-            (max(low, float(one[rows].min()) - step), min(high, float(one[rows].max()) + step))
-            for one, step, (low, high) in zip(at, steps, box, strict=True)
-        )
+        box = _narrowed(box, _KINK_GRID[len(box)], tuple(one[rows] for one in at))
     share = mass * math.prod(high - low for low, high in box) / volume / len(shape)
     row, which = np.nonzero(near)
     row = worth[row]
