@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tonnage.records import event_lines, setting_key, task_lines, trial_line
+from tonnage.records import event_lines, loop_rate, setting_key, task_lines, trial_line
 
 Result = Callable[..., dict[str, Any]]
 COMMON: dict[str, Any] = {"trial": 7, "repetition": 1, "block": 0, "started": "now"}
@@ -23,6 +23,21 @@ def test_the_rate_is_all_bytes_from_the_first_start_to_the_last_end_rounded_down
     assert (line["first_done_ns"], line["last_done_ns"], line["elapsed_ns"]) == (10**9, 10**9 + 2, 10**9 + 2)
     assert line["bandwidth_bytes_per_s"] == 3000 * 10**9 // (10**9 + 2) == 2999
     assert (line["status"], line["reason"], line["durability"], line["cache"]) == ("ok", None, "fsync", None)
+
+
+def test_the_loop_rate_counts_from_the_end_of_each_start_up(phase_result: Result) -> None:
+    """Two tasks take turns at a storage that completes 100 bytes each 10 ns from the moment it is asked, in pairs."""
+    result = phase_result(tasks=2, latency=None)
+    whole = line_of(result)
+    assert "loop_bytes_per_s" not in whole and loop_rate(whole) == whole["bandwidth_bytes_per_s"]
+    for task in result["tasks"]:
+        task |= {"start_ns": 0, "startup_ns": 0, "startup_bytes": 100, "end_ns": 20 * 9, "bytes": 100 * 10}
+    line = line_of(result)
+    assert line["bandwidth_bytes_per_s"] == 2000 * 10**9 // 180
+    assert (line["loop_bytes_per_s"], loop_rate(line)) == (10**10, 10**10)
+    result["tasks"][1] |= {"startup_ns": None, "startup_bytes": None}
+    line = line_of(result)
+    assert line["loop_bytes_per_s"] is None and loop_rate(line) == line["bandwidth_bytes_per_s"]
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,11 @@ impl Worker for StreamWorker {
         all
     }
 
+    fn in_flight(&self, spec: &PhaseSpec) -> usize {
+        let most = if matches!(self.lane, Lane::Sync(_)) { 1 } else { u32::MAX };
+        self.stream.in_flight(spec).min(most) as usize
+    }
+
     fn wrapped(&self, operations: u64) -> bool {
         self.passes > 1 || (self.passes == 1 && operations > self.stream.geometry.operations())
     }

@@ -10,6 +10,7 @@ use tonnage_records::{
     PlacementResult, Role, SNAPSHOTS, SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
 };
 use tonnage_storage::{Buffer, Facts, Held, Placement, Residency, Traffic};
+use tonnage_workload::Work;
 
 use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
@@ -150,6 +151,11 @@ impl Supervisor {
         let first_error = self.why(first_error);
         events.sort_by_key(|event| (event.time_ns, event.task));
         let Facts { direct, flags, mut notes } = self.shared.storage.facts();
+        if !direct && matches!(&self.shared.spec.work, Work::Stream(stream) if stream.leaves_to_sync()) {
+            for task in &mut tasks {
+                (task.startup_ns, task.startup_bytes) = (None, None);
+            }
+        }
         let placement = self.placement(&mut notes);
         let mut result = PhaseResult {
             stop_reason: match () {

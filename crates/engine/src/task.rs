@@ -131,6 +131,11 @@ pub trait Worker: Send {
         Retries::default()
     }
 
+    /// Operations that it keeps in flight for as long as its time lasts; 0 where anything else decides when they begin.
+    fn in_flight(&self, _spec: &PhaseSpec) -> usize {
+        0
+    }
+
     /// Whether it began its part again.
     fn wrapped(&self, _operations: u64) -> bool {
         false
@@ -158,6 +163,7 @@ impl Task {
     /// Gets everything a task needs.
     pub fn prepare(shared: Arc<Shared>, board: Arc<Board>, number: u32) -> Result<Self, StorageError> {
         let worker = shared.crew.worker(&shared, number)?;
+        let logged = worker.in_flight(&shared.spec).max(shared.spec.operation_log as usize);
         let tally = Tally {
             recorder: LatencyRecorder::new(),
             reads: shared.spec.work.mixes().then(Side::default),
@@ -168,7 +174,7 @@ impl Task {
             checked_bytes: 0,
             timed_out: false,
             stonewall: None,
-            log: Vec::with_capacity(shared.spec.operation_log as usize),
+            log: Vec::with_capacity(logged),
         };
         Ok(Self { desk: Desk { shared, board, number, tally }, worker })
     }
@@ -203,7 +209,12 @@ impl Task {
             tally.recorder.add(&reads.recorder);
             [writes, reads]
         });
-        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, log, .. } = tally;
+        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, mut log, .. } = tally;
+        let in_flight = worker.in_flight(&shared.spec);
+        // Its last operation began because the time was not up, so there is one beyond these.
+        let ended = log.get(in_flight.wrapping_sub(1)).filter(|_| timed_out && board.operations() > in_flight as u64);
+        let (startup_ns, startup_bytes) = ended.map(|(end, _)| (end - start_ns, board.bytes() / board.operations() * in_flight as u64)).unzip();
+        log.truncate(shared.spec.operation_log as usize);
         let result = TaskResult {
             task: number,
             role: shared.crew.role(number),
@@ -223,6 +234,8 @@ impl Task {
             wrapped: worker.wrapped(board.operations()),
             stonewall_operations: stonewall.map(|(operations, _)| operations),
             stonewall_bytes: stonewall.map(|(_, bytes)| bytes),
+            startup_ns,
+            startup_bytes,
             latency: recorder.summary(),
             max_lag_ns: None,
             max_lag_bytes: None,

@@ -8,7 +8,7 @@ use support::{MIB, in_memory, null, on_disk, run, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
 use tonnage_storage::StorageKind;
-use tonnage_workload::{Limit, Op, PhaseSpec};
+use tonnage_workload::{Durability, Limit, Op, Pace, PhaseSpec};
 
 /// Tasks that no pass ends, at `depth`.
 fn endless(limit: Limit, tasks: u32, depth: u32) -> PhaseSpec {
@@ -91,4 +91,32 @@ fn a_task_that_fails_before_the_wall_keeps_no_other_waiting_there() {
     assert!(phase.wait(Duration::from_secs(10)), "the other task does not wait for ever");
     let result = phase.take_result().expect("a result").expect("it ran");
     assert_eq!(result.stop_reason, StopReason::Error);
+}
+
+#[test]
+fn a_start_up_is_as_many_operations_as_a_task_keeps_in_flight_until_its_time_is_up() {
+    let limit = Limit { time_ns: Some(100_000_000), ..Limit::default() };
+    let startups = |storage, phase| run(storage, phase, None).tasks.iter().map(|task| task.startup_bytes).collect::<Vec<_>>();
+    for depth in [1, 8] {
+        let result = run(&null(), endless(limit, 3, depth), None);
+        for task in &result.tasks {
+            let (took, began) = (task.startup_ns.expect("its time was up"), task.open_ns + task.open_wait_ns);
+            assert!(took >= began && took < began + task.transfer_ns, "it is within the transfers: {task:?}");
+            assert_eq!(task.startup_bytes, Some(u64::from(depth) * (64 << 10)));
+        }
+    }
+    let slow = Limit { time_ns: Some(1), ..limit };
+    assert_eq!(startups(&null(), endless(slow, 2, 1)), [None; 2], "nothing beyond it");
+    let worn = Limit { wear_out: true, ..limit };
+    assert_eq!(startups(&null(), endless(worn, 2, 1)), [None; 2], "the time did not end it");
+    assert_eq!(startups(&null(), spec(Op::Write, 2)), [None; 2], "there was no time");
+    let pace = Pace { think_ns: 1_000_000, ..Pace::default() };
+    assert_eq!(startups(&null(), PhaseSpec { pace, ..endless(limit, 2, 1) }), [None; 2], "nothing is in flight in a pause");
+    let (_parent, _scratch, cached) = on_disk(StorageKind::Posix);
+    let written = |durability| {
+        let wrap = Limit { wrap: true, ..limit };
+        startups(&cached, streaming(PhaseSpec { limit: wrap, ..spec(Op::Write, 1) }, |stream| stream.durability = durability))
+    };
+    assert_eq!(written(Durability::Fsync), [None], "its bytes may still be in the cache");
+    assert_eq!(written(Durability::FsyncEach), [Some(64 << 10)]);
 }

@@ -275,6 +275,10 @@ pub struct TaskResult {
     /// What it had done when the time was up, where it then went on to wear out (`limit.wear_out`).
     pub stonewall_operations: Option<u64>,
     pub stonewall_bytes: Option<u64>,
+    /// Of a task whose time was up: how long its start-up took, which is its first operations, as many as it keeps in
+    /// flight, and their bytes.
+    pub startup_ns: Option<u64>,
+    pub startup_bytes: Option<u64>,
     pub latency: LatencySummary,
     /// Of a follower only: the longest from the end of a transfer's write to the end of its read here…
     pub max_lag_ns: Option<u64>,

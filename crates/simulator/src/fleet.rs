@@ -306,6 +306,8 @@ impl Squad {
             wrapped: self.operations > pass * u64::from(self.tasks),
             stonewall_operations: None,
             stonewall_bytes: None,
+            startup_ns: None,
+            startup_bytes: None,
             latency,
             max_lag_ns: None,
             max_lag_bytes: None,

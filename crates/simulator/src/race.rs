@@ -248,6 +248,9 @@ impl<'a> Race<'a> {
         runner.recorder.record(latency_ns);
         runner.bytes += bytes;
         runner.operations += 1;
+        if runner.operations == runner.in_flight {
+            runner.started_up_ns = Some(now_ns);
+        }
         if runner.log.len() < self.spec.operation_log as usize {
             runner.log.push((now_ns - self.start_ns, latency_ns));
         }

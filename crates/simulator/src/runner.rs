@@ -27,6 +27,10 @@ pub(crate) struct Runner {
     pub snapshots: Option<LatencyRecorder>,
     /// End and latency of its first operations, as many as are kept one by one.
     pub log: Vec<(u64, u64)>,
+    /// Operations that it keeps in flight for as long as the phase's time lasts; 0 where anything else decides.
+    pub in_flight: u64,
+    /// When the first of them had ended, as many.
+    pub started_up_ns: Option<u64>,
     /// What it took after that to make its data durable.
     pub sync_ns: u64,
 }
@@ -51,6 +55,8 @@ impl Runner {
             lag: None,
             snapshots: None,
             log: Vec::new(),
+            in_flight: 0,
+            started_up_ns: None,
             sync_ns: 0,
         }
     }
@@ -65,6 +71,12 @@ impl Runner {
 
     /// Its part of the result of a phase that began at `start_ns`.
     pub fn result(&self, start_ns: u64) -> TaskResult {
+        let beyond = self.timed_out && self.operations > self.in_flight;
+        let (startup_ns, startup_bytes) = self
+            .started_up_ns
+            .filter(|_| beyond)
+            .map(|end_ns| (end_ns - start_ns, self.bytes / self.operations * self.in_flight))
+            .unzip();
         TaskResult {
             task: self.number,
             role: self.role,
@@ -84,6 +96,8 @@ impl Runner {
             wrapped: self.wrapped,
             stonewall_operations: self.stonewall.map(|(operations, _)| operations),
             stonewall_bytes: self.stonewall.map(|(_, bytes)| bytes),
+            startup_ns,
+            startup_bytes,
             latency: self.recorder.summary(),
             max_lag_ns: self.lag.as_ref().map(|(lag, _)| lag.summary().max_ns),
             max_lag_bytes: self.lag.as_ref().map(|(_, bytes)| *bytes),

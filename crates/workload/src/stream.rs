@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
-use crate::phase::{CachePolicy, Durability, Op, SpecError, TaskRange};
+use crate::phase::{CachePolicy, Durability, Op, PhaseSpec, SpecError, TaskRange};
 use crate::source::Source;
 
 /// A stream of transfers.
@@ -81,6 +81,20 @@ impl Stream {
             spread_bytes: None,
             verify: false,
         }
+    }
+
+    /// Operations that each task keeps in flight for as long as the phase's time lasts, each begun when one before it
+    /// ended; 0 where anything else decides when they begin.
+    #[must_use]
+    pub const fn in_flight(&self, spec: &PhaseSpec) -> u32 {
+        let looped = spec.limit.time_ns.is_some() && !spec.limit.wear_out && !spec.pace.waits();
+        if looped { self.queue_depth } else { 0 }
+    }
+
+    /// Whether the end of an operation may leave its bytes to the fsync after the last one, where a cache takes them.
+    #[must_use]
+    pub fn leaves_to_sync(&self) -> bool {
+        self.writes() && self.durability == Durability::Fsync
     }
 
     /// Whether any operation reads: what it reads must be there.

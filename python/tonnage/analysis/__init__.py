@@ -21,7 +21,7 @@ from tonnage.analysis.loadline import SUSTAIN, Estimate, estimate, load_line, su
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
 from tonnage.analysis.steady import halves_apart
-from tonnage.records import Run, Tasks, Trials, headline
+from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
@@ -111,8 +111,11 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
 
 def _estimate(curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
-    order = {point.tasks: trials.named(point.records).floats("trial").tolist() for point in curve}
-    found = estimate({point.tasks: point.values for point in curve}, order=order)
+    lines = {point.tasks: trials.named(point.records) for point in curve}
+    order = {tasks: own.floats("trial").tolist() for tasks, own in lines.items()}
+    found = estimate({tasks: tuple(filter(None, loop_rates(own))) for tasks, own in lines.items()}, order=order)
+    if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
+        return found
     return replace(found, plateau_high=found.plateau_high * (1 + _idle_at_end(curve, found)))
 
 
@@ -146,7 +149,7 @@ def _corrected(
             if changed is not None:
                 return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"])
         longer = median(line["elapsed_ns"] for line in lines) / _usual_ns(curves[key])
-        return sustained(found, [headline(line)[0] or 0 for line in lines], longer, lines[0]["setting"]["tasks"])
+        return sustained(found, [loop_rate(line) or 0 for line in lines], longer, lines[0]["setting"]["tasks"])
 
     return {key: beside(key, found, lines) if (lines := long.get(key[0])) else found for key, found in searched.items()}
 

@@ -15,6 +15,7 @@ from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.search_space import SearchSpace
 from tonnage.campaign.setting import Trial
+from tonnage.records import loop_rate
 from tonnage.records.stopped import Reason
 
 Op = Literal["write", "read"]
@@ -243,8 +244,9 @@ class Probe:
 def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:
     values: dict[int, list[int]] = {}
     for line in lines:
-        if line["bandwidth_bytes_per_s"]:
-            values.setdefault(line["setting"]["tasks"], []).append(line["bandwidth_bytes_per_s"])
+        rate = loop_rate(line)
+        if rate:
+            values.setdefault(line["setting"]["tasks"], []).append(int(rate))
     return [_Measured(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
 
 

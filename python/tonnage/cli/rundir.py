@@ -9,6 +9,7 @@ from pathlib import Path
 from tonnage.errors import RecordError, RequestError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST
+from tonnage.records.seal import altered
 
 
 def open_run(path: str) -> Run:
@@ -19,25 +20,38 @@ def open_run(path: str) -> Run:
         raise RequestError(f"{error}; hint: give a run directory") from None
 
 
+def sealed_run(path: str) -> Run:
+    """The same; RecordError where its figures are not those that were sealed when it ended."""
+    run = open_run(path)
+    wrong = altered(run)
+    if wrong is not None:
+        raise RecordError(f"{path}: {wrong}; hint: `tonnage verify {path}` tells all that differs")
+    return run
+
+
 def runs_in(paths: Sequence[str]) -> list[Run]:
-    """Those named, and those in directories named, by name. What cannot be read of the latter is told on stderr and
-    left out; RequestError where a directory has none."""
+    """Those named, and those in directories named, by name. What cannot be read of the latter, or was altered since it
+    was sealed, is told on stderr and left out; RequestError where a directory has none, RecordError where one that was
+    named was altered."""
     found: list[Run] = []
     for path in map(Path, paths):
         if (path / MANIFEST).exists() or not path.is_dir():
-            found.append(open_run(str(path)))
+            found.append(sealed_run(str(path)))
             continue
         inside = [child for child in sorted(path.iterdir()) if (child / MANIFEST).exists()]
         if not inside:
             raise RequestError(f"{path} is no run directory, and none is in it; hint: tonnage run and probe make them")
+        before = len(found)
         for child in inside:
             try:
-                run = Run.open(child)
+                run = sealed_run(str(child))
                 run.trials()
-            except RecordError as error:
+            except (RecordError, RequestError) as error:
                 print(f"tonnage: left out: {error}", file=sys.stderr)
             else:
                 found.append(run)
+        if len(found) == before:
+            raise RequestError(f"no run in {path} can be read; hint: tonnage verify tells what is wrong with each")
     return found
 
 

@@ -52,6 +52,17 @@ def headlines(lines: Trials) -> list[float | None]:
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))
 
 
+def loop_rate(line: Mapping[str, Any]) -> float | None:
+    """The rate that a load line is made of: that of :func:`headline`, without the ends of a trial whose tasks kept
+    operations in flight until its time was up (``loop_bytes_per_s``), where that is known."""
+    return line.get("loop_bytes_per_s") or headline(line)[0]
+
+
+def loop_rates(lines: Trials) -> list[float | None]:
+    """The rates of :func:`loop_rate`."""
+    return [loop or whole for loop, whole in zip(lines.column("loop_bytes_per_s"), headlines(lines), strict=True)]
+
+
 _FIGURES = ("elapsed_ns", "operations", "bytes", "bandwidth_bytes_per_s")
 
 
@@ -173,6 +184,7 @@ def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "operations": operations,
         "errors": sum(task["errors"] for task in tasks),
         **_retries(tasks),
+        **_loop(tasks),
         "bandwidth_bytes_per_s": rate(moved, elapsed_ns),
         "operations_per_s": rate(operations, elapsed_ns),
     }
@@ -182,6 +194,23 @@ def _retries(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Attempts that failed and were followed by another; nothing where nobody counted them, as in older records."""
     counted = [task["retries"] for task in tasks if "retries" in task]
     return {"retries": sum(counted)} if counted else {}
+
+
+def _loop(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
+    """What the tasks moved each second between the end of their start-up and their own end; nothing where nobody told
+    start-ups, as in older records, and None where a task had none, or did no more than that.
+
+    A trial begins with nothing in flight, and each task ends when an operation does: where a storage completes them in
+    bursts, all bytes over all time are those of one burst too many. Between two completions there is none too many, as
+    there are intervals between events, one fewer than events.
+    """
+    if not any("startup_ns" in task for task in tasks):
+        return {}
+    told = [task for task in tasks if task["startup_ns"] is not None]
+    moved = sum(task["bytes"] - task["startup_bytes"] for task in told)
+    together_ns = sum(task["end_ns"] - task["start_ns"] - task["startup_ns"] for task in told)
+    known = len(told) == len(tasks) and together_ns > 0
+    return {"loop_bytes_per_s": moved * len(tasks) * 10**9 // together_ns if known else None}
 
 
 def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> list[dict[str, Any]]:

@@ -88,6 +88,24 @@ def examine(run: Run) -> Seal:
     return seal
 
 
+def altered(run: Run) -> str | None:
+    """What is wrong with the first of the files of lines that is not as it was when the run was sealed; None where all
+    are, and where the run was never sealed. Nothing else is looked at: that is what :func:`examine` does."""
+    sums = sums_of(run.manifest)
+    if sums is None:
+        return None
+    digest, trouble = _trouble(lambda: _sha256(run.path / SUMS))
+    if digest != sums:
+        return f"{SUMS} {trouble or 'was altered since the run was sealed'}"
+    said = _sums_in(_read(run.path / SUMS) or b"")
+    for name in LINES:
+        if name in said or os.path.lexists(run.path / name):
+            digest, trouble = _trouble(lambda name=name: _sha256(run.path / name))  # type: ignore[misc]
+            if digest != said.get(name):
+                return f"{name} {trouble or 'was altered since the run was sealed'}"
+    return None
+
+
 def _without_seal(run: Run, seal: Seal) -> None:
     seal.kind = "none"
     left = [name for name in (CHAIN, FILES, SUMS) if os.path.lexists(run.path / name)]

@@ -74,6 +74,8 @@ fn did(task: u32, seed: u64) -> Did {
             wrapped: false,
             stonewall_operations: None,
             stonewall_bytes: None,
+            startup_ns: (operations > 1).then(|| dice.throw(9000)),
+            startup_bytes: (operations > 1).then_some(1 << 20),
             latency: all.summary(),
             max_lag_ns: None,
             max_lag_bytes: None,

@@ -122,6 +122,25 @@ fn nothing_starts_after_the_time_limit_and_what_is_in_flight_counts() {
 }
 
 #[test]
+fn a_start_up_is_the_first_operations_of_a_loop_that_the_time_ends() {
+    for depth in [1, 4] {
+        let spec = streaming(phase(Op::Write, 3, 1, "0000-write"), |stream| stream.queue_depth = depth);
+        let model = ModelSpec { straggler: 3.0, ..ModelSpec::default() };
+        let tasks = run(model, &spec).tasks;
+        let took: Vec<u64> = tasks.iter().map(|task| task.startup_ns.expect("its time was up")).collect();
+        assert!(took[2] > 2 * took[0], "the straggler's first operations take longer: {took:?}");
+        for task in &tasks {
+            assert_eq!(task.startup_bytes, Some(u64::from(depth) * task.bytes / task.operations));
+            let (least, most) = (task.startup_ns.expect("told") / 3, task.startup_ns.expect("told") * 3);
+            let mean = task.transfer_ns / task.operations * u64::from(depth);
+            assert!((least..most).contains(&mean), "{task:?}");
+        }
+    }
+    let by_size = run(ModelSpec::default(), &phase(Op::Write, 3, 0, "0000-write"));
+    assert!(by_size.tasks.iter().all(|task| (task.startup_ns, task.startup_bytes) == (None, None)));
+}
+
+#[test]
 fn fsync_is_inside_the_clock() {
     let spec = |durability| streaming(phase(Op::Write, 1, 0, "0000-write"), |stream| stream.durability = durability);
     let model = ModelSpec { fsync_ns: 10_000_000, jitter: 0.0, ..ModelSpec::default() };

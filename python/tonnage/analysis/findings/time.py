@@ -10,7 +10,7 @@ from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
 from tonnage.analysis.results import BANDWIDTH, Finding, Point
 from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, duration, share, some
-from tonnage.records import headline
+from tonnage.records import loop_rate
 from tonnage.units import rate_text
 
 WARM_UP = 0.10
@@ -71,7 +71,7 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
         lines = evidence.long.get(op, ())
         if not lines or not found.reached:
             continue
-        sustained = statistics.median(headline(line)[0] or 0 for line in lines)
+        sustained = statistics.median(loop_rate(line) or 0 for line in lines)
         length_ns = statistics.median(line["elapsed_ns"] for line in lines)
         if evidence.estimates[op, group].differs and found.plateau > (1 + BURST) * sustained:
             lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]

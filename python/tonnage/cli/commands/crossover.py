@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import open_run
+from tonnage.cli.rundir import sealed_run
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _tier(name: str) -> Tier:
 
     if name.startswith(published_tiers.PREFIX):
         return published_tiers.tier(name)
-    return tier_of_run(open_run(name), name)
+    return tier_of_run(sealed_run(name), name)
 
 
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
@@ -61,7 +61,7 @@ def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[
 
     # A published tier does not say what carried it.
     owners = [
-        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(open_run(name)) for name in names
+        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(sealed_run(name)) for name in names
     ]
     bases = dict(zip(names, given_to(asked, [[owner] for owner in owners], "tier"), strict=True))
     return [replace(one, per=parts_of(one, asked, bases)) for one in found]

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import open_run
+from tonnage.cli.rundir import sealed_run
 from tonnage.errors import RequestError
 
 
@@ -18,7 +18,7 @@ def run(arguments: Namespace) -> int:
 
     link = arguments.link
     found, refused = project(
-        open_run(arguments.run_directory),
+        sealed_run(arguments.run_directory),
         tasks=arguments.tasks,
         nodes=arguments.nodes,
         ops=arguments.op or (),

@@ -1,0 +1,74 @@
+"""A record that is not as it was sealed is no measurement: who reads its figures is told."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+
+from .answers import answered
+
+CAMPAIGN = """
+target = "sim:knee=4,plateau=2GB/s,noise=2%"
+[workload]
+op = "write"
+tasks = [1, 2, 4]
+transfer_size = "1MiB"
+block_size = "32MiB"
+[repeat]
+count = 3
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Three runs of one campaign; the second has lost its last trials since."""
+    directory = tmp_path / "runs"
+    directory.mkdir()
+    for number in range(3):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(f"seed = {number}\n{CAMPAIGN}")
+        assert main(["run", str(file), "--out", str(directory / f"run-{number}"), "--no-report"]) == 0
+    lines = directory / "run-1" / "trials.jsonl"
+    lines.write_bytes(b"".join(lines.read_bytes().splitlines(keepends=True)[:-3]))
+    return directory
+
+
+@pytest.mark.parametrize("words", [["compare", "run-0", "run-1"], ["history", "run-1", "run-0"], ["project", "run-1"]])
+def test_an_altered_run_that_is_named_is_refused(
+    runs: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    more = ["--tasks", "8"] if words[0] == "project" else []
+    assert main([words[0], *(str(runs / name) for name in words[1:]), *more]) == 1
+    said = capsys.readouterr()
+    assert not said.out and said.err.count("\n") == 1
+    assert "run-1: trials.jsonl was altered since the run was sealed; hint: `tonnage verify" in said.err
+
+
+def test_an_altered_run_of_a_directory_is_left_out(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answered(capsys, "history", runs)["history"]
+    assert [Path(run["run"]).name for run in found["runs"]] == ["run-0", "run-2"]
+    capsys.readouterr()
+    assert main(["history", str(runs)]) == 0
+    assert "left out:" in capsys.readouterr().err
+
+
+def test_a_report_of_an_altered_run_says_so(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["report", str(runs / "run-1")]) == 0
+    assert "trials.jsonl was altered since the run was sealed: what follows is" in capsys.readouterr().err
+    assert main(["report", str(runs / "run-0")]) == 0
+    assert "altered" not in capsys.readouterr().err
+
+
+def test_where_every_run_of_a_directory_was_altered_nothing_is_compared(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    shutil.copytree(runs / "run-1", lost / "run-1")
+    assert main(["compare", str(runs / "run-0"), str(lost)]) == 2
+    assert "no run in" in capsys.readouterr().err.splitlines()[-1]
