@@ -337,15 +337,23 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
     weight = 1.0 if alone else error**-2 / (error**-2 + of_short**-2)
     own = short * math.exp(weight * apart) / share
 
-    def reach(one: float) -> float:
-        return student_t(CONFIDENCE, max(degrees, 1.0)) * math.hypot(one, spread)
+    def reach(one: float, freedom: float) -> float:
+        return student_t(CONFIDENCE, max(freedom, 1.0)) * math.hypot(one, spread)
 
-    half = reach(error if alone else (error**-2 + of_short**-2) ** -0.5)
+    half = reach(error, degrees)
+    if not alone:
+        # Weights that are themselves estimated cost some of what the mean of both gains (Meier 1953).
+        rest = 1 - weight
+        guessed = 1 + 4 * weight * rest * (1 / degrees + 1 / found.degrees)
+        half = reach(
+            math.sqrt(guessed / (error**-2 + of_short**-2)), 1 / (weight**2 / degrees + rest**2 / found.degrees)
+        )
     low, high = own * math.exp(-half), own * math.exp(half)
     if not alone and far > student_t(_MAY_DIFFER, found.degrees):
         # If only one of them is right, it is the longer: what a trial gets at its start is no rate that lasts.
         longest = beyond / share
-        low, high = min(low, longest * math.exp(-reach(error))), max(high, longest * math.exp(reach(error)))
+        most = math.exp(reach(error, degrees))
+        low, high = min(low, longest / most), max(high, longest * most)
     differs = slower and far > student_t(_DIFFERS, found.degrees)
     return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=differs)
 
