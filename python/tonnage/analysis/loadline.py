@@ -61,6 +61,9 @@ _ALIKE = 0.4
 """Correlation of a trial with the one before it from which on long trials in a row are not independent."""
 _LONG_WEIGHT = 0.2
 """How many long trials the noise of the short ones is worth, beside what the long ones show of their own."""
+_FASTER = 0.10
+"""Long trials that are faster than the short ones by more (logarithm) contradict them: saved-up rate makes short trials
+faster, never slower."""
 _DIFFERS, _COUNTS_ALONE, _MAY_DIFFER = 0.99, 0.90, 0.80
 """Confidence at which long trials are said to be slower than the short ones, at which only they count, and at which the
 interval holds both."""
@@ -332,6 +335,8 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
     apart = math.log(beyond / short)
     far = abs(apart) / ((1 + out) * math.hypot(of_long, of_short))
     slower = apart < 0
+    if apart > _FASTER and far > student_t(_DIFFERS, found.degrees):
+        return _contradicted(found, short, math.exp(long), tasks)
     alone = slower and far > student_t(_COUNTS_ALONE, found.degrees)
     # Where both may be of one rate, each tells as much of it as it is exact.
     weight = 1.0 if alone else error**-2 / (error**-2 + of_short**-2)
@@ -356,6 +361,15 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
         low, high = min(low, longest / most), max(high, longest * most)
     differs = slower and far > student_t(_DIFFERS, found.degrees)
     return replace(found, plateau=own, plateau_low=low, plateau_high=high, differs=differs)
+
+
+def _contradicted(found: Estimate, short: float, long: float, tasks: int) -> Estimate:
+    """``found`` where trials that only lasted longer went faster: what the short ones say is of another state."""
+    why = (
+        f"{count(tasks, 'task')} went at {rate_text(short)} in short trials and at {rate_text(long)} in long ones: the "
+        "storage changed meanwhile, or is that slow to come up to speed; a longer --budget, or another hour, may tell"
+    )
+    return replace(found, reached=False, knee=None, why=why)
 
 
 def without_plateau(found: Estimate, before: float, after: float, tasks: int, elapsed_ns: float) -> Estimate:

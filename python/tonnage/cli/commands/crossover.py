@@ -61,7 +61,8 @@ def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[
 
     # A published tier does not say what carried it.
     owners = [
-        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(sealed_run(name)) for name in names
+        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(sealed_run(name))
+        for name in names
     ]
     bases = dict(zip(names, given_to(asked, [[owner] for owner in owners], "tier"), strict=True))
     return [replace(one, per=parts_of(one, asked, bases)) for one in found]
