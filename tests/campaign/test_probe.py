@@ -19,15 +19,17 @@ def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:
 def line(
     number: int, trial: Trial, *, bandwidth: int = 10**9, direct: bool = True, status: str = "ok"
 ) -> dict[str, Any]:
+    setting = trial.setting.as_dict()
     return {
         "trial": number,
         "phase": trial.setting.op,
         "purpose": trial.purpose,
         "status": status,
-        "setting": trial.setting.as_dict(),
+        "setting": setting,
         "repetition": trial.repetition,
         "bandwidth_bytes_per_s": bandwidth,
         "direct": direct,
+        "wrapped": bandwidth * (setting["time_limit_ns"] or 0) > 10**9 * setting["block_size"] * setting["tasks"],
         "elapsed_ns": 10**9,
         "first_start_ns": 1,
     }
@@ -95,6 +97,16 @@ def test_long_trials_on_the_plateau_come_last_and_have_their_share_of_the_time()
         for item in mine[-3:]:
             assert item["setting"]["tasks"] >= 4
             assert 2 * probe().trial_ns <= item["setting"]["time_limit_ns"] <= 5 * 10**9
+
+
+@pytest.mark.parametrize(("space", "sustained"), [(8 << 30, 3), (2_000_000_000, 3), (800_000_000, 0)])
+def test_a_long_trial_makes_no_second_pass_where_the_short_ones_made_none(space: int, sustained: int) -> None:
+    """At 400 MB/s a short trial moves 600 MB, a long one that is four times as long 2.4 GB."""
+    lines = play(probe(space=space, op=["write"]))
+    assert [item["purpose"] for item in lines].count("sustain") == sustained
+    assert not any(item["wrapped"] for item in lines)
+    spent = sum(item["setting"]["time_limit_ns"] for item in lines)
+    assert spent > 50 * 10**9, "time that no long trial can use goes to short ones"
 
 
 def test_through_the_page_cache_nothing_is_sustained() -> None:

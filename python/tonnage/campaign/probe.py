@@ -87,7 +87,7 @@ class Probe:
             tried = [line for line in lines if line["phase"] == op and line["purpose"] == SUSTAIN]
             if ok:
                 trials_left -= kept
-            reserved = self._reserved(lines, len(tried)) if ok else 0
+            reserved = self._reserved(op, points, lines, len(tried)) if ok else 0
             tasks = self._next_tasks(op, ok, points, trials_left - reserved)
             if tasks is None and reserved and self._searches[op].on_plateau(points) is None:
                 # No plateau yet that a long trial could be on: its time may still show one.
@@ -153,9 +153,22 @@ class Probe:
         setting = replace(self._setting(op, tasks, lines), rate_bytes_per_s=rate)
         return Trial(setting, repetition, repetition, OFFERED)
 
-    def _reserved(self, lines: Sequence[Mapping[str, Any]], tried: int) -> int:
+    def _reserved(self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], tried: int) -> int:
         """Short trials whose time is left to the long ones."""
-        return 0 if self._device and _buffered(lines) else max(_LONG - tried, 0) * _LONGER
+        buffered = self._device and _buffered(lines)
+        too_short = buffered or self._longest_ns(op, self._searches[op].highest(points), lines) < 2 * self.trial_ns
+        return 0 if too_short else max(_LONG - tried, 0) * _LONGER
+
+    def _longest_ns(self, op: Op, tasks: int | None, lines: Sequence[Mapping[str, Any]]) -> int:
+        """The longest that a long trial with ``tasks`` may be. Bytes that are written or read again are other work:
+        where no short trial came to the end of its block, no long one does."""
+        most_ns = max(_SUSTAIN_NS, _LONGER * self.trial_ns)
+        mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
+        short = [line for line in mine if line["setting"]["tasks"] == tasks and line["bandwidth_bytes_per_s"]]
+        if not short or any(line["wrapped"] for line in short):
+            return most_ns
+        block_bytes = int(short[0]["setting"]["block_size"]) * int(short[0]["setting"]["tasks"])
+        return min(most_ns, block_bytes * 10**9 // max(line["bandwidth_bytes_per_s"] for line in short))
 
     def _sustained(
         self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], left_ns: int, tried: int
@@ -165,14 +178,12 @@ class Probe:
         Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high,
         by about the same: the knee is a ratio and stays, the plateau is not.
         """
-        if not self._reserved(lines, tried):
-            return None
-        most_ns = max(_SUSTAIN_NS, _LONGER * self.trial_ns)
-        length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, most_ns)
-        if length_ns < 2 * self.trial_ns:
+        if not self._reserved(op, points, lines, tried):
             return None
         tasks = self._searches[op].highest(points)
-        if tasks is None:
+        most_ns = self._longest_ns(op, tasks, lines)
+        length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, most_ns)
+        if tasks is None or length_ns < 2 * self.trial_ns:
             return None
         return Trial(replace(self._setting(op, tasks, lines), time_limit_ns=length_ns), tried, tried, SUSTAIN)
 
