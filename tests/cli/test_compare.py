@@ -238,3 +238,4 @@ def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) ->
     (trace,) = (drawn := figure(found)).traces
     assert trace["marker"]["symbol"] == ["circle"] * 4
     assert [note["text"].split(" ", 1)[1] for note in drawn.layout["annotations"]] == ["no change shown"] * 4
+    assert {row[-2] for row in table(compare_sides(Side.of(one), Side.of(other))).rows} == {"not judged"}

@@ -84,7 +84,7 @@ def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}") for number in range(4)]
-    alter(runs[2], created=None)
+    alter(runs[2], created=None, seal=None)
     lines = [json.loads(line) | {"started": ""} for line in (runs[2] / "trials.jsonl").read_text().splitlines()]
     (runs[2] / "trials.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     order = [Path(run["run"]).name for run in told(capsys, *(runs[at] for at in (0, 2, 3, 1)))["runs"]]
@@ -120,7 +120,14 @@ def test_a_damaged_run_of_a_directory_is_left_out_and_wrong_requests_are_one_lin
     capsys.readouterr()
     assert main(["history", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert "over 2 runs" in said.out and "left out" in said.err and "line 1 is not JSON" in said.err
+    assert (
+        "over 2 runs" in said.out
+        and "left out" in said.err
+        and "1: trials.jsonl was altered since the run was sealed" in said.err
+    )
+    alter(tmp_path / "1", seal=None)
+    assert main(["history", str(tmp_path)]) == 0
+    assert "line 1 is not JSON" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     for words, why in (([nightly / "run-0"], "there is one run"), ([tmp_path / "empty"], "none is in it")):
         assert main(["history", *map(str, words)]) == 2

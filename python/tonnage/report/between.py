@@ -103,7 +103,7 @@ def table(between: Between) -> Table:
             _count(cell.runs, cell.repetitions),
             units.ratio(cell.ratio),
             units.interval(cell.low, cell.high, units.ratio) if cell.confidence else units.NOT_MEASURED,
-            cell.verdict,
+            _verdict(between, cell),
             _to_decide(cell),
         )
         for cell in between.cells
@@ -194,7 +194,14 @@ def exhibits(found: Sequence[Between]) -> list[Exhibit]:
 
 
 def _rows(between: Between) -> list[Row]:
-    return [Row(_named(cell), cell.ratio, cell.low, cell.high, cell.verdict, _told(cell)) for cell in between.cells]
+    return [
+        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _told(cell))
+        for cell in between.cells
+    ]
+
+
+def _verdict(between: Between, cell: Cell) -> str:
+    return cell.verdict if cell in between.judged else "not judged"
 
 
 def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
