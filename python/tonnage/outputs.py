@@ -25,6 +25,9 @@ _NOWHERE = Path(os.devnull)
 _CWD, _EXCHANGE = -100, 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
 
+_FRESH = re.compile(r"\.tonnage-[0-9a-f]{16}")
+"""The name that a file is made under."""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -76,6 +79,8 @@ class Output:
             raise self._refused(f"{self.path} is a link, and is not followed")
         if not stat.S_ISREG(found.st_mode):
             raise self._refused(f"{self.path} cannot be replaced: it is not a regular file")
+        if found.st_nlink == 2:
+            found = self._with_one_name(found)
         if found.st_nlink != 1:
             raise self._refused(f"{self.path} cannot be replaced: it has {found.st_nlink} names")
         # Root could write it: who took away the right to write meant to keep it.
@@ -128,6 +133,16 @@ class Output:
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             return stat.S_ISREG(found.st_mode) and (found.st_size == 0 or self.form.recognises(file))
+
+    def _with_one_name(self, found: os.stat_result) -> os.stat_result:
+        """A kill between giving a file its name and taking away the one that it was made under leaves both: the second
+        goes. What lies there, as it is now."""
+        for other in self.path.parent.glob(".tonnage-*"):
+            if _FRESH.fullmatch(other.name):
+                with suppress(OSError):
+                    if os.path.samestat(other.lstat(), found):
+                        other.unlink()
+        return self.path.lstat()
 
     @contextmanager
     def _fresh(self, found: os.stat_result | None) -> Iterator[tuple[Path, TextIO]]:

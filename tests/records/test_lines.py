@@ -31,9 +31,10 @@ def test_the_loop_rate_counts_from_the_end_of_each_start_up(phase_result: Result
     whole = line_of(result)
     assert "loop_bytes_per_s" not in whole and loop_rate(whole) == whole["bandwidth_bytes_per_s"]
     for task in result["tasks"]:
-        task |= {"start_ns": 0, "startup_ns": 0, "startup_bytes": 100, "end_ns": 20 * 9, "bytes": 100 * 10}
+        task |= {"start_ns": 0, "open_ns": 5, "open_wait_ns": 5, "transfer_ns": 180, "sync_ns": 60, "close_ns": 0}
+        task |= {"startup_ns": 10, "startup_bytes": 100, "end_ns": 250, "bytes": 100 * 10}
     line = line_of(result)
-    assert line["bandwidth_bytes_per_s"] == 2000 * 10**9 // 180
+    assert line["bandwidth_bytes_per_s"] == 2000 * 10**9 // 250
     assert (line["loop_bytes_per_s"], loop_rate(line)) == (10**10, 10**10)
     result["tasks"][1] |= {"startup_ns": None, "startup_bytes": None}
     line = line_of(result)

@@ -21,6 +21,7 @@ from tonnage.analysis.loadline import SUSTAIN, Estimate, estimate, load_line, su
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.search import Search
 from tonnage.analysis.steady import halves_apart
+from tonnage.analysis.too_short import too_short
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
@@ -55,7 +56,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     events, measured = run.events(), points_of(run, trials)
     links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
-    searched = {key: _estimate(curve, trials) for key, curve in curves.items()}
+    searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     long = _long_trials(trials)
     estimates = _corrected(run, searched, long, curves)
     found = {key: load_line(*key, curve, estimates[key], long.get(key[0], ())) for key, curve in curves.items()}
@@ -109,11 +110,14 @@ def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     return curves
 
 
-def _estimate(curve: Sequence[Point], trials: Trials) -> Estimate:
+def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
     lines = {point.tasks: trials.named(point.records) for point in curve}
     order = {tasks: own.floats("trial").tolist() for tasks, own in lines.items()}
-    found = estimate({tasks: tuple(filter(None, loop_rates(own))) for tasks, own in lines.items()}, order=order)
+    found = estimate({point.tasks: loop_rates(lines[point.tasks], point.values) for point in curve}, order=order)
+    why = too_short(lines) if run.manifest.get("search") else ""
+    if why:
+        return replace(found, reached=False, knee=None, why=why)
     if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
         return found
     return replace(found, plateau_high=found.plateau_high * (1 + _idle_at_end(curve, found)))
@@ -148,8 +152,9 @@ def _corrected(
             changed = halves_apart(run.series(line["record"]) or {}, found.noise)
             if changed is not None:
                 return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"])
-        longer = median(line["elapsed_ns"] for line in lines) / _usual_ns(curves[key])
-        return sustained(found, [loop_rate(line) or 0 for line in lines], longer, lines[0]["setting"]["tasks"])
+        tasks = lines[0]["setting"]["tasks"]
+        longer = median(line["elapsed_ns"] for line in lines) / _usual_ns(curves[key], tasks)
+        return sustained(found, [loop_rate(line) or 0 for line in lines], longer, tasks)
 
     return {key: beside(key, found, lines) if (lines := long.get(key[0])) else found for key, found in searched.items()}
 
@@ -160,9 +165,10 @@ def _with_latency(run: Run, line: LoadLine, curve: Sequence[Point], trials: Tria
     return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
 
 
-def _usual_ns(curve: Sequence[Point]) -> float:
-    """How long a trial of a curve took."""
-    return max(median(point.elapsed_ns for point in curve), 1)
+def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
+    """How long a short trial with ``tasks`` took, or any other where none had as many."""
+    same = [point.elapsed_ns for point in curve if point.tasks == tasks]
+    return max(median(same or [point.elapsed_ns for point in curve]), 1)
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:

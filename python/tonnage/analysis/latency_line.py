@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LatencyLine, Point
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.text import count, duration, share
+from tonnage.analysis.text import WIDE, count, duration, share
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.units import rate_text
@@ -303,7 +303,8 @@ class _Words:
     def wait(self, load: int) -> str:
         """``8.34 ms [8.31, 8.37]``: measured with a load."""
         middle, low, high, confidence = median_interval(sorted(self.values[load]))
-        return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if confidence else duration(middle)
+        told = confidence and high <= WIDE * low
+        return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if told else duration(middle)
 
     def answer(self, largest: int, low: int, high: int | None) -> str:
         first, last = min(self.values), max(self.values)

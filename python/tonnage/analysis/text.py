@@ -5,6 +5,9 @@ from __future__ import annotations
 from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
 from tonnage.units import rate_text, scaled, three_digits
 
+WIDE = 100
+"""An interval whose ends are further apart than so many times says nothing."""
+
 
 def speed(value: float, of: Point | LoadLine) -> str:
     """A value of a point or load line in its metric: ``1.92 GB/s``, ``12.3 k operations/s``, ``0.45 copies/s``."""

@@ -28,6 +28,8 @@ _LONG, _LONGER = 3, 4
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _RATE_TRIALS = 12
 """Of these, for offered rates: five on each side of the objective show it."""
+_TURNS = 3
+"""Operations of a task in a short trial, at least, for each that it keeps in flight."""
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
 _LARGEST_FILE = 1 << 30
@@ -168,7 +170,7 @@ class Probe:
         if not short or any(line["wrapped"] for line in short):
             return most_ns
         block_bytes = int(short[0]["setting"]["block_size"]) * int(short[0]["setting"]["tasks"])
-        return min(most_ns, block_bytes * 10**9 // max(line["bandwidth_bytes_per_s"] for line in short))
+        return min(most_ns, block_bytes * 10**9 // max(int(line["bandwidth_bytes_per_s"]) for line in short))
 
     def _sustained(
         self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], left_ns: int, tried: int
@@ -193,6 +195,23 @@ class Probe:
         share_ns = self._search.budget_ns // len(self._search.op)
         return min(max(share_ns // (_TRIALS + _LONG * _LONGER), _SHORTEST_NS), _LONGEST_NS)
 
+    def _length_ns(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
+        """Of a short trial with ``tasks``. On storage that is slow against what they have in flight it is longer, so
+        that each of them has a few turns."""
+        earlier = (
+            line["setting"]["time_limit_ns"]
+            for line in lines
+            if line["phase"] == op and line["purpose"] == "measure" and line["setting"]["tasks"] == tasks
+        )
+        same = next(earlier, None)
+        if same is not None:
+            # Repetitions are of one setting.
+            return int(same)
+        fastest = max((line["bandwidth_bytes_per_s"] or 0 for line in lines), default=0)
+        in_flight = tasks * self._base.queue_depth * self._base.transfer_size
+        turns_ns = _TURNS * in_flight * 10**9 // fastest if fastest else 0
+        return min(max(self.trial_ns, turns_ns), _LONGER * self.trial_ns)
+
     def _deadline(self, number: int) -> int:
         return self._search.budget_ns * (number + 1) // len(self._search.op)
 
@@ -201,7 +220,13 @@ class Probe:
         # Through the page cache, a second pass would measure memory (reads) or hide what fsync costs (writes).
         wrap = not (self._device and _buffered(lines))
         return replace(
-            self._base, op=op, tasks=tasks, block_size=size, segments=1, time_limit_ns=self.trial_ns, wrap=wrap
+            self._base,
+            op=op,
+            tasks=tasks,
+            block_size=size,
+            segments=1,
+            time_limit_ns=self._length_ns(op, tasks, lines),
+            wrap=wrap,
         )
 
     def _write_block(self, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:

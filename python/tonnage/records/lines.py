@@ -58,9 +58,12 @@ def loop_rate(line: Mapping[str, Any]) -> float | None:
     return line.get("loop_bytes_per_s") or headline(line)[0]
 
 
-def loop_rates(lines: Trials) -> list[float | None]:
-    """The rates of :func:`loop_rate`."""
-    return [loop or whole for loop, whole in zip(lines.column("loop_bytes_per_s"), headlines(lines), strict=True)]
+def loop_rates(lines: Trials, whole: Sequence[float]) -> Sequence[float]:
+    """The rates of :func:`loop_rate`. ``whole``: those of :func:`headlines`."""
+    loops = lines.numbers("loop_bytes_per_s")
+    if loops is None or not (loops > 0).any():
+        return whole
+    return [loop if loop > 0 else rate for loop, rate in zip(loops.tolist(), whole, strict=True)]
 
 
 _FIGURES = ("elapsed_ns", "operations", "bytes", "bandwidth_bytes_per_s")
@@ -197,8 +200,8 @@ def _retries(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _loop(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
-    """What the tasks moved each second between the end of their start-up and their own end; nothing where nobody told
-    start-ups, as in older records, and None where a task had none, or did no more than that.
+    """What the tasks moved each second between the end of their start-up and that of their last operation; nothing
+    where nobody told start-ups, as in older records, and None where a task had none, or did no more than that.
 
     A trial begins with nothing in flight, and each task ends when an operation does: where a storage completes them in
     bursts, all bytes over all time are those of one burst too many. Between two completions there is none too many, as
@@ -208,7 +211,9 @@ def _loop(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
         return {}
     told = [task for task in tasks if task["startup_ns"] is not None]
     moved = sum(task["bytes"] - task["startup_bytes"] for task in told)
-    together_ns = sum(task["end_ns"] - task["start_ns"] - task["startup_ns"] for task in told)
+    together_ns = sum(
+        task["open_ns"] + (task["open_wait_ns"] or 0) + task["transfer_ns"] - task["startup_ns"] for task in told
+    )
     known = len(told) == len(tasks) and together_ns > 0
     return {"loop_bytes_per_s": moved * len(tasks) * 10**9 // together_ns if known else None}
 

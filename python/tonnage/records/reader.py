@@ -56,6 +56,10 @@ _OBJECT_KEYS = {
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
+_LONGEST_LINE = 64 << 20
+"""Of ``trials.jsonl``, in bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run directory, read only. A run that is still being written reads as what is whole so far."""
@@ -104,11 +108,12 @@ class Run:
         return Trials.of(self.trials()) if found is None else found
 
     def has_trials(self) -> bool:
-        """Whether there is a whole line in ``trials.jsonl``."""
+        """Whether there is a whole line in ``trials.jsonl``; RecordError where what is there is no such file."""
         path = self.path / TRIALS
+        _regular(path)
         try:
             with path.open("rb") as file:
-                return file.readline().endswith(b"\n")
+                return file.readline(_LONGEST_LINE).endswith(b"\n")
         except OSError as error:
             raise RecordError(f"{path} cannot be read: {error.strerror}") from error
 

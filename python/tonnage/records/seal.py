@@ -92,6 +92,8 @@ def altered(run: Run) -> str | None:
     """What is wrong with the first of the files of lines that is not as it was when the run was sealed; None where all
     are, and where the run was never sealed. Nothing else is looked at: that is what :func:`examine` does."""
     sums = sums_of(run.manifest)
+    if has_lost_sums(run.manifest):
+        return f"the hash of {SUMS} was removed from {MANIFEST}"
     if sums is None:
         return None
     digest, trouble = _trouble(lambda: _sha256(run.path / SUMS))

@@ -8,15 +8,13 @@ from typing import Any
 
 from tonnage import records, units
 from tonnage.analysis.results import BANDWIDTH
+from tonnage.analysis.text import WIDE
 
 UNITS_NOTE = "1 kB = 10³, 1 MB = 10⁶, 1 GB = 10⁹ bytes; 1 KiB = 2¹⁰, 1 MiB = 2²⁰, 1 GiB = 2³⁰ bytes"
 """Printed once on every page that shows a size or a rate."""
 
 NOT_MEASURED = "–"
 NOT_KNOWN = "not known"
-WIDE = 100
-"""An interval whose ends are further apart than so many times says nothing."""
-
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))

@@ -19,13 +19,16 @@ BURST = 0.03
 """Short trials this much above what a long one sustained."""
 STRAGGLER = 0.5
 """A task below this share of the median task's rate lags."""
+_STALL_LATENCIES = 8
+"""A stall is so many times as long as an operation of its trial: the engine compares with those before it, and a task's
+first one has none."""
 _MOSTLY = 0.5
 """Share of a curve's trials in which a task must lag: once is chance."""
 
 
 @finding("stall")
 def stall(evidence: Evidence) -> Iterator[Finding]:
-    stalls = stalls_of(evidence.events)
+    stalls = [event for event in stalls_of(evidence.events) if not _usual(evidence, event)]
     if not stalls:
         return
     longest = max(stalls, key=lambda event: event.get("duration_ns") or 0)
@@ -37,6 +40,15 @@ def stall(evidence: Evidence) -> Iterator[Finding]:
         f"in {longest.get('record')}: a task completed nothing for at least 1 s",
         "No average shows this. Look at the time series, and at locks, leases or flushing on the servers then.",
     )
+
+
+def _usual(evidence: Evidence, event: Line) -> bool:
+    """Whether operations of its trial take as long as a rule: a task's first one has none before it to compare with."""
+    line = evidence.trials.by_record.get(str(event.get("record"))) or {}
+    # Where operations are offered at a rate, latencies hold the waiting behind an earlier stall.
+    offered = any((line.get("setting") or {}).get(key) for key in ("rate_bytes_per_s", "operations_rate"))
+    usual_ns = 0 if offered else (line.get("latency") or {}).get("p50_ns") or 0
+    return (event.get("duration_ns") or 0) < _STALL_LATENCIES * usual_ns
 
 
 def stalls_of(events: Sequence[Line]) -> list[dict[str, Any]]:
