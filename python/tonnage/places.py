@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
+from tonnage.own_way import NotSafeError, own_directory
+
+STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 
 
 def user_state(*parts: str) -> Path:
-    """``$XDG_STATE_HOME/tonnage`` (``~/.local/state/tonnage``) or a directory below it; made, for this user alone.
+    """``$XDG_STATE_HOME/tonnage`` (``~/.local/state/tonnage``) or a directory below it, without links; made, for this
+    user alone.
 
-    RequestError where it cannot be made, or where others may write.
+    RequestError where it cannot be made, or where another user could write there or on the way there: what is planted
+    there would be run as this user.
     """
     home = os.environ.get("XDG_STATE_HOME") or ""
-    base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
-    place = base / "tonnage"
-    hint = "hint: set XDG_STATE_HOME to a directory of yours"
     try:
-        base.mkdir(parents=True, exist_ok=True)
-        for part in ("", *parts):
-            place = place / part
-            place.mkdir(mode=0o700, exist_ok=True)
-        found = place.stat()
-    except (OSError, RuntimeError) as error:
-        raise RequestError(f"cannot make {place}: {getattr(error, 'strerror', None) or error}; {hint}") from None
-    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
-        raise RequestError(f"{place} is not a directory that only you can write; {hint}")
-    return place
+        base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
+        return checked_own(base.joinpath("tonnage", *parts))
+    except RuntimeError as error:
+        raise RequestError(f"there is no directory for what is kept: {error}; {STATE_HINT}") from None
+
+
+def checked_own(place: Path) -> Path:
+    """``place`` without links, made where it is missing. RequestError as ``user_state``."""
+    try:
+        return own_directory(place)
+    except NotSafeError as error:
+        more = "" if "hint: " in str(error) else f"; {STATE_HINT}"
+        raise RequestError(f"{place} is not safe from other users: {error}{more}") from None
+    except OSError as error:
+        raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
 
 
 def keep_file(file: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.cli.commands.probe import campaign_of
 from tonnage.cli.completions import SHELLS
+from tonnage.cli.entry import parse
 from tonnage.cli.option import spelled_out
 from tonnage.cli.options import COMMANDS, PROBE
 from tonnage.cli.pages import pages
@@ -33,6 +34,25 @@ def test_every_command_has_a_module_that_runs_it() -> None:
     for command in COMMANDS:
         assert callable(import_module(f"tonnage.cli.commands.{command.name}").run)
         assert command.examples
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("submit", "--copies", "100000000000", "x"), "100000000000 is too large; hint: at most 2147483647"),
+        (("submit", "--copies", "9" * 5000, "x"), "is too large; hint: at most 2147483647"),
+        (("submit", "--copies", "0", "x"), "'0' is not a whole number above 0"),
+        (("doctor", "--hosts", "node[1-9999999]"), "is 9999999 hosts, and 65536 can be asked; hint: name fewer"),
+        (("doctor", "--hosts", "a[1-99999999],b[1-9999]c[1-9999]"), "is 199980000 hosts"),
+    ],
+)
+def test_what_is_too_much_is_said_to_be_that(
+    words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(words)
+    said = capsys.readouterr()
+    assert said.out == "" and complaint in said.err and said.err.count("\n") == 1
 
 
 def test_the_defaults_that_help_states_are_those_of_the_campaign() -> None:

@@ -34,3 +34,21 @@ def test_a_signal_waits_until_the_modules_are_there(number: signal.Signals) -> N
     else:
         assert ran.returncode in (143, -signal.SIGTERM), ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+LATE = """
+import atexit, os, runpy, sys
+number = int(sys.argv[1])
+atexit.register(lambda: os.kill(os.getpid(), number))
+sys.argv[1:] = ["completions", "bash"]
+runpy.run_module("tonnage.cli", run_name="__main__")
+"""
+"""The signal comes when the command has ended and Python has not."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_end_of_a_command_leaves_its_exit_code(number: signal.Signals) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LATE, str(int(number))], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.cluster.hostlist import fold, unfold
+from tonnage.cluster.hostlist import fold, how_many, unfold
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,15 @@ def test_folded_and_unfolded_it_is_the_same(hosts: set[str]) -> None:
 
 def test_what_is_no_range_is_left_as_it_is() -> None:
     assert unfold("a[x,2-y,1-2],b") == ("ax", "a2-y", "a1", "a2", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("", 0), ("a1", 1), ("a[1-3],login", 4), ("r[1-2,7]n[01-10]x", 30), ("a[x,2-y,1-2],b", 5), ("n[3-1]", 0)],
+)
+def test_hosts_are_counted_as_they_are_named(text: str, number: int) -> None:
+    assert how_many(text) == len(unfold(text)) == number
+
+
+def test_counting_makes_no_names() -> None:
+    assert how_many("r[1-999999999999]n[1-999999999999]") == 999_999_999_999**2

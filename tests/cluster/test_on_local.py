@@ -159,6 +159,18 @@ def test_a_job_that_was_given_up_measures_nothing(tmp_path: Path) -> None:
     assert (run / "trials.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_more_tasks_than_the_nodes_take_are_refused_before_a_job_is_submitted(
+    tmp_path: Path, dry: tuple[str, ...]
+) -> None:
+    words = ("--on", "local", "--nodes", "1", "--tasks-per-node", "4", *dry)
+    eight = campaign(tmp_path, SHORT.replace("[1, 2]", "[1, 8]"))
+    code, said = end(start(tmp_path, eight, "--out", tmp_path / "run", *words))
+    assert (code, len(said.splitlines())) == (2, 1), said
+    assert "8 tasks are more than 4 on each of 1 node (tasks_per_node); hint: ask for 2 nodes" in said
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

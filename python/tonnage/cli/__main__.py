@@ -1,7 +1,14 @@
 """``python -m tonnage.cli``."""
 
+import signal
 import sys
 
 from tonnage.cli import main
 
-sys.exit(main())
+try:
+    code = main()
+    # What was asked for is done, and said: a signal while Python takes itself down changes nothing of that.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+except KeyboardInterrupt:
+    code = 130
+sys.exit(code)

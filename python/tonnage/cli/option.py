@@ -92,9 +92,15 @@ def share(text: str) -> float:
 def count(text: str) -> int:
     from tonnage.errors import RequestError
 
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
+    digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""
+    if not digits:
         raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
-    return int(text)
+    # Python refuses to read numbers of thousands of digits.
+    if len(digits) > 10 or int(digits) >= 2**31:
+        raise RequestError(
+            f"{text[:20]}{'…' * (len(text) > 20)} is too large; hint: at most {2**31 - 1} can be counted"
+        )
+    return int(digits)
 
 
 def port(text: str) -> int:

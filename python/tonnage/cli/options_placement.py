@@ -6,6 +6,9 @@ from typing import Any
 
 from tonnage.cli.option import Command, Option, count, port, time
 
+_MOST_HOSTS = 1 << 16
+"""As many as the largest clusters have."""
+
 
 def _cap(text: str) -> int | str:
     return "auto" if text == "auto" else count(text)
@@ -23,8 +26,12 @@ def _key(text: str) -> str:
 
 def _hosts(text: str) -> tuple[str, ...]:
     from tonnage.cluster.hands.ways import check
-    from tonnage.cluster.hostlist import unfold
+    from tonnage.cluster.hostlist import how_many, unfold
+    from tonnage.errors import RequestError
 
+    number = how_many(text)
+    if number > _MOST_HOSTS:
+        raise RequestError(f"{text!r} is {number} hosts, and {_MOST_HOSTS} can be asked; hint: name fewer")
     return tuple(dict.fromkeys(check(host) for host in unfold(text))) or (check(text),)
 
 

@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,18})", re.DOTALL)
 _PARTS = re.compile(r"\[(?P<ranges>[^\]]*)\]|(?P<plain>[^\[,]+)|(?P<comma>,)")
+_Piece: TypeAlias = str | tuple[range, int]
+"""A word as it is, or numbers and how wide they are written."""
 
 
 def unfold(text: str) -> tuple[str, ...]:
     """Each host by its name, in the order written."""
-    hosts: list[str] = []
-    parts: list[list[str]] = []
+    return tuple(
+        "".join(name)
+        for parts in _hosts(text)
+        for name in itertools.product(*([word for piece in part for word in _words(piece)] for part in parts))
+    )
+
+
+def how_many(text: str) -> int:
+    """As many hosts as ``unfold`` would name, without a name made: a few words can stand for more than memory holds."""
+    return sum(math.prod(sum(map(_size, part)) for part in parts) for parts in _hosts(text))
+
+
+def _hosts(text: str) -> Iterator[list[list[_Piece]]]:
+    """Between two commas: the parts of a name, each the pieces that it may be."""
+    parts: list[list[_Piece]] = []
     for part in _PARTS.finditer(text + ","):
-        if part["comma"]:
-            if parts:
-                hosts.extend("".join(name) for name in itertools.product(*parts))
+        if not part["comma"]:
+            parts.append([part["plain"]] if part["plain"] else [_piece(piece) for piece in part["ranges"].split(",")])
+        elif parts:
+            yield parts
             parts = []
-        else:
-            parts.append([part["plain"]] if part["plain"] else _numbers(part["ranges"]))
-    return tuple(hosts)
 
 
-def _numbers(ranges: str) -> list[str]:
-    found = []
-    for piece in ranges.split(","):
-        first, _, last = piece.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
-            # No range of numbers: a tool's words are passed on as they are.
-            found.append(piece)
-            continue
-        # The first one's zeros are the width of all.
-        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last or first) + 1)]
-    return found
+def _piece(piece: str) -> _Piece:
+    first, _, last = piece.partition("-")
+    if not (first.isdecimal() and (last or first).isdecimal()):
+        # No range of numbers: a tool's words are passed on as they are.
+        return piece
+    # The first one's zeros are the width of all.
+    return range(int(first), int(last or first) + 1), len(first)
+
+
+def _words(piece: _Piece) -> list[str]:
+    return [piece] if isinstance(piece, str) else [f"{number:0{piece[1]}}" for number in piece[0]]
+
+
+def _size(piece: _Piece) -> int:
+    # len() of a range ends at what a machine word holds.
+    return 1 if isinstance(piece, str) else max(0, piece[0].stop - piece[0].start)
 
 
 def fold(hosts: Iterable[str]) -> str:

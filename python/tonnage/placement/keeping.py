@@ -14,6 +14,7 @@ from tonnage.placement.lines import line_directories
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.placement.where.located import Located
+from tonnage.places import STATE_HINT
 from tonnage.records import Run
 from tonnage.records.load_lines import KeptLine, keep_line
 
@@ -79,7 +80,7 @@ def _tasks(point: Point) -> int:
 
 def _keep(lines: list[KeptLine], directories: Sequence[Path]) -> Kept:
     """In the first directory that takes them."""
-    problem = "there is no directory for it; hint: set XDG_STATE_HOME to a directory of yours"
+    problem = f"there is no directory for it; {STATE_HINT}"
     for directory in directories:
         try:
             for line in lines:

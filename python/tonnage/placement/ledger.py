@@ -20,7 +20,7 @@ from typing import Any
 
 from tonnage.errors import TonnageError
 from tonnage.placement.entries import Entries, Entry
-from tonnage.places import user_state
+from tonnage.places import STATE_HINT, user_state
 
 FILE = "submissions.jsonl"
 LOCK = "lock"
@@ -185,9 +185,7 @@ class Ledger:
         try:
             return os.open(path, flags | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LedgerError(
-                f"cannot open {path}: {error.strerror}; hint: set XDG_STATE_HOME to a directory of yours"
-            ) from None
+            raise LedgerError(f"cannot open {path}: {error.strerror}; {STATE_HINT}") from None
 
 
 def _lock(descriptor: int, start: int) -> bool:

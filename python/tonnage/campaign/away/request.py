@@ -96,10 +96,23 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
         # What the scheduler has no way to say, it says now.
         scheduler.command(job_request(campaign, Path.cwd(), "check", Part(0, number, None), str(Path.cwd())))
         nodes = spread_of(campaign, place).nodes
+        _check_tasks([setting for setting in campaign.settings() if Place.of(setting) == place], nodes)
         members = queue.hosts if queue is not None and queue.hosts else tuple(hosts)
         if members and nodes > len(members):
             where = f"the partition {queue.name}" if queue is not None and queue.hosts else scheduler.name
             raise RequestError(f"{nodes} nodes are asked for, and {where} has {len(members)}; hint: ask for fewer")
+
+
+def _check_tasks(settings: Sequence[Setting], nodes: int) -> None:
+    """What the job would refuse only once it has waited for its turn."""
+    for setting in settings:
+        each = setting.tasks_per_node
+        if each is not None and setting.tasks > each * nodes:
+            on = f"{nodes} node{'s' if nodes != 1 else ''}"
+            raise RequestError(
+                f"{setting.tasks} tasks are more than {each} on each of {on} (tasks_per_node); "
+                f"hint: ask for {-(-setting.tasks // each)} nodes, or give more tasks to each"
+            )
 
 
 def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> Queue | None:

@@ -19,7 +19,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import Spool, explain
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.places import user_state
@@ -114,11 +114,11 @@ class Local:
 
     @contextmanager
     def _spool(self) -> Iterator[Spool]:
+        directory = user_state("local", self._host)
         try:
-            yield Spool(user_state("local", self._host))
+            yield Spool(directory)
         except OSError as error:
-            where = f" ({error.filename})" if error.filename else ""
-            raise SchedulerError(f"the local scheduler's spool: {error.strerror or error}{where}") from None
+            raise SchedulerError(f"the local scheduler's spool: {explain(error, directory)}") from None
 
     def _active(self, spool: Spool, job: str) -> int:
         number = int(job) if job.isascii() and job.isdecimal() else 0

@@ -24,6 +24,7 @@ import fcntl
 import os
 import re
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -39,25 +40,34 @@ from tonnage.cluster.schedulers.local.records import (
     load_environment,
     load_process,
 )
+from tonnage.places import checked_own
 
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
 """and how many of them."""
+_HELD = re.compile(r"^/proc/self/fd/[0-9]+")
 _COPY_FILE = re.compile(r"([0-9]+)\.(started|ended)")
 
 
 class Spool:
-    """The directory; every process of this user may open it."""
+    """The directory; every process of this user may open it. It stays the one that was opened: what lies there is run,
+    so nothing is looked for under a name that could come to mean another directory."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._active = directory / "jobs"
-        self._ended = directory / "ended"
-        self._keys = directory / "keys"
+        """RequestError where another user could write to it, or replace it."""
+        self.directory = checked_own(directory)
+        """Its name, to be told."""
+        handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        weakref.finalize(self, os.close, handle)
+        self.held = Path(f"/proc/self/fd/{handle}")
+        """The directory itself, to be used: in this process, and in those that it forks."""
+        self._active = self.held / "jobs"
+        self._ended = self.held / "ended"
+        self._keys = self.held / "keys"
         for place in (self._active, self._ended, self._keys):
             place.mkdir(mode=0o700, exist_ok=True)
-        self.wake = directory / "wake"
+        self.wake = self.held / "wake"
         with suppress(FileExistsError):
             os.mkfifo(self.wake, 0o600)
 
@@ -65,7 +75,7 @@ class Spool:
 
     def add(self, request: JobRequest, *, waiter: Process | None, timeout_s: float) -> tuple[int, bool]:
         """The job's number, and whether it is new: a key that the spool knows adds nothing."""
-        fresh = self.directory / f".fresh-{os.urandom(8).hex()}"
+        fresh = self.held / f".fresh-{os.urandom(8).hex()}"
         fresh.mkdir(mode=0o700)
         try:
             _write(fresh / "request.json", Entry.of(request, waiter).dump() + dump_environment())
@@ -151,7 +161,7 @@ class Spool:
                 if entry is not None and self.find(entry.request.key) == number:
                     self._key(entry.request.key).unlink(missing_ok=True)
                 _remove(self._ended / str(number))
-        for fresh in self.directory.glob(".fresh-*"):
+        for fresh in self.held.glob(".fresh-*"):
             with suppress(FileNotFoundError):
                 if fresh.stat().st_mtime_ns < oldest_ns:
                     _remove(fresh)
@@ -159,7 +169,7 @@ class Spool:
     @contextmanager
     def locked(self, timeout_s: float) -> Iterator[int]:
         """While no job is added; gives the descriptor of the counter. SchedulerError where that takes too long."""
-        counter = os.open(self.directory / "next", os.O_RDWR | os.O_CREAT, 0o600)
+        counter = os.open(self.held / "next", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             until_s = time.monotonic() + timeout_s
             while True:
@@ -283,6 +293,12 @@ class Spool:
             (place / name).unlink()
             raise
         return True
+
+
+def explain(error: OSError, directory: Path) -> str:
+    """What went wrong in the spool of that directory, by the name that the user knows."""
+    said = error.strerror or str(error)
+    return f"{said} ({_HELD.sub(lambda _: str(directory), str(error.filename))})" if error.filename else said
 
 
 def copies_in(files: Iterable[str]) -> tuple[set[int], set[int]]:

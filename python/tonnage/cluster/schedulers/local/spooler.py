@@ -20,7 +20,7 @@ from types import FrameType
 from tonnage.cluster.schedulers.local.attend import Case, attend
 from tonnage.cluster.schedulers.local.door import lock_path, wake
 from tonnage.cluster.schedulers.local.roll import Active, Roll
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import Spool, explain
 
 POLL_S = 0.5
 """How often the copies that are no children of this spooler are looked at."""
@@ -197,10 +197,10 @@ def main(directory: str, idle: str) -> int:
             return 0
         os.pwrite(lock, b"%-20d" % len(os.sched_getaffinity(0)), 0)
         # Copies inherit this lock until they are claimed: those that another spooler had begun to start come first.
-        starting = os.open(spool.directory / "starting", os.O_RDWR | os.O_CREAT, 0o600)
+        starting = os.open(spool.held / "starting", os.O_RDWR | os.O_CREAT, 0o600)
         _leave_the_terminal(spool)
     except OSError as error:
-        os.write(told, str(error).encode("utf-8", "surrogateescape"))
+        os.write(told, explain(error, spool.directory).encode("utf-8", "surrogateescape"))
         return 1
     os.close(told)
     try:
@@ -213,7 +213,7 @@ def main(directory: str, idle: str) -> int:
 
 
 def _leave_the_terminal(spool: Spool) -> None:
-    path = spool.directory / "log"
+    path = spool.held / "log"
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     if os.fstat(log).st_size > _LOG_BYTES:
         os.ftruncate(log, 0)

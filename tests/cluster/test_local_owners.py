@@ -1,0 +1,156 @@
+"""Where this user's state may lie: nobody else gets into the way there, and so to run commands as this user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.errors import RequestError
+from tonnage.places import user_state
+
+OTHER = 65534
+"""Another user's number."""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+
+
+def as_other(place: Path, act: Callable[[], object]) -> None:
+    """Does it as another user, in a directory that only this process can walk to."""
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            os.chdir(place)
+            os.setgroups([])
+            os.setgid(OTHER)
+            os.setuid(OTHER)
+            os.umask(0)
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory as ``/tmp`` is one."""
+    base = tmp_path / "base"
+    base.mkdir()
+    base.chmod(0o1777)
+    monkeypatch.setenv("XDG_STATE_HOME", str(base))
+    return base
+
+
+def submit(base: Path) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tonnage.cli", "submit", "--scheduler", "local", "--anywhere", "--", "true"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, cwd=base.parent)
+
+
+@as_root
+def test_nothing_is_submitted_below_a_directory_that_another_user_made(base: Path) -> None:
+    as_other(base, lambda: os.mkdir("tonnage", 0o777))  # noqa: PTH102
+    done = submit(base)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f"{base / 'tonnage'} belongs to another user" in done.stderr
+    assert not list((base / "tonnage").iterdir()), "nothing is left where the other user could replace it"
+
+
+@as_root
+@pytest.mark.parametrize("where", ["", "made/before"])
+def test_a_way_through_another_users_directory_is_refused_whoever_may_write_there(
+    base: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    as_other(base, lambda: os.mkdir("other", 0o755))  # noqa: PTH102
+    monkeypatch.setenv("XDG_STATE_HOME", str(base / "other" / where))
+    with pytest.raises(RequestError, match="other belongs to another user"):
+        user_state("local", "host")
+
+
+@as_root
+def test_another_users_link_is_refused_and_ones_own_is_followed(base: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir(mode=0o700)
+    as_other(base, lambda: Path("tonnage").symlink_to(mine))
+    with pytest.raises(RequestError, match="tonnage belongs to another user"):
+        user_state("local")
+    (base / "tonnage").unlink()
+    (base / "tonnage").symlink_to("../mine")
+    assert user_state("local") == mine / "local"
+
+
+def test_a_directory_on_the_way_that_others_may_write_is_refused_with_what_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_one = tmp_path / "open"
+    (open_one / "state").mkdir(parents=True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(open_one / "state"))
+    for mode in (0o777, 0o757, 0o2777):
+        open_one.chmod(mode)
+        with pytest.raises(RequestError) as raised:
+            user_state("local")
+        assert f"others can write to {open_one}; hint: `chmod go-w {open_one}`" in str(raised.value)
+    open_one.chmod(0o755)
+    assert user_state("local") == open_one / "state/tonnage/local"
+
+
+@as_root
+def test_a_group_that_others_may_be_in_is_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(shared))
+    os.chown(shared, -1, OTHER)
+    shared.chmod(0o775)
+    with pytest.raises(RequestError, match="others can write to"):
+        user_state("local")
+    os.chown(shared, -1, os.getgid())
+    assert user_state("local").is_dir(), "root's own group"
+
+
+def test_what_is_missing_is_made_for_this_user_alone_whatever_the_umask(base: Path) -> None:
+    before = os.umask(0)
+    try:
+        place = user_state("local", "host")
+    finally:
+        os.umask(before)
+    assert place == base / "tonnage/local/host"
+    assert [path.stat().st_mode & 0o777 for path in (place, *place.parents[:2])] == [0o700] * 3
+
+
+def test_the_state_itself_is_this_users_alone_even_where_the_sticky_bit_is_set(base: Path) -> None:
+    (base / "tonnage").mkdir()
+    (base / "tonnage").chmod(0o1777)
+    with pytest.raises(RequestError, match="others can write to"):
+        user_state()
+
+
+def test_the_hint_sends_nobody_to_a_place_where_all_may_write(base: Path) -> None:
+    (base / "tonnage").write_text("")
+    with pytest.raises(RequestError) as raised:
+        user_state()
+    assert "set XDG_STATE_HOME" in str(raised.value) and "no other user can write" in str(raised.value)
+
+
+def test_an_open_spool_stays_the_directory_that_it_was(base: Path) -> None:
+    place = user_state("local", "host")
+    spool = Spool(place)
+    (place / "jobs" / "1").mkdir()
+    place.rename(place.with_name("before"))
+    place.mkdir(mode=0o700)
+    (place / "jobs" / "2").mkdir(parents=True)
+    assert spool.numbers() == [1]
+    assert base in spool.directory.parents
+
+
+@as_root
+def test_no_spool_is_opened_that_another_user_can_replace(base: Path) -> None:
+    place = base / "spool"
+    as_other(base, lambda: os.mkdir("spool", 0o777))  # noqa: PTH102
+    with pytest.raises(RequestError, match="belongs to another user"):
+        Spool(place)
+    assert not list(place.iterdir())
