@@ -126,6 +126,15 @@ impl Supervisor {
         }
     }
 
+    /// Where bytes may be in a cache when an operation ends, the storage did not move them until then: no start-up is told.
+    fn check_startups(&self, direct: bool, tasks: &mut [TaskResult]) {
+        if !direct && matches!(&self.shared.spec.work, Work::Stream(stream) if stream.leaves_to_sync()) {
+            for task in tasks {
+                (task.startup_ns, task.startup_bytes) = (None, None);
+            }
+        }
+    }
+
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
         let parts = self.shared.spec.work.mixes().then(|| sum_of_sides(&outcomes));
         let mut events = sampler.finish(&outcomes, &self.shared.crew.histograms(), parts.as_ref())?;
@@ -151,11 +160,7 @@ impl Supervisor {
         let first_error = self.why(first_error);
         events.sort_by_key(|event| (event.time_ns, event.task));
         let Facts { direct, flags, mut notes } = self.shared.storage.facts();
-        if !direct && matches!(&self.shared.spec.work, Work::Stream(stream) if stream.leaves_to_sync()) {
-            for task in &mut tasks {
-                (task.startup_ns, task.startup_bytes) = (None, None);
-            }
-        }
+        self.check_startups(direct, &mut tasks);
         let placement = self.placement(&mut notes);
         let mut result = PhaseResult {
             stop_reason: match () {

@@ -204,16 +204,10 @@ impl Task {
         let mut retries = worker.retries();
         retries.events.iter_mut().for_each(|event| event.task = Some(desk.number));
         let Desk { shared, board, number, mut tally } = desk;
-        let sides = tally.reads.map(|reads| {
-            let writes = Side { recorder: tally.recorder.clone(), bytes: board.bytes() - reads.bytes };
-            tally.recorder.add(&reads.recorder);
-            [writes, reads]
-        });
-        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, mut log, .. } = tally;
-        let in_flight = worker.in_flight(&shared.spec);
-        // Its last operation began because the time was not up, so there is one beyond these.
-        let ended = log.get(in_flight.wrapping_sub(1)).filter(|_| timed_out && board.operations() > in_flight as u64);
-        let (startup_ns, startup_bytes) = ended.map(|(end, _)| (end - start_ns, board.bytes() / board.operations() * in_flight as u64)).unzip();
+        let sides = tally.take_sides(&board);
+        let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, mut log, .. } =
+            tally;
+        let (startup_ns, startup_bytes) = startup(&log, worker.in_flight(&shared.spec), start_ns, timed_out, &board).unzip();
         log.truncate(shared.spec.operation_log as usize);
         let result = TaskResult {
             task: number,
@@ -242,6 +236,13 @@ impl Task {
         };
         Outcome { result, recorder, sides, error, damage, checked_bytes, log, events: retries.events, timed_out }
     }
+}
+
+/// How long the first `in_flight` operations took, and their bytes; `None` where no other was begun before the time was up.
+fn startup(log: &[(u64, u64)], in_flight: usize, start_ns: u64, timed_out: bool, board: &Board) -> Option<(u64, u64)> {
+    let many = in_flight as u64;
+    let &(end_ns, _) = log.get(in_flight.checked_sub(1)?)?;
+    (timed_out && board.operations() > many).then(|| (end_ns - start_ns, board.bytes() / board.operations() * many))
 }
 
 impl Shared {
@@ -280,6 +281,14 @@ impl Desk {
 }
 
 impl Tally {
+    /// What each kind of operation did, writes first, where the phase mixes; the recorder is that of both then.
+    fn take_sides(&mut self, board: &Board) -> Option<[Side; 2]> {
+        let reads = self.reads.take()?;
+        let writes = Side { recorder: self.recorder.clone(), bytes: board.bytes() - reads.bytes };
+        self.recorder.add(&reads.recorder);
+        Some([writes, reads])
+    }
+
     /// Counts an operation that moved all its bytes.
     #[inline]
     pub fn record(&mut self, board: &Board, latency_ns: u64, bytes: u64) {

@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use support::{MIB, in_memory, null, on_disk, run, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
-use tonnage_storage::StorageKind;
+use tonnage_storage::{Storage, StorageKind};
 use tonnage_workload::{Durability, Limit, Op, Pace, PhaseSpec};
 
 /// Tasks that no pass ends, at `depth`.
@@ -96,7 +97,9 @@ fn a_task_that_fails_before_the_wall_keeps_no_other_waiting_there() {
 #[test]
 fn a_start_up_is_as_many_operations_as_a_task_keeps_in_flight_until_its_time_is_up() {
     let limit = Limit { time_ns: Some(100_000_000), ..Limit::default() };
-    let startups = |storage, phase| run(storage, phase, None).tasks.iter().map(|task| task.startup_bytes).collect::<Vec<_>>();
+    let startups = |storage: &Arc<dyn Storage>, phase: PhaseSpec| -> Vec<Option<u64>> {
+        run(storage, phase, None).tasks.iter().map(|task| task.startup_bytes).collect()
+    };
     for depth in [1, 8] {
         let result = run(&null(), endless(limit, 3, depth), None);
         for task in &result.tasks {

@@ -7,7 +7,7 @@ use std::io;
 
 use tonnage_records::{DamageAt, ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles};
 use tonnage_records::{Role, StopReason, TaskResult, VerifyResult};
-use tonnage_workload::PhaseSpec;
+use tonnage_workload::{PhaseSpec, Work};
 
 use crate::chance::Chance;
 use crate::model::ModelSpec;
@@ -82,7 +82,8 @@ impl<'a> Race<'a> {
         let mut chance = Chance::new(model.seed, &spec.record, spec.seed);
         let speed = Speed::new(model, spec, start_ns, &mut chance);
         let stall_chance = Chance::new(!model.seed, &spec.record, spec.seed);
-        let slowness = |task| nodes::slowness(model, spec, task);
+        let in_flight = if let Work::Stream(stream) = &spec.work { u64::from(stream.in_flight(spec)) } else { 0 };
+        let runner = |task| Runner { in_flight, ..Runner::new(task, nodes::slowness(model, spec, task), start_ns) };
         Self {
             model,
             spec,
@@ -91,7 +92,7 @@ impl<'a> Race<'a> {
             stalls: Stalls::new(model.stall_every_ns as f64, model.stall_ns, stall_chance, start_ns),
             speed,
             nodes: Nodes::of(model, spec),
-            runners: (tasks.first..tasks.first + tasks.here).map(|task| Runner::new(task, slowness(task), start_ns)).collect(),
+            runners: (tasks.first..tasks.first + tasks.here).map(runner).collect(),
             counters,
             sampler: Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns),
             deadline_ns: spec.limit.time_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns)),

@@ -82,9 +82,6 @@ pub(crate) fn run(
     state.burst.drain(start_ns, model.plateau(Op::Write, u64::MAX));
     let State { pages, names, burst, counters } = state;
     let mut race = Race::new(model, spec, start_ns, counters, files);
-    for runner in &mut race.runners {
-        runner.in_flight = u64::from(stream.in_flight(spec));
-    }
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
     let mut courses = Vec::with_capacity(tasks.here as usize);
