@@ -184,6 +184,8 @@ def test_halves_of_a_trial_are_two_rates_only_where_noise_is_less() -> None:
         moved = [before] * 10 + [after] * 11
         return {"task": [0] * 21, "start_ns": [end - 100_000_000 for end in ends], "end_ns": ends, "bytes": moved}
 
-    assert halves_apart(series(1000, 700), 0.02) is not None
-    assert halves_apart(series(1000, 900), 0.02) is None and halves_apart(series(1000, 700), 0.1) is None
-    assert halves_apart({}, 0.0) is None
+    assert halves_apart(series(1000, 700), 0.02, 100.0) is not None
+    assert halves_apart(series(1000, 900), 0.02, 100.0) is None
+    assert halves_apart(series(1000, 700), 0.1, 100.0) is None
+    assert halves_apart(series(1000, 700), 0.02, 8.0) is None, "one operation more of each task"
+    assert halves_apart({}, 0.0, 100.0) is None

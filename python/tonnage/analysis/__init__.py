@@ -149,7 +149,8 @@ def _corrected(
 
     def beside(key: tuple[str, str], found: Estimate, lines: Sequence[Mapping[str, Any]]) -> Estimate:
         for line in lines:
-            changed = halves_apart(run.series(line["record"]) or {}, found.noise)
+            in_flight = line["setting"]["tasks"] * (line["setting"].get("queue_depth") or 1)
+            changed = halves_apart(run.series(line["record"]) or {}, found.noise, line["operations"] / in_flight)
             if changed is not None:
                 return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"])
         tasks = lines[0]["setting"]["tasks"]

@@ -43,15 +43,17 @@ def intervals(series: Mapping[str, Sequence[int]], column: str = "bytes") -> lis
     return rows
 
 
-def halves_apart(series: Mapping[str, Sequence[int]], noise: float) -> tuple[float, float] | None:
+def halves_apart(series: Mapping[str, Sequence[int]], noise: float, turns: float) -> tuple[float, float] | None:
     """Rates of the first and the second half of a trial, in bytes per second, where they are further apart than its
     parts of the usual ``noise`` are: a trial of two rates, not of one. The last interval, in which tasks end, is left
-    out."""
+    out. ``turns``: operations for each that is in flight; as tasks that began together end together, one half may hold
+    one more of them than the other."""
     body = intervals(series)[:-1] if series else []
     if len(body) < 2 * _LEAST_INTERVALS:
         return None
     before, after = (_rate(half) for half in (body[: len(body) // 2], body[len(body) // 2 :]))
-    apart = abs(before - after) > max(_APART, _APART_NOISES * noise) * max(before, after)
+    least = max(_APART, _APART_NOISES * noise, 4 / max(turns, 1))
+    apart = abs(before - after) > least * max(before, after)
     return (before, after) if apart else None
 
 
