@@ -80,7 +80,7 @@ def swept(out: Path, law: Callable[[int], float], nodes: Sequence[int], draw: ra
     has no law of several nodes that saturates, so its records are written by hand."""
     day = draw.gauss(0, 0.05)
     manifest = {
-        "tonnage_version": "0", "state": "complete", "command_line": [], "campaign": {}, "seed": 1, "created": None,
+        "tonnage_version": "0", "state": "running", "command_line": [], "campaign": {}, "seed": 1, "created": None,
         "target": {"kind": "posix", "name": str(out), "file_system": system}, "host": {"cpu_count": 1},
     }  # fmt: skip
     writer = RunWriter.create(out, manifest)
