@@ -36,9 +36,11 @@ def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def alter(run: Path, **changes: Any) -> None:
-    """Changes a manifest."""
+    """Changes a manifest; ``sealed=False``: one without a seal, as older versions wrote it."""
     file = run / "manifest.json"
     manifest = json.loads(file.read_text())
+    if changes.pop("sealed", True) is False:
+        del manifest["seal"]
     for key, value in changes.items():
         manifest[key] = {**manifest[key], **value} if isinstance(value, dict) else value
     file.write_text(json.dumps(manifest))
@@ -84,7 +86,7 @@ def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}") for number in range(4)]
-    alter(runs[2], created=None, seal=None)
+    alter(runs[2], created=None, sealed=False)
     lines = [json.loads(line) | {"started": ""} for line in (runs[2] / "trials.jsonl").read_text().splitlines()]
     (runs[2] / "trials.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     order = [Path(run["run"]).name for run in told(capsys, *(runs[at] for at in (0, 2, 3, 1)))["runs"]]
@@ -125,7 +127,7 @@ def test_a_damaged_run_of_a_directory_is_left_out_and_wrong_requests_are_one_lin
         and "left out" in said.err
         and "1: trials.jsonl was altered since the run was sealed" in said.err
     )
-    alter(tmp_path / "1", seal=None)
+    alter(tmp_path / "1", sealed=False)
     assert main(["history", str(tmp_path)]) == 0
     assert "line 1 is not JSON" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -66,10 +67,12 @@ def test_a_port_that_is_taken_is_passed_over_and_a_range_of_none_is_told(shell: 
 def test_a_host_without_iperf3_is_named(shell: Shell, tmp_path: Path) -> None:
     kept = [folder for folder in os.environ["PATH"].split(":") if not (Path(folder) / "iperf3").exists()]
     (tools := tmp_path / "tools").mkdir()
-    for tool in ("sh", "env", "dirname", "readlink", "uname", "python3", "cargo"):
+    for tool in ("sh", "env", "dirname", "readlink", "uname", "cargo"):
         if found := shutil.which(tool):
             (tools / tool).symlink_to(found)
-    done = shell("run", campaign(shell, SHORT), "--no-report", check=1, PATH=":".join([*kept, str(tools)]))
+    # Not the one that is found: that may be a script of a shell that is not among them.
+    (tools / "python3").symlink_to(Path(sys.executable).resolve())
+    done = shell("run", campaign(shell, SHORT), "--no-report", check=1, PATH=":".join([str(tools), *kept]))
     assert f"{os.uname().nodename}: iperf3 is not installed here" in done.err
 
 
