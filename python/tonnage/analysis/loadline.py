@@ -290,8 +290,8 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
     more = f"--max-tasks {BEYOND * high}" if BEYOND * high > top else "a sweep with more numbers of tasks"
     if high * BEYOND > top and low * BEYOND <= top:
         return (
-            f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs {low} tasks "
-            f"or {high}; a longer --budget, or {more}, may show it"
+            f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs "
+            f"{count(low, 'task')} or {high}; a longer --budget, or {more}, may show it"
         )
     if (curve.tasks > high).sum() < _CONFIRMING:
         return (
