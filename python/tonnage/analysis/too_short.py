@@ -10,7 +10,7 @@ from tonnage.analysis.text import count, duration
 from tonnage.records import Trials
 
 Line = Mapping[str, Any]
-_TURNS = 3
+TURNS = 3
 """Operations that a task does at least, for each that it keeps in flight: the first of them begin on an idle storage,
 and the last ones end after the time was up."""
 _LEAST_NS = 100_000_000
@@ -44,4 +44,4 @@ def _hardly_began(line: Line) -> bool:
     setting = line["setting"]
     in_flight = setting["tasks"] * (setting.get("queue_depth") or 1)
     known = line.get("loop_bytes_per_s") is not None or "loop_bytes_per_s" not in line
-    return line["stop_reason"] == "time" and not known and line["operations"] < _TURNS * in_flight
+    return line["stop_reason"] == "time" and not known and line["operations"] < TURNS * in_flight

@@ -11,6 +11,7 @@ from tonnage.analysis.latency_line import OFFERED, latencies
 from tonnage.analysis.latency_search import LatencySearch, RateSearch
 from tonnage.analysis.loadline import SUSTAIN
 from tonnage.analysis.search import Search
+from tonnage.analysis.too_short import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.search_space import SearchSpace
@@ -28,8 +29,6 @@ _LONG, _LONGER = 3, 4
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
 _RATE_TRIALS = 12
 """Of these, for offered rates: five on each side of the objective show it."""
-_TURNS = 3
-"""Operations of a task in a short trial, at least, for each that it keeps in flight."""
 _FILL_SHARE = 0.15
 """Of a read budget, for laying out files."""
 _LARGEST_FILE = 1 << 30
@@ -99,7 +98,7 @@ class Probe:
                 return Trial(self._setting(op, tasks, lines), repetition, repetition)
             if kept and left_ns >= self.trial_ns:
                 return self._offered(op, points, offered, lines)
-            sustained = self._sustained(op, points, lines, left_ns, len(tried))
+            sustained = self._sustained(op, points, lines, left_ns, len(tried)) if reserved else None
             if sustained is not None:
                 return sustained
         return None
@@ -180,8 +179,6 @@ class Probe:
         Storage that saves up rate while it idles (throttles, credits, burst buffers) makes every short trial read high,
         by about the same: the knee is a ratio and stays, the plateau is not.
         """
-        if not self._reserved(op, points, lines, tried):
-            return None
         tasks = self._searches[op].highest(points)
         most_ns = self._longest_ns(op, tasks, lines)
         length_ns = min(left_ns // (_LONG - tried) - self.trial_ns // 2, most_ns)
@@ -209,7 +206,7 @@ class Probe:
             return int(same)
         fastest = max((line["bandwidth_bytes_per_s"] or 0 for line in lines), default=0)
         in_flight = tasks * self._base.queue_depth * self._base.transfer_size
-        turns_ns = _TURNS * in_flight * 10**9 // fastest if fastest else 0
+        turns_ns = TURNS * in_flight * 10**9 // fastest if fastest else 0
         return min(max(self.trial_ns, turns_ns), _LONGER * self.trial_ns)
 
     def _deadline(self, number: int) -> int:
