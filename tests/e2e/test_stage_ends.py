@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .shell import DEADLINE_S, LAUNCHER, wait_until
-from .stage import Stage
+from .stage import Stage, contents
 from .test_stage import fill
 
 SLOW = ("--limit", "1MB/s", "--workers", "1")
@@ -218,3 +218,38 @@ def test_a_source_whose_time_cannot_be_kept_stays_and_that_is_told(stage: Stage)
     assert status["dropped_attributes"] == 1, status
     stage("run", *stage.trees, "--delete", "done", "--drop-attributes", "--", "true")
     assert not (stage.local / "far").exists()
+
+
+def killed_at_a_copy(stage: Stage) -> list[Path]:
+    """Starts a slow mover and kills it while it copies; the temporaries that it leaves."""
+    stage("start", *stage.trees, *SLOW)
+    wait_until(lambda: temporaries(stage) != [], "a copy is under way")
+    stage.kill()
+    return temporaries(stage)
+
+
+def temporaries(stage: Stage) -> list[Path]:
+    return list(stage.remote.rglob(".tonnage-*.part"))
+
+
+@pytest.mark.parametrize("size", [2_000_000, 20_000_000])
+@pytest.mark.parametrize("becomes", ["removed", "renamed", "of a renamed directory"])
+def test_a_killed_mover_leaves_no_temporary_of_a_file_that_is_gone(stage: Stage, size: int, becomes: str) -> None:
+    inner = stage.local / "inner"
+    stage.local.mkdir(exist_ok=True)
+    fill(inner, 3, size)
+    assert killed_at_a_copy(stage)
+    for path in [] if becomes == "of a renamed directory" else list(inner.iterdir()):
+        path.unlink() if becomes == "removed" else path.rename(path.with_name(f"new-{path.name}"))
+    if becomes == "of a renamed directory":
+        inner.rename(stage.local / "new")
+    resumed_elsewhere(stage)
+
+
+def resumed_elsewhere(stage: Stage) -> None:
+    """The same as ``resumed`` where names of before may still be at the destination."""
+    (stage.state / "plan.json").write_text((stage.state / "plan.json").read_text().replace("1000000,", "null,"))
+    stage("resume", "--wait", "--from", stage.local)
+    assert temporaries(stage) == []
+    there = contents(stage.remote)
+    assert all(there[name] == found for name, found in contents(stage.local).items())

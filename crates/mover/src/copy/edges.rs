@@ -21,12 +21,18 @@ use crate::version::{Kind, Version};
 const PAGE: u32 = 1000;
 
 impl Carrier {
-    /// Settles what an earlier mover was about to place, and removes temporaries of what will not be copied any more. Before the first
-    /// scan, so that what is whole is placed even if its source is gone. What cannot be settled stays queued and is carried again.
+    /// Settles what an earlier mover was about to place. Before the first scan, so that what is whole is placed even if its source is
+    /// gone. What cannot be settled stays queued and is carried again.
     pub fn recover(&self) -> Result<()> {
-        self.pages(|journal, after| journal.in_state(State::Placing, after, PAGE), |entries| self.carry(entries).map(|_| ()))?;
+        self.pages(|journal, after| journal.in_state(State::Placing, after, PAGE), |entries| self.carry(entries).map(|_| ()))
+    }
+
+    /// Removes temporaries that an earlier mover left of what will not be copied any more. After the first scan, which says what that
+    /// is; not of what `flies`, which a worker has in hand.
+    pub fn abandon_given_up(&self, flies: impl Fn(i64) -> bool) -> Result<()> {
         for given_up in [State::Failed, State::Gone] {
-            let abandon = |page: Vec<Entry>| page.iter().try_for_each(|entry| self.abandon(entry));
+            let abandon =
+                |page: Vec<Entry>| page.iter().filter(|entry| !flies(entry.id)).try_for_each(|entry| self.abandon(entry));
             self.pages(|journal, after| journal.in_state(given_up, after, PAGE), abandon)?;
         }
         Ok(())

@@ -103,8 +103,8 @@ impl Shared {
         }
     }
 
-    /// Finds out whether what has the name is this mover's own, and only its inode is another: some file systems number theirs anew with
-    /// each mount.
+    /// Finds out by its bytes whether what has the name is this mover's own, where its inode or its time is another: some file systems
+    /// number theirs anew with each mount, and attributes given to one name of a file move the time of all its names.
     pub(super) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
         if entry.placed.is_none() {
             return Ok(());
@@ -112,14 +112,15 @@ impl Shared {
         let failed = |errno| ended::target("look at", &self.parts.to, &entry.path, errno);
         let Some(there) = handles::at(dir, entry.path.name()).map_err(failed)? else { return Ok(()) };
         let alike = |placed: &&Placed| {
-            (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns) && placed.checksum.is_some() && !placed.is_of_others()
+            let like = placed.mtime_ns == there.mtime_ns || placed.ino == there.ino;
+            like && placed.size == there.size && placed.checksum.is_some() && !placed.is_of_others()
         };
         if there.kind != Kind::File || is_ours(entry, &there) {
             return Ok(());
         }
         let Some(known) = entry.placed.iter().chain(&entry.before).find(alike).copied() else { return Ok(()) };
         if self.hash_target(dir, &entry.path, &there, buffer)? == known.checksum {
-            entry.before.push(Placed { ino: there.ino, ..known });
+            entry.before.push(placed(&there, known.checksum));
         }
         Ok(())
     }

@@ -102,6 +102,7 @@ impl<'a> Planner<'a> {
             self.queue_known(false)?;
         }
         // After the scan: it says what the source still has.
+        self.core.carrier.abandon_given_up(|id| self.core.lock().queue.holds(id))?;
         self.look(Look { copies: true, writers: false })?;
         let mut desk = self.core.lock();
         if desk.progress == Progress::Starting {

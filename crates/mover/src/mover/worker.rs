@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
@@ -87,11 +87,12 @@ impl Core {
         let ids: Vec<i64> = taken.iter().map(|(id, _)| *id).collect();
         let first: HashSet<i64> = taken.iter().filter(|(_, first)| *first).map(|(id, _)| *id).collect();
         let entries = self.journal.entries(&ids)?;
-        let (mut batch, mut bytes, mut rest) = (Vec::new(), 0_u64, Vec::new());
+        let (mut batch, mut bytes, mut rest, mut over) = (Vec::new(), 0_u64, Vec::new(), Vec::new());
         for (number, entry) in entries.into_iter().enumerate() {
             let (size, own) = (size_of(&entry), number < share);
             if !matches!(entry.state, State::Queued | State::Placing) {
-                self.lock().queue.land(entry.id);
+                // It moved on while it waited. Where it was found gone, what an earlier attempt left of it goes too.
+                over.push((entry.id, if entry.state == State::Gone { Outcome::Gone } else { Outcome::Done }));
             } else if size > SMALL_BYTES && own {
                 rest.push(entry);
             } else if bytes + size > BATCH_BYTES || !own && (size > SMALL_BYTES || cost(bytes, batch.len()) >= WORTH_BYTES) {
@@ -100,6 +101,9 @@ impl Core {
                 bytes += size;
                 batch.push(entry);
             }
+        }
+        if !over.is_empty() {
+            land(self, over)?;
         }
         // One large file at a time is begun; workers that have nothing to do help with it.
         let mut rest = rest.into_iter();

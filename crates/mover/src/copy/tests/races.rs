@@ -1,10 +1,10 @@
 //! Names that are taken, files that change or vanish, and movers that were killed.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::sync::Barrier;
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Stage, all_done, make};
 use crate::entry::{Outcome, State};
@@ -114,6 +114,27 @@ fn a_copy_whose_inode_has_another_number_is_known_by_its_bytes_and_one_of_other_
         let path = stage.put("file", b"first");
         assert_eq!(only(stage.carry()), Outcome::Done);
         renumber(&stage, "file", there);
+        make(&path, b"second version");
+        let outcome = only(stage.carry());
+        if known {
+            assert_eq!((outcome, stage.bytes("file")), (Outcome::Done, b"second version".to_vec()));
+        } else {
+            refused(&outcome, "has the name");
+            assert_eq!(stage.bytes("file"), there);
+        }
+    }
+}
+
+#[test]
+fn a_copy_whose_time_moved_is_known_by_its_bytes_and_one_of_other_bytes_is_foreign() {
+    for (there, known) in [(b"first", true), (b"other", false)] {
+        let stage = Stage::new();
+        let path = stage.put("file", b"first");
+        assert_eq!(only(stage.carry()), Outcome::Done);
+        // In place, as attributes given to another name of the file do: the inode stays.
+        let copy = fs::File::options().write(true).open(stage.to.join("file")).unwrap();
+        copy.write_all_at(there, 0).unwrap();
+        copy.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         make(&path, b"second version");
         let outcome = only(stage.carry());
         if known {
