@@ -39,7 +39,12 @@ pub(super) fn is(placed: &Placed, there: &Version) -> bool {
 
 /// Whether `there` is what this mover put under the entry's name at some time, unchanged since.
 pub(super) fn is_ours(entry: &Entry, there: &Version) -> bool {
-    entry.placed.iter().chain(&entry.before).any(|placed| is(placed, there))
+    ours(entry, there).is_some()
+}
+
+/// The same, as it was put there.
+pub(super) fn ours(entry: &Entry, there: &Version) -> Option<Placed> {
+    entry.placed.iter().chain(&entry.before).find(|placed| is(placed, there)).copied()
 }
 
 /// What this version at the destination will be known by.

@@ -9,6 +9,7 @@ use super::Shared;
 use super::attributes;
 use super::batch::{Batch, Item, Shape};
 use super::ended::{self, Attempt, split};
+use super::handles;
 use super::place::{self, Claim};
 use super::source::Source;
 use crate::entry::{Entry, Outcome, Placed, State};
@@ -65,7 +66,7 @@ impl Batch<'_> {
         let target = self.handles.target(path)?;
         shared.settle(target.as_fd(), &entry)?;
         let failed = |errno| ended::target("make", to, path, errno);
-        let there = super::handles::at(target.as_fd(), path.name()).map_err(failed)?;
+        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         if let Claim::Compare(there) = shared.claim(&entry, &version, there)? {
             let same = match &text {
                 Some(text) => fs::readlinkat(&*target, path.name(), Vec::new()).map_err(failed)? == *text,
@@ -127,6 +128,22 @@ impl Batch<'_> {
         Ok(current || self.has_attributes(opened, dir, &other.path)?)
     }
 
+    /// The copy under another name of the file, as it is now; `None` where there is none of the source as it is now.
+    fn copy_of_other(&mut self, opened: &Source, dir: BorrowedFd, other: &mut Entry) -> Attempt<Option<Placed>> {
+        let shared = self.shared;
+        shared.recognise(dir, other, &mut self.buffer)?;
+        let look =
+            |name: &[u8]| handles::at(dir, name).map_err(|errno| ended::target("look at", &shared.parts.to, &other.path, errno));
+        let Some(still) = look(other.path.name())? else { return Ok(None) };
+        let Some(known) = place::ours(other, &still) else { return Ok(None) };
+        if !self.is_copy_of(opened, dir, other, &known)? {
+            return Ok(None);
+        }
+        // It may have got attributes of this state just now, which every name of it has then.
+        let now = look(other.path.name())?.filter(|now| (now.ino, now.size) == (known.ino, known.size));
+        Ok(now.map(|now| place::placed(&now, known.checksum)))
+    }
+
     /// A further name of a file of which another name is safe: a link to that one. `None` where it must be copied after all.
     pub(super) fn link(&mut self, entry: &Entry, opened: &Source) -> Attempt<Option<Item>> {
         let shared = self.shared;
@@ -137,24 +154,12 @@ impl Batch<'_> {
             return Err(Outcome::Changed.into());
         }
         let Some(mut other) = self.other_name(path, &version)? else { return Ok(None) };
-        let Some(known) = other.placed else { return Ok(None) };
         let other_dir = self.handles.target(&other.path)?;
         let target = self.handles.target(path)?;
-        let failed = |errno| ended::target("link", to, path, errno);
-        let still = super::handles::at(other_dir.as_fd(), other.path.name()).map_err(failed)?;
-        let Some(still) = still else { return Ok(None) };
-        if still.ino != known.ino {
-            shared.recognise(other_dir.as_fd(), &mut other, &mut self.buffer)?;
-        }
-        if !place::is_ours(&other, &still) {
-            return Ok(None);
-        }
-        let known = place::placed(&still, known.checksum);
-        if !self.is_copy_of(opened, other_dir.as_fd(), &other, &known)? {
-            return Ok(None);
-        }
+        let Some(known) = self.copy_of_other(opened, other_dir.as_fd(), &mut other)? else { return Ok(None) };
         opened.require_unchanged(from, &shared.parts.settler, source.as_fd(), path)?;
-        let there = super::handles::at(target.as_fd(), path.name()).map_err(failed)?;
+        let failed = |errno| ended::target("link", to, path, errno);
+        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let dropped = Some(shared.parts.journal.dropped(other.id)?.into_iter().collect());
         if there.is_some_and(|there| there.ino == known.ino) {
             let shape = Shape::There;

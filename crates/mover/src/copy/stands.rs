@@ -44,10 +44,11 @@ impl Batch<'_> {
         Ok(Some(Item { entry: entry.clone(), version: *version, placed, shape, read_back: true, dropped }))
     }
 
-    /// Gives the copy `there` the owner and the mode that the source has now.
+    /// Gives the copy `there` the owner, the mode and the times that the source has now.
     fn renew(&self, copy: BorrowedFd, there: &Version, source: &Source, path: &TreePath) -> Attempt<()> {
         let (to, version) = (&self.shared.parts.to, &source.version);
-        if (there.mode, there.uid, there.gid) != (version.mode, version.uid, version.gid) {
+        let known = |of: &Version| (of.mode, of.uid, of.gid, of.mtime_ns);
+        if known(there) != known(version) {
             attributes::give(copy, source.file.as_fd(), version, source.accessed, None)
                 .map_err(|errno| ended::target("write", to, path, errno))?;
             fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
@@ -55,7 +56,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Whether the copy that has the name `path` has the attributes of the source; owner and mode it gets. Asked where the copy was put
+    /// Whether the copy that has the name `path` has the attributes of the source; owner, mode and times it gets. Asked where the copy was put
     /// there for another state of the source.
     pub(super) fn has_attributes(&self, source: &Source, target: BorrowedFd, path: &TreePath) -> Attempt<bool> {
         let Some((copy, there)) = open(target, path.name()) else { return Ok(false) };

@@ -159,6 +159,21 @@ fn a_further_name_of_a_copy_whose_inode_has_another_number_becomes_a_link_to_it(
 }
 
 #[test]
+fn a_time_that_is_set_on_a_file_of_two_names_reaches_its_copy() {
+    for (first_s, then_s) in [(5, 1_000_001), (1000, 1001)] {
+        let stage = Stage::new();
+        let path = stage.put("one", b"bytes");
+        fs::hard_link(&path, stage.from.join("two")).unwrap();
+        for seconds in [first_s, then_s] {
+            fs::File::open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+            all_done(&stage.carry());
+            let copy = fs::metadata(stage.to.join("two")).unwrap();
+            assert_eq!((copy.mtime(), copy.nlink()), (i64::try_from(seconds).unwrap(), 2));
+        }
+    }
+}
+
+#[test]
 fn a_file_that_somebody_writes_is_not_taken() {
     let stage = Stage::new();
     let path = stage.put("file", b"half");
