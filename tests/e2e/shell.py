@@ -62,7 +62,7 @@ class Shell:
         assert "Traceback" not in done.stderr
         return Said(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+    def start(self, *arguments: str | Path, **more: Any) -> subprocess.Popen[str]:
         """In a process group of its own, so that the test can see whether anything of it is left."""
         return subprocess.Popen(
             [LAUNCHER, *arguments],
@@ -72,6 +72,7 @@ class Shell:
             text=True,
             env=self.environment(),
             start_new_session=True,
+            **more,
         )
 
     def write(self, name: str, text: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -19,6 +20,16 @@ def test_it_starts_through_a_relative_link_in_a_directory_with_blanks(shell: She
     link = place / "ton nage"
     link.symlink_to(os.path.relpath(LAUNCHER, place))
     assert shell("--version", launcher=link).out == f"tonnage {__version__}\n"
+
+
+def test_an_interrupt_that_comes_while_it_loads_is_told_in_one_line(shell: Shell) -> None:
+    def interrupted() -> None:
+        # Held back until the command line lets it through, as one is that comes between the launcher and that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    process = shell.start("where", shell.home, preexec_fn=interrupted)
+    assert process.communicate() == ("", "tonnage: error: interrupted\n") and process.returncode == 130
 
 
 def test_a_later_start_takes_under_a_fifth_of_a_second(shell: Shell) -> None:

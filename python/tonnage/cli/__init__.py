@@ -25,14 +25,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"tonnage {__version__}")
         return 0
     if argv == ["agent"]:
+        _let_signals_through()
         from tonnage.cluster.hands.agent import serve
 
         return serve()
     # Until the run loop takes signals over, a polite request to end unwinds like Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
-    if any(variable.endswith(_OF_LAUNCHERS) for variable in os.environ):
-        return _among_others(argv)
-    return _run(argv)
+    try:
+        _let_signals_through()
+        return _among_others(argv) if any(name.endswith(_OF_LAUNCHERS) for name in os.environ) else _run(argv)
+    except KeyboardInterrupt:
+        # While something was loaded: from then on the command itself says so.
+        print("tonnage: error: interrupted", file=sys.stderr)
+        return 130
+
+
+def _let_signals_through() -> None:
+    """The launcher of a checkout holds them back while Python loads."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
 def _open_streams() -> None:
@@ -66,14 +76,9 @@ def _among_others(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    try:
-        from tonnage.cli.entry import run_command
+    from tonnage.cli.entry import run_command
 
-        return run_command(argv)
-    except KeyboardInterrupt:
-        # While it was loaded: from then on the command itself says so.
-        print("tonnage: error: interrupted", file=sys.stderr)
-        return 130
+    return run_command(argv)
 
 
 def _complain(text: str, code: int) -> int:
