@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.compat.ior.command import run
-from tonnage.compat.shared import Voice
+from tonnage.compat.voice import Voice
 
 from .ior_front import Ior, Said
 

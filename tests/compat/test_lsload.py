@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.compat.lsload.front import run, status, table
-from tonnage.compat.shared import Voice
+from tonnage.compat.lsload.front import run, table
+from tonnage.compat.lsload.indices import LONG, SHORT, status
+from tonnage.compat.lsload.requirement import parse
+from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.indices import Reading
+from tonnage.placement.indices.host import Host
 from tonnage.placement.load import Row
 
 READING = Reading(
@@ -21,7 +24,7 @@ ROW = Row(server="rcss1", reading=READING, age_s=1.0, stale=False, running=3, wa
 
 
 def test_the_columns_are_lsfs_with_those_that_the_site_added() -> None:
-    heading, line = table([ROW], long=True, wide=False).splitlines()
+    heading, line = table([ROW], LONG, wide=False).splitlines()
     found = dict(zip(heading.split(), line.split(), strict=True))
     assert heading.split() == [
         "HOST_NAME",
@@ -53,7 +56,7 @@ def test_the_columns_are_lsfs_with_those_that_the_site_added() -> None:
 
 
 def test_the_short_table_leaves_out_what_lsf_leaves_out() -> None:
-    heading, _ = table([ROW], long=False, wide=False).splitlines()
+    heading, _ = table([ROW], SHORT, wide=False).splitlines()
     assert heading.split() == [
         "HOST_NAME",
         "status",
@@ -86,8 +89,8 @@ def test_the_status_is_in_lsfs_words(row: Row, word: str) -> None:
 
 def test_a_long_name_is_whole_where_asked_for() -> None:
     row = replace(ROW, server="a-file-server-of-a-long-name")
-    assert row.server not in table([row], long=True, wide=False)
-    assert table([row], long=True, wide=True).splitlines()[1].startswith(f"{row.server} ")
+    assert row.server not in table([row], LONG, wide=False)
+    assert table([row], LONG, wide=True).splitlines()[1].startswith(f"{row.server} ")
 
 
 def said(*words: str) -> tuple[int, str, str]:
@@ -116,3 +119,71 @@ def test_this_host_is_looked_at_and_a_server_without_indices_is_said(
     assert said("there")[0] == 1
     with pytest.raises(RequestError, match="no file server 'nowhere'"):
         said("-l", "nowhere")
+
+
+def row(name: str, *, ut: int | None = 54, mem_mb: int | None = 4000, queue: float = 1.0) -> Row:
+    host = Host(run_15s=queue, memory_free_bytes=None if mem_mb is None else mem_mb << 20)
+    return replace(ROW, server=name, reading=replace(READING, server=name, ut_permille=ut, host=host))
+
+
+ROWS = [row("a", mem_mb=100), row("b", ut=900, queue=0.5), row("c", mem_mb=None), row("d", mem_mb=9000, queue=4.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", "bacd"),
+        ("select[mem > 500]", "bd"),
+        ("mem > 500", "bd"),
+        ("mem > 500 order[ut]", "db"),
+        ("order[-mem]", "abdc"),
+        ("order[mem]", "dbac"),
+        ("ut < 0.5 && r15s * 2 <= 2", "ac"),
+        ("!defined(mem) || mem / 2 >= 2000", "bcd"),
+        ("!(ut < 0.5)", "b"),
+        ("hname == 'a' || hname == d", "ad"),
+        ("status != ok", ""),
+        ("type == any && ncpus == 8", "bacd"),
+        ("1 - 1 / 0", ""),
+        ("swap > 1", ""),
+    ],
+)
+def test_a_requirement_chooses_and_orders(text: str, names: str) -> None:
+    assert "".join(one.server for one in parse(text).apply(ROWS)) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "foo > 1", "mem >", "mem > > 1", "(mem > 1", "mem > 1)", "ut < 50",
+        "select[mem > 1] rusage[mem=1]", "order[foo]",
+        "select[mem > 1", "mem $ 1", "type == LINUX", "status", "select[mem>1] select[mem>2]", "mem < 1 select[mem>2]",
+        "(" * 60 + "1" + ")" * 60, "1" + "+1" * 300, "1" * 5000, "order[ut:]",
+    ],
+)  # fmt: skip
+def test_a_requirement_that_is_not_understood_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse(text)
+    assert "hint: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_this_hosts_indices_and_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tonnage.toml").write_text(
+        'scheduler = "local"\n[[server]]\nname = "here"\nindices = "proc:"\nslots = 4\nlicence = "io"\n'
+        "line = { tasks = 3 }\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    heading, line = said("-l")[1].splitlines()
+    found = dict(zip(heading.split(), line.split(), strict=True))
+    assert all(found[name] != "-" for name in ("r15s", "r1m", "r15m", "ut", "pg", "tmp", "swp", "mem"))
+    heading, line = said("-I", "r1m:mem", "-N", "-n", "1")[1].splitlines()
+    assert heading.split() == ["HOST_NAME", "status", "r1m", "mem"] and line.split()[3][-1] in "MGT"
+    assert said("-R", "mem < 0") == (1, "", "lsload: no server satisfies the resource requirement\n")
+    assert [one.split() for one in said("-s")[1].splitlines()] == [
+        ["RESOURCE", "VALUE", "LOCATION"], ["tasks", "3", "here"], ["io", "4", "here"],
+    ]  # fmt: skip
+    assert len(said("-s", "io")[1].splitlines()) == 2
+    for words in (("-N", "-E"), ("-I", "nothing"), ("-s", "nothing"), ("-n", "0")):
+        with pytest.raises(RequestError, match="hint"):
+            said(*words)

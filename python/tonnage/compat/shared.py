@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
+from tonnage.compat.voice import Voice
 from tonnage.outputs import lines
 from tonnage.records import Run
 
@@ -25,23 +26,6 @@ class Finding:
 
     code: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """Where a front end speaks: the original's output on one stream, everything that is ours on the other."""
-
-    out: TextIO
-    err: TextIO
-
-    def say(self, text: str) -> None:
-        """A line of the original's output."""
-        self.out.write(f"{text}\n")
-
-    def tell(self, text: str) -> None:
-        """A line of ours, after what was said so far."""
-        self.out.flush()
-        self.err.write(f"{text}\n")
 
 
 @dataclass(frozen=True, slots=True)

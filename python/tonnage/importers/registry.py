@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from tonnage.importers.found import Found, bounded
+if TYPE_CHECKING:
+    from tonnage.importers.found import Found
 
 KINDS = {
     "ior": "ior",
@@ -23,5 +25,7 @@ KINDS = {
 
 def reader(kind: str) -> Callable[[bytes, str], Found]:
     """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are."""
+    from tonnage.importers.found import bounded
+
     read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
     return lambda data, name: bounded(read(data, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tonnage.cluster.scheduler import Job
@@ -47,10 +47,20 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         reading = self.reading
-        figures = ("source", "ut_permille", "bio_per_s", "bio_bytes_per_s", "rpc_per_s", "pressure_permille", "cpus")
+        figures = (
+            "source",
+            "ut_permille",
+            "bio_per_s",
+            "bio_bytes_per_s",
+            "rpc_per_s",
+            "pressure_permille",
+            "cpus",
+            "pages_per_s",
+        )
         return {
             "server": self.server,
             **{name: None if reading is None else getattr(reading, name) for name in figures},
+            "host": None if reading is None else asdict(reading.host),
             "clock_ahead_s": None if reading is None else reading.clock_ahead_s,
             "age_s": None if self.age_s is None else round(self.age_s, 3),
             "stale": self.stale,

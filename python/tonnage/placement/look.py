@@ -35,22 +35,27 @@ def asked_for(site: Site, names: Sequence[str]) -> tuple[Server, ...]:
 class Look:
     """One look at everything; what went wrong beside the servers is in ``notes`` after it."""
 
-    def __init__(self, site: Site, servers: Sequence[Server]) -> None:
+    def __init__(self, site: Site, servers: Sequence[Server], *, refresh_ns: int = 0, count_jobs: bool = True) -> None:
+        """``refresh_ns``: indices younger than this are taken as they are kept. ``count_jobs``: False where only a
+        server with a load line needs its jobs counted."""
         self._site, self._servers = site, servers
+        self._refresh_ns, self._count_jobs = refresh_ns, count_jobs
         self._jobs: list[Job] | None = None
         self._jobs_ns: int | None = None
         self.notes: list[str] = []
 
     def __call__(self) -> list[Row]:
         site = self._site
-        # A daemon: Ctrl-C does not wait for a scheduler that hangs.
-        asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
-        asking.start()
-        readings = fresh_indices(self._servers, wait_ns=_WAIT_NS)
         kept = all_lines(site)[0]
         found = ((server.name, line_of(site, server, None, among=kept)) for server in self._servers)
         lines = {name: line.tasks for name, line in found if line}
-        asking.join()
+        # A daemon: Ctrl-C does not wait for a scheduler that hangs.
+        asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
+        if self._count_jobs or lines:
+            asking.start()
+        readings = fresh_indices(self._servers, wait_ns=_WAIT_NS, refresh_ns=self._refresh_ns)
+        if asking.ident is not None:
+            asking.join()
         only = [server.name for server in self._servers]
         return rows(site, readings, self._jobs, lines, now_s=time.time(), only=only)
 

@@ -153,3 +153,33 @@ def test_no_text_breaks_the_reader_of_the_kernels_files(files: dict[str, str]) -
         proc.parse({**Server().files(), **files}, AT_S)
     except (KeyError, ValueError, IndexError):
         return
+
+
+def test_what_a_host_tells_of_the_moment_is_the_same_from_both_sources() -> None:
+    files, scraped = looked(Server()), node_exporter.parse(scrape(Server(), AT_S), AT_S)
+    assert files.host == scraped.host
+    assert files.host.run_15s == 3 and (files.host.run_1m, files.host.run_15m) == (0.52, 0.75)
+    assert (files.host.memory_free_bytes, files.host.swap_free_bytes) == (4000 * 1024, 2000 * 1024)
+    assert files.paged == scraped.paged == 80
+    after = later(Server(), 10, paged=90, idle_s=8020)
+    assert reading("s", "proc", looked(Server()), looked(after, AT_S + 10)).pages_per_s == 10
+
+
+def test_logins_idle_time_and_room_are_those_of_who_and_df() -> None:
+    who = (
+        "ann      pts/0        2026-11-24 00:10 00:12        1234 (login1)\n"
+        "bob      tty1         Nov 24 00:26   old         77\nann      pts/1  2026-11-24 00:11 01:30  9 (x)\n"
+    )
+    df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 60 40 60% /tmp\n"
+    found = proc.parse(Server().files() | {"who": who, "df": df, "utmp": f"{AT_S:.0f}\n"}, AT_S).host
+    assert (found.logins, found.idle_s, found.tmp_free_bytes) == (3, 12 * 60, 40 * 1024)
+    nobody = proc.parse(Server().files() | {"who": "", "utmp": f"{AT_S - 300:.0f}\n"}, AT_S).host
+    assert (nobody.logins, nobody.idle_s) == (0, 300)
+
+
+def test_the_run_queue_of_15_s_forgets() -> None:
+    before = looked(Server())
+    soon, late = looked(Server(), AT_S + 15), looked(Server(), AT_S + 600)
+    busy = replace(before, host=replace(before.host, run_15s=30.0))
+    assert soon.after(busy).host.run_15s == pytest.approx(3 + 27 / math.e)
+    assert late.after(busy).host.run_15s == pytest.approx(3)

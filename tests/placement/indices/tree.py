@@ -19,6 +19,7 @@ class Server:
     writes: int = 500
     bytes: int = 512 * 4000
     rpcs: int | None = 18628
+    paged: int = 40
     waiting_s: float | None = 30.0
     avg10: float = 12.5
     uptime_s: float = 5000.0
@@ -35,8 +36,13 @@ class Server:
         disk = f"{self.reads} 3 {self.bytes // 1024} 70 {self.writes} 9 {self.bytes // 1024} 80 0 60 150 0 0 0 0 0 0"
         found = {
             "uptime": f"{self.uptime_s:.2f} {self.idle_s:.2f}\n",
-            "stat": "\n".join([*cpus, "intr 5 0 0", "ctxt 9", f"btime {self.booted_s}", "procs_running 1", ""]),
+            "stat": "\n".join([*cpus, "intr 5 0 0", "ctxt 9", f"btime {self.booted_s}", "procs_running 4", ""]),
             "diskstats": "".join(f"   8 {minor:7} {name} {disk}\n" for minor, name in enumerate(self.disks)),
+        }
+        found |= {
+            "loadavg": "0.52 0.61 0.75 3/345 999\n",
+            "meminfo": "MemTotal: 8000 kB\nMemAvailable:    4000 kB\nSwapFree: 2000 kB\nHugePages_Total: 0\n",
+            "vmstat": f"nr_free_pages 7\npswpin {self.paged}\npswpout {self.paged}\n",
         }
         if self.rpcs is not None:
             found["net/rpc/nfsd"] = (
@@ -87,5 +93,15 @@ def scrape(server: Server, now_s: float) -> str:
             f"node_pressure_io_waiting_seconds_total {server.waiting_s}",
             "node_pressure_io_stalled_seconds_total 1",
         ]
+    lines += [
+        "node_load1 0.52",
+        "node_load5 0.61",
+        "node_load15 0.75",
+        "node_procs_running 4",
+        "node_memory_MemAvailable_bytes 4.096e+06",
+        "node_memory_SwapFree_bytes 2.048e+06",
+        f"node_vmstat_pswpin {server.paged}",
+        f"node_vmstat_pswpout {server.paged}",
+    ]
     lines += [f"node_boot_time_seconds {server.booted_s:.9g}", f"node_time_seconds {now_s:.16e}"]
     return "\n".join(lines) + "\n"

@@ -9,6 +9,6 @@ from argparse import Namespace
 def run(arguments: Namespace) -> int:
     """Exit code."""
     from tonnage.compat.iobsub.front import run as run_iobsub
-    from tonnage.compat.shared import Voice
+    from tonnage.compat.voice import Voice
 
     return run_iobsub(arguments.words, Voice(sys.stdout, sys.stderr))

@@ -9,6 +9,6 @@ from argparse import Namespace
 def run(arguments: Namespace) -> int:
     """Exit code."""
     from tonnage.compat.ior.command import run as run_ior
-    from tonnage.compat.shared import Voice
+    from tonnage.compat.voice import Voice
 
     return run_ior(arguments.words, Voice(sys.stdout, sys.stderr))

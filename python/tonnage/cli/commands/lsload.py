@@ -9,6 +9,6 @@ from argparse import Namespace
 def run(arguments: Namespace) -> int:
     """Exit code."""
     from tonnage.compat.lsload.front import run as run_lsload
-    from tonnage.compat.shared import Voice
+    from tonnage.compat.voice import Voice
 
     return run_lsload(arguments.words, Voice(sys.stdout, sys.stderr))

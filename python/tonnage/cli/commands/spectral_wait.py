@@ -8,7 +8,7 @@ from argparse import Namespace
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    from tonnage.compat.shared import Voice
     from tonnage.compat.spectral_wait.front import run as wait
+    from tonnage.compat.voice import Voice
 
     return wait(arguments.words, Voice(sys.stdout, sys.stderr))

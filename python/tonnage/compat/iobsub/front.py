@@ -10,7 +10,7 @@ from typing import Any
 
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments, split_program
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.shared import Voice
+from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to

@@ -14,7 +14,7 @@ from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
-from tonnage.compat.shared import Voice
+from tonnage.compat.voice import Voice
 from tonnage.records.names import TASKS
 
 

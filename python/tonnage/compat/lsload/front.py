@@ -2,86 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments, split_program
+from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
-from tonnage.compat.shared import Voice
+from tonnage.compat.lsload.requirement import index_name, parse
+from tonnage.compat.lsload.shared import shared_table
+from tonnage.compat.voice import Voice
+from tonnage.errors import RequestError
 from tonnage.placement.load import Row
 from tonnage.placement.look import Look, asked_for
 from tonnage.placement.site import load_site
 
 _NAME = 20
-"""Characters of a name, unless ``-w``."""
-_SHORT = ("r15s", "r1m", "r15m", "ut", "pg", "ls", "it", "tmp", "swp", "mem")
-_LONG = ("r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc")
-_WIDTHS = {"bio": 9, "rpc": 9, "io": 8}
-_UNKNOWN = "-"
+"""Characters of a name, unless ``-w`` or ``-l``."""
 
 
 def run(words: Sequence[str], voice: Voice) -> int:
-    """Exit code: 1 where no index of any server could be read."""
+    """Exit code: 1 where no index of any server could be read, or no server satisfies what was required."""
     try:
         options, names = split_program(LSLOAD, words)
         given = parse_arguments(LSLOAD, options)
     except HelpAsked:
         voice.say(help_text(LSLOAD))
         return 0
+    if given["-N"] and given["-E"]:
+        raise RequestError("lsload: -N and -E say how run queues are shown; hint: give one of them")
+    requirement = parse(given["-R"] or "")
+    indices = _indices(given)
     site = load_site(Path.cwd())
-    look = Look(site, asked_for(site, names))
+    shared = bool(given["-s"])
+    look = Look(site, asked_for(site, () if shared else names), refresh_ns=site.policy.index_refresh, count_jobs=shared)
     found = look()
-    voice.say(table(found, long=bool(given["-l"]), wide=bool(given["-w"])))
-    for row in found:
+    per_cpu = bool(given["-N"] or given["-E"])
+    chosen = requirement.apply(found, per_cpu=per_cpu)[: given["-n"]]
+    if shared:
+        voice.say(shared_table(site, chosen, names))
+    elif chosen:
+        voice.say(table(chosen, indices, wide=bool(given["-w"] or given["-l"]), per_cpu=per_cpu))
+    else:
+        voice.tell("lsload: no server satisfies the resource requirement")
+    for row in chosen:
         if row.problem:
             voice.tell(f"lsload: {row.server}: {row.problem}")
     for note in look.notes:
         voice.tell(f"lsload: {note}")
-    return int(all(row.age_s is None for row in found))
+    return int(all(row.age_s is None for row in chosen))
 
 
-def table(rows: Sequence[Row], *, long: bool, wide: bool) -> str:
+def _indices(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those of ``-I``, unless ``-l`` asks for all."""
+    if given["-l"]:
+        return LONG
+    return SHORT if given["-I"] is None else tuple(index_name(word) for word in given["-I"].split(":"))
+
+
+def table(rows: Sequence[Row], indices: Sequence[str], *, wide: bool, per_cpu: bool = False) -> str:
     """The rows under LSF's headings."""
-    indices = _LONG if long else _SHORT
     width = max([_NAME, *(len(row.server) for row in rows)]) if wide else _NAME
-    lines = [f"{'HOST_NAME':<{width}} {'status':>9}" + "".join(f" {name:>{_WIDTHS.get(name, 5)}}" for name in indices)]
+    lines = [f"{'HOST_NAME':<{width}} {'status':>9}" + "".join(f" {name:>{INDICES[name].width}}" for name in indices)]
     for row in rows:
-        cells = (f" {_index(row, name):>{_WIDTHS.get(name, 5)}}" for name in indices)
+        cells = (f" {_cell(row, name, per_cpu=per_cpu):>{INDICES[name].width}}" for name in indices)
         lines.append(f"{row.server[:width]:<{width}} {status(row):>9}{''.join(cells)}")
     return "\n".join(lines)
 
 
-def status(row: Row) -> str:
-    """In LSF's words."""
-    if row.age_s is None:
-        return "unavail"
-    if row.stale:
-        return "-ok"
-    return "busy" if row.head_room is not None and row.head_room <= 0 else "ok"
-
-
-def _index(row: Row, name: str) -> str:
-    reading = row.reading
-    if reading is None or name not in _KNOWN:
-        return _UNKNOWN
-    value, form = _KNOWN[name]
-    found = value(row)
-    return _UNKNOWN if found is None else form.format(found)
-
-
-def _kib_per_s(row: Row) -> float | None:
-    found = row.reading.bio_bytes_per_s if row.reading else None
-    return None if found is None else found / 1024
-
-
-def _percent(row: Row) -> float | None:
-    found = row.reading.ut_permille if row.reading else None
-    return None if found is None else found / 10
-
-
-_KNOWN: dict[str, tuple[Callable[[Row], float | None], str]] = {
-    "ut": (_percent, "{:.0f}%"),
-    "io": (_kib_per_s, "{:.0f}"),
-    "bio": (lambda row: row.reading.bio_per_s if row.reading else None, "{:.1f}"),
-    "rpc": (lambda row: row.reading.rpc_per_s if row.reading else None, "{:.1f}"),
-}
+def _cell(row: Row, name: str, *, per_cpu: bool) -> str:
+    found = value(row, name, per_cpu=per_cpu)
+    return UNKNOWN if found is None else INDICES[name].shown(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.compat.front import FrontEnd, Option
+from tonnage.compat.front import FrontEnd, Option, number
 
 LSLOAD = FrontEnd(
     "lsload",
@@ -10,19 +10,40 @@ LSLOAD = FrontEnd(
     """
 iobsub's site watched its file servers with Openlava's `lsload -l`, to whose indices it had added `bio` (block device
 operations a second) and `rpc` (NFS calls a second). This prints the same columns from what `tonnage load` knows: the
-servers are those of `tonnage.toml`, and no scheduler of that kind is needed.
+servers are those of `tonnage.toml`, and no scheduler of that kind is needed. Figures younger than `index_refresh` of
+that file are printed as they are kept; others are asked for.
 
 `status` is `ok`, `busy` where as many tasks as its load line carries use the server, `unavail` where its indices could
-not be read, and `-ok` where they are stale. `io` is KiB/s of its block devices, as in LSF. `-` stands for indices that
-file servers are not asked for. What is wrong is said on stderr. The exit code is 1 where no server answered.
+not be read, and `-ok` where they are stale. `-` stands for what a server does not tell. What is wrong is said on
+stderr. The exit code is 1 where no server answered, or none is what `-R` asks for.
+
+`r1m` and `r15m` are the kernel's load averages, which on Linux also count who waits for a disk. `r15s` counts those
+that run or wait for a CPU, averaged over the looks at the server. `ut`, `pg` (pages moved from and to swap space a
+second), `io` (KiB/s of its block devices), `bio` and `rpc` are those of the time between the last two looks. `ls`
+counts logins; `it` is minutes since one of them typed, or since the last one left. `tmp`, `swp` and `mem` are what is
+free, in MB of 2^20 bytes. node_exporter tells `ls` only with its collector logind, and no `it`.
+
+`-R` takes `select[...]` and `order[...]` as LSF writes them, or a selection alone: the indices, `ncpus`, `status` and
+`hname`, with `|| && == != < <= > >= + - * / !` and `defined(NAME)`. `ut` is between 0 and 1. A server of which a
+compared value is not known is not selected. The order is `r15s:pg` unless `order` says another; best first, `-INDEX`
+for worst first. Sections that choose no host (`rusage`, `span`), names that a server does not have and whatever else
+is not understood are refused.
 """,
     (
-        Option(("-l",), "every index: also io, bio and rpc"),
+        Option(("-l",), "every index: also io, bio and rpc; names are never cut short"),
         Option(("-w",), "names are never cut short"),
+        Option(("-N",), "run queues are divided by the number of CPUs; no CPU factors are known, so as -E"),
+        Option(("-E",), "run queues are divided by the number of CPUs"),
+        Option(("-I",), "these indices alone, like r1m:ut:bio", "INDEX[:INDEX]..."),
+        Option(("-n",), "so many servers at most, the best", "NUMBER", None, number(1)),
+        Option(("-R",), "servers that satisfy this resource requirement, in its order", "REQUIREMENT"),
+        Option(("-s",), "what jobs share instead: tasks that load lines still carry, and licences; names may follow"),
     ),
     (
         ("lsload -l", "every index of every server"),
         ("lsload -l rcss1", "of one"),
+        ("lsload -R 'select[ut < 0.5 && mem > 4000] order[bio]' -n 1", "the one with the least disk operations"),
+        ("lsload -s", "what is left of load lines and licences"),
     ),
     usage="[OPTION]... [SERVER]...",
 )

@@ -8,8 +8,9 @@ from typing import Any
 
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
-from tonnage.compat.shared import Finding, Ranks, Voice, conclude, measure
+from tonnage.compat.shared import Finding, Ranks, conclude, measure
 from tonnage.compat.sob.options import SOB
+from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.records.lines import COLD_SHARE
 from tonnage.units import format_size, parse_size

@@ -49,6 +49,7 @@ class Kept:
         if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
             # Another process asked at the same time: two looks this near make no rate.
             return replace(self, took_ns=took_ns, again=self.reading.ut_permille is None)
+        look = look.after(self.look)
         told = reading(server, source, self.look, look)
         return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
 
@@ -112,6 +113,6 @@ def _read(found: Any) -> Kept:
         asked_s=float(found["asked_s"]),
         took_ns=None if found["took_ns"] is None else int(found["took_ns"]),
         look=None if look is None else Counters.from_dict(look),
-        reading=None if told is None else Reading(**told),
+        reading=None if told is None else Reading.from_dict(told),
         again=bool(found["again"]),
     )

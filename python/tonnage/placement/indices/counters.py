@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tonnage.placement.indices.devices import counted
+from tonnage.placement.indices.host import NOT_TOLD, Host
 from tonnage.placement.indices.reading import Reading
 
 SHORTEST_S = 0.2
@@ -40,6 +41,15 @@ class Counters:
     """Time in which some task waited for I/O."""
     io_waiting_permille: int | None = None
     """The same as the kernel's own average over 10 s."""
+    paged: int | None = None
+    """Pages moved from and to swap space."""
+    host: Host = NOT_TOLD
+
+    def after(self, before: Counters | None) -> Counters:
+        """With the averages that go on from the last look."""
+        if before is None:
+            return self
+        return replace(self, host=self.host.averaged(before.host, self.at_s - before.at_s))
 
     def as_dict(self) -> dict[str, Any]:
         """As the cache keeps it."""
@@ -49,7 +59,7 @@ class Counters:
     def from_dict(cls, kept: Mapping[str, Any]) -> Counters:
         """ValueError or TypeError where it was not kept by ``as_dict``."""
         disks = {str(name): (int(ops), int(moved)) for name, (ops, moved) in kept["disks"].items()}
-        return cls(**{**kept, "disks": disks})
+        return cls(**{**kept, "disks": disks, "host": Host.from_dict(kept.get("host", {}))})
 
 
 def comparable(before: Counters | None, after: Counters) -> bool:
@@ -70,9 +80,10 @@ def reading(server: str, source: str, before: Counters | None, after: Counters) 
         cpus=after.cpus,
         pressure_permille=after.io_waiting_permille,
         clock_ahead_s=None if after.wall_s is None else round(after.wall_s - after.at_s, 3),
+        host=after.host,
     )
     if before is None or not comparable(before, after):
-        return _with(told, problem="its counters were read once so far, and a rate needs two looks")
+        return replace(told, problem="its counters were read once so far, and a rate needs two looks")
     elapsed_s = after.clock_s - before.clock_s
     operations, moved = _disks(before, after)
     # Idle time is told to hundredths, so that its sum may run a little behind or ahead.
@@ -80,20 +91,18 @@ def reading(server: str, source: str, before: Counters | None, after: Counters) 
     every = _less(after.cpu_all_s, before.cpu_all_s)
     calls = _less(after.rpcs, before.rpcs)
     waited_s = _less(after.io_waiting_s, before.io_waiting_s)
-    return _with(
+    paged = _less(after.paged, before.paged)
+    return replace(
         told,
         ut_permille=min(round(1000 * busy / every), 1000) if every and busy is not None else None,
         bio_per_s=None if operations is None else operations / elapsed_s,
         bio_bytes_per_s=None if moved is None else round(moved / elapsed_s),
         rpc_per_s=None if calls is None else calls / elapsed_s,
+        pages_per_s=None if paged is None else paged / elapsed_s,
         pressure_permille=_first(
             after.io_waiting_permille, None if waited_s is None else min(round(1000 * waited_s / elapsed_s), 1000)
         ),
     )
-
-
-def _with(told: Reading, **more: Any) -> Reading:
-    return Reading(**{**told.as_dict(), **more})
 
 
 def _first(*values: int | None) -> int | None:

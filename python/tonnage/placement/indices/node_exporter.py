@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from tonnage.placement.indices.counters import Counters
+from tonnage.placement.indices.host import Host, queue
 from tonnage.placement.indices.http import fetch
 from tonnage.placement.indices.source import SourceError
 
@@ -19,8 +20,17 @@ _SINGLE = (
     "node_boot_time_seconds",
     "node_nfsd_server_rpcs_total",
     "node_pressure_io_waiting_seconds_total",
+    "node_vmstat_pswpin",
+    "node_vmstat_pswpout",
+    "node_procs_running",
+    "node_load1",
+    "node_load15",
+    "node_memory_SwapFree_bytes",
+    "node_memory_MemAvailable_bytes",
 )
-_NAMES = (_CPU, *_OPERATIONS, *_BYTES, *_SINGLE)
+_ROOM = "node_filesystem_avail_bytes"
+_SESSIONS = "node_logind_sessions"
+_NAMES = (_CPU, *_OPERATIONS, *_BYTES, *_SINGLE, _ROOM, _SESSIONS)
 _SAMPLE = re.compile(r"(\w+)(?:\{([^}]*)\})? (\S+)(?: -?\d+)?")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _NOT_USE = ("idle", "iowait")
@@ -42,6 +52,8 @@ def look(address: str, timeout_s: float) -> Counters:
 def parse(text: str, at_s: float) -> Counters:
     """The few samples of a scrape that matter; KeyError or ValueError where one of the clocks or the CPUs lack."""
     single: dict[str, float] = {}
+    room: dict[str, int] = {}
+    logins: int | None = None
     disks: dict[str, list[int]] = {}
     cpus: set[str] = set()
     busy = every = 0.0
@@ -52,6 +64,10 @@ def parse(text: str, at_s: float) -> Counters:
             busy += 0 if labels["mode"] in _NOT_USE else value
         elif name in _SINGLE:
             single[name] = value
+        elif name == _ROOM:
+            room[labels["mountpoint"]] = int(value)
+        elif name == _SESSIONS:
+            logins = (logins or 0) + (int(value) if labels["class"] == "user" else 0)
         else:
             disks.setdefault(labels["device"], [0, 0])[name in _BYTES] += int(value)
     if not cpus:
@@ -68,7 +84,26 @@ def parse(text: str, at_s: float) -> Counters:
         disks={device: (ops, moved) for device, (ops, moved) in disks.items()},
         rpcs=None if rpcs is None else int(rpcs),
         io_waiting_s=single.get("node_pressure_io_waiting_seconds_total"),
+        paged=_sum(single.get("node_vmstat_pswpin"), single.get("node_vmstat_pswpout")),
+        host=Host(
+            run_15s=queue(single.get("node_procs_running")),
+            run_1m=single.get("node_load1"),
+            run_15m=single.get("node_load15"),
+            logins=logins,
+            # Where /tmp is no file system of its own it is on that of the root.
+            tmp_free_bytes=room.get("/tmp", room.get("/")),
+            swap_free_bytes=_whole(single.get("node_memory_SwapFree_bytes")),
+            memory_free_bytes=_whole(single.get("node_memory_MemAvailable_bytes")),
+        ),
     )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _sum(one: float | None, other: float | None) -> int | None:
+    return None if one is None or other is None else int(one) + int(other)
 
 
 def _samples(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, str], float]]:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from tonnage.machine.load import parse_pressure
+from tonnage.machine.tool import ToolError, ask
 from tonnage.placement.indices.counters import Counters
+from tonnage.placement.indices.host import of_proc, pages
 from tonnage.placement.indices.source import SourceError
 
-FILES = ("uptime", "stat", "diskstats", "net/rpc/nfsd", "pressure/io")
+FILES = ("uptime", "stat", "loadavg", "meminfo", "vmstat", "diskstats", "net/rpc/nfsd", "pressure/io")
 """Below ``/proc``; the last two are there only where an NFS server runs, and where the kernel keeps pressure."""
+_TMP = "/tmp"
+_UTMP = "/run/utmp"
+WHO = ("who", "-u")
+ASKED = {"who": f"env LC_ALL=C {' '.join(WHO)}", "df": f"df -Pk {_TMP}", "utmp": f"stat -c %Y {_UTMP}"}
+"""What no file of the kernel tells, and the command that does."""
 _SECTOR = 512
 _TICKS_PER_S = 100
 """USER_HZ, which the kernel keeps at 100 on every architecture that HPC servers have."""
 
 
-def look(root: str, _timeout_s: float) -> Counters:
+def look(root: str, timeout_s: float) -> Counters:
     """Reads ``root`` (``/proc``); SourceError."""
-    found = {}
+    found = _asked_here(timeout_s)
     for name in FILES:
         try:
             found[name] = Path(root, name).read_text(encoding="ascii", errors="replace")
@@ -33,8 +42,22 @@ def look(root: str, _timeout_s: float) -> Counters:
         raise SourceError(f"{root} does not tell what this host's CPUs do") from None
 
 
+def _asked_here(timeout_s: float) -> dict[str, str]:
+    """``ASKED`` of this host, with as few processes as will do."""
+    found = {}
+    with suppress(ToolError):
+        found["who"] = ask(WHO, timeout_s=timeout_s).out
+    with suppress(OSError):
+        found["utmp"] = str(int(Path(_UTMP).stat().st_mtime))
+    with suppress(OSError):
+        room = os.statvfs(_TMP)
+        found["df"] = f"{_TMP} 0 0 {room.f_bavail * room.f_frsize // 1024} 0% {_TMP}"
+    return found
+
+
 def parse(found: Mapping[str, str], at_s: float) -> Counters:
-    """Name (of ``FILES``) → text; KeyError, IndexError or ValueError where ``uptime`` or ``stat`` do not read so."""
+    """Name (of ``FILES`` and ``ASKED``) → text; KeyError, IndexError or ValueError where ``uptime`` or ``stat`` do not
+    read so."""
     uptime_s = float(found["uptime"].split()[0])
     stat = {words[0]: words[1:] for line in found["stat"].splitlines() if (words := line.split())}
     # user nice system idle iowait irq softirq steal; guests are in user already.
@@ -53,6 +76,8 @@ def parse(found: Mapping[str, str], at_s: float) -> Counters:
         rpcs=_rpcs(found.get("net/rpc/nfsd", "")),
         io_waiting_s=waiting_s,
         io_waiting_permille=permille,
+        paged=pages(found.get("vmstat", "")),
+        host=of_proc(found, at_s),
     )
 
 

@@ -55,21 +55,25 @@ def read_indices(servers: Iterable[Indexed], policy: Refreshed, *, now_s: float,
     return {one.name: one.told(kept[one.name], now_s) for one in asked}
 
 
-def fresh_indices(servers: Iterable[Indexed], *, wait_ns: int) -> dict[str, Reading]:
+def fresh_indices(servers: Iterable[Indexed], *, wait_ns: int, refresh_ns: int = 0) -> dict[str, Reading]:
     """Server → its reading of this moment, for a person who looks: each is asked, twice where rates need it.
 
-    Takes up to ``wait_ns`` for each of the two looks, and half a second between them.
+    Takes up to ``wait_ns`` for each of the two looks, and half a second between them. Figures younger than
+    ``refresh_ns`` are taken as they are kept.
     """
-    return fresh_indices_at({server.name: server.indices for server in servers if server.indices}, wait_ns=wait_ns)
+    addresses = {server.name: server.indices for server in servers if server.indices}
+    return fresh_indices_at(addresses, wait_ns=wait_ns, refresh_ns=refresh_ns)
 
 
-def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int) -> dict[str, Reading]:
+def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int, refresh_ns: int = 0) -> dict[str, Reading]:
     """The same of server → address."""
     cache = Cache()
     asked = [Asked.at(name, address) for name, address in addresses.items()]
     kept = {one.name: cache.get(one.name, one.address) for one in asked}
-    kept |= ask_all(asked, kept, cache, wait_ns=wait_ns)
-    if once := [one for one in asked if kept[one.name].again]:
+    now_s = time.time()
+    due = [one for one in asked if kept[one.name].reading is None or kept[one.name].is_due(now_s, refresh_ns)]
+    kept |= ask_all(due, kept, cache, wait_ns=wait_ns)
+    if once := [one for one in due if kept[one.name].again]:
         time.sleep(_GAP_S)
         kept |= ask_all(once, kept, cache, wait_ns=wait_ns)
     return {one.name: one.told(kept[one.name], time.time()) for one in asked}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from tonnage.placement.indices.host import NOT_TOLD, Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,9 @@ class Reading:
     pressure_permille: int | None = None
     """Time in which some task waited for I/O (PSI ``io some``): between the two looks, or the kernel's average over
     10 s where it tells that."""
+    pages_per_s: float | None = None
+    """Moved from and to swap space."""
+    host: Host = NOT_TOLD
     cpus: int | None = None
     clock_ahead_s: float | None = None
     """The server's clock less this host's."""
@@ -40,5 +46,10 @@ class Reading:
         return self.ut_permille is None or self.age_s(now_s) * 1e9 > age_ns
 
     def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it and the cache keeps it."""
+        """As the cache keeps it."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Reading:
+        """TypeError where it was not kept by ``as_dict``."""
+        return cls(**{**kept, "host": Host.from_dict(kept.get("host", {}))})

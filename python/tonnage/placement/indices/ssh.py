@@ -12,7 +12,13 @@ from tonnage.placement.indices.source import SourceError
 
 _HOST = re.compile(r"(?:[\w.-]+@)?[\w.:\[\]%-]+", re.ASCII)
 # Every login shell reads this alike. tail writes each file's name before it, and goes on past one that is not there.
-_COMMAND = f"tail -n +1 {' '.join(f'/proc/{name}' for name in proc.FILES)}; exit 0"
+_COMMAND = "; ".join(
+    (
+        f"tail -n +1 {' '.join(f'/proc/{name}' for name in proc.FILES)}",
+        *(f"echo; echo '==> /proc/{name} <=='; {command}" for name, command in proc.ASKED.items()),
+        "exit 0",
+    )
+)
 _HEADING = re.compile(r"^==> /proc/(\S+) <==\n", re.MULTILINE)
 
 

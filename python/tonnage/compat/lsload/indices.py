@@ -1,0 +1,94 @@
+"""LSF's load indices of a server: their names, how they are shown, and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tonnage.placement.indices import Reading
+from tonnage.placement.indices.host import Host
+from tonnage.placement.load import Row
+
+UNKNOWN = "-"
+_MB = 1 << 20
+"""LSF's."""
+_MOST_M = 10_000
+SHORT = ("r15s", "r1m", "r15m", "ut", "pg", "ls", "it", "tmp", "swp", "mem")
+LONG = ("r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc")
+ALIASES = {"swap": "swp", "idle": "it", "login": "ls", "cpu": "r1m"}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One of them. Its value is in the units that requirements are written in: ``ut`` of one, sizes in MB."""
+
+    value: Callable[[Reading], float | None]
+    shown: Callable[[float], str]
+    width: int = 5
+    more_is_better: bool = False
+    per_cpu: bool = False
+    """A run queue, which ``-E`` and ``-N`` divide by the number of CPUs."""
+
+
+def value(row: Row, name: str, *, per_cpu: bool = False) -> float | None:
+    """Of a server; None where it is not known. ``per_cpu``: run queues are those of one CPU."""
+    reading, index = row.reading, INDICES[name]
+    found = None if reading is None else index.value(reading)
+    if found is None or reading is None or not (per_cpu and index.per_cpu):
+        return found
+    return found / reading.cpus if reading.cpus else None
+
+
+def status(row: Row) -> str:
+    """In LSF's words."""
+    if row.age_s is None:
+        return "unavail"
+    if row.stale:
+        return "-ok"
+    return "busy" if row.head_room is not None and row.head_room <= 0 else "ok"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def _size(megabytes: float) -> str:
+    """``512M``, ``23.4G``, ``1.2T``."""
+    if megabytes < _MOST_M:
+        return f"{megabytes:.0f}M"
+    gigabytes = megabytes / 1024
+    return f"{gigabytes:.1f}G" if gigabytes < 1000 else f"{gigabytes / 1024:.1f}T"
+
+
+def _of_host(value: Callable[[Host], float | None], divisor: float = 1) -> Callable[[Reading], float | None]:
+    def found(reading: Reading) -> float | None:
+        told = value(reading.host)
+        return None if told is None else told / divisor
+
+    return found
+
+
+INDICES: dict[str, Index] = {
+    "r15s": Index(_of_host(lambda host: host.run_15s), _tenths, per_cpu=True),
+    "r1m": Index(_of_host(lambda host: host.run_1m), _tenths, per_cpu=True),
+    "r15m": Index(_of_host(lambda host: host.run_15m), _tenths, per_cpu=True),
+    "ut": Index(
+        lambda reading: None if reading.ut_permille is None else reading.ut_permille / 1000,
+        lambda part: f"{100 * part:.0f}%",
+    ),
+    "pg": Index(lambda reading: reading.pages_per_s, _tenths),
+    "io": Index(
+        lambda reading: None if reading.bio_bytes_per_s is None else reading.bio_bytes_per_s / 1024, _whole, width=8
+    ),
+    "ls": Index(_of_host(lambda host: host.logins), _whole),
+    "it": Index(_of_host(lambda host: host.idle_s, 60), lambda minutes: str(int(minutes)), more_is_better=True),
+    "tmp": Index(_of_host(lambda host: host.tmp_free_bytes, _MB), _size, more_is_better=True),
+    "swp": Index(_of_host(lambda host: host.swap_free_bytes, _MB), _size, more_is_better=True),
+    "mem": Index(_of_host(lambda host: host.memory_free_bytes, _MB), _size, more_is_better=True),
+    "bio": Index(lambda reading: reading.bio_per_s, _tenths, width=9),
+    "rpc": Index(lambda reading: reading.rpc_per_s, _tenths, width=9),
+}
