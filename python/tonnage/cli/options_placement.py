@@ -154,6 +154,23 @@ JOBS = Command(
     (("tonnage jobs -d", "also what ended lately"),),
 )
 
+CANCEL = Command(
+    "cancel",
+    "cancel jobs of yours, waiting or running",
+    "Ends jobs of yours with all their copies, in the scheduler that has them. A job that is not yours is refused, and "
+    "one that Tonnage did not submit unless --any is given. The exit code is 1 where one of them was not cancelled.",
+    (
+        Option(("jobs",), "their numbers, as `tonnage jobs` lists them", "JOB", repeats=True),
+        Option(("--any",), "also jobs of yours that Tonnage did not submit", is_flag=True),
+        Option(
+            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+        ),
+        SITE,
+        JSON,
+    ),
+    (("tonnage cancel 3734", "with all its copies"),),
+)
+
 QUEUES = Command(
     "queues",
     "list queues, their hosts and jobs",
@@ -213,5 +230,5 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, QUEUES, DOCTOR, IOBSUB, LSLOAD)
+PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, CANCEL, QUEUES, DOCTOR, IOBSUB, LSLOAD)
 """Those that stand."""
