@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.placement.indices import node_exporter, proc
+from tonnage.placement.indices import node_exporter, proc, ssh
 from tonnage.placement.indices.counters import Counters, comparable, reading
 from tonnage.placement.indices.devices import counted
 
@@ -183,3 +184,12 @@ def test_the_run_queue_of_15_s_forgets() -> None:
     busy = replace(before, host=replace(before.host, run_15s=30.0))
     assert soon.after(busy).host.run_15s == pytest.approx(3 + 27 / math.e)
     assert late.after(busy).host.run_15s == pytest.approx(3)
+
+
+def test_the_command_that_ssh_runs_tells_the_same_as_this_hosts_own_files() -> None:
+    said = subprocess.run(["sh", "-c", ssh._COMMAND], capture_output=True, text=True, check=True).stdout
+    found, own = ssh.parse(said, AT_S), proc.look("/proc", 5.0)
+    assert (found.cpus, found.booted_s) == (own.cpus, own.booted_s)
+    for name in ("run_15s", "run_1m", "logins", "tmp_free_bytes", "swap_free_bytes", "memory_free_bytes"):
+        assert (getattr(found.host, name) is None) == (getattr(own.host, name) is None), name
+    assert found.host.tmp_free_bytes is not None

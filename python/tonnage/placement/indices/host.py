@@ -118,6 +118,6 @@ def _idle_s(word: str) -> float:
 
 def _free_of_df(text: str) -> int | None:
     """The fourth column of the last line: KiB that an ordinary user may still write."""
-    words = text.splitlines()[-1].split() if text.strip() else []
+    words = text.strip().splitlines()[-1].split() if text.strip() else []
     at = len(words) - 3
     return int(words[at]) * _KIB if at > 0 and re.fullmatch(r"[0-9]{1,18}", words[at]) else None

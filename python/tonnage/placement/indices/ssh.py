@@ -32,8 +32,13 @@ def look(host: str, timeout_s: float) -> Counters:
     except ToolError as error:
         raise SourceError(f"{host}: {error}") from None
     at_s = time.time()
-    pieces = _HEADING.split(said.out)
     try:
-        return proc.parse(dict(zip(pieces[1::2], pieces[2::2], strict=True)), at_s)
+        return parse(said.out, at_s)
     except (ValueError, KeyError, IndexError):
         raise SourceError(f"{host} does not print its /proc over ssh") from None
+
+
+def parse(text: str, at_s: float) -> Counters:
+    """What the command printed; errors as of ``proc.parse``."""
+    pieces = _HEADING.split(text)
+    return proc.parse(dict(zip(pieces[1::2], pieces[2::2], strict=True)), at_s)
