@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from tonnage.cli.commands import cancel as command
 from tonnage.cli.entry import run_command
 from tonnage.cluster.scheduler import Job, SchedulerError
 from tonnage.cluster.schedulers.local import Local
+from tonnage.cluster.schedulers.local.records import dump_process
 from tonnage.machine.user import user_name
 
-from .local_spool import ended, own_local, request, until
+from .local_spool import ended, own_local, request, spool_of, until
 
 
 @pytest.fixture
@@ -80,3 +83,20 @@ def test_what_tonnage_did_not_submit_is_left_unless_any(
     assert site.cancelled == cancelled
     told = capsys.readouterr().err
     assert ("add --any" in told) == ("--any" not in words)
+
+
+def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as stranger:
+        try:
+            job = local.submit(request("sh", "-c", "echo $$ >on; sleep 600", key="k", directory=tmp_path)).job
+            until(lambda: (tmp_path / "on").exists() and spool_of(local).program(int(job), 0) is not None)
+            known = spool_of(local).program(int(job), 0)
+            assert known is not None
+            (file,) = (tmp_path / "state").rglob(f"jobs/{job}/0.program")
+            file.write_bytes(dump_process(replace(known, pid=stranger.pid)))
+            assert cancel(job).returncode == 0
+            os.killpg(known.pid, signal.SIGKILL)
+            ended(local, job)
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
