@@ -186,3 +186,13 @@ def test_a_job_submitted_from_a_job_takes_nothing_of_it() -> None:
     assert command.clean(inside) == {"SLURM_CONF": "/c", "HOME": "/h"}
     outside = {"SBATCH_ACCOUNT": "physics", "HOME": "/h"}
     assert command.clean(outside) == outside
+
+
+def test_the_name_of_a_cluster_before_its_rows_is_no_part_of_a_job() -> None:
+    assert [job.job for job in _jobs(f"CLUSTER: one\n{SQUEUE}\nCLUSTER: two\n{SQUEUE}")] == [
+        "24",
+        "24",
+        "26",
+        "28",
+        "25",
+    ] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.slurm import present
 from tonnage.cluster.schedulers.slurm.present import is_configured
 
@@ -42,6 +43,12 @@ def test_a_file_is_believed_without_asking(commands: StandIns, tmp_path: Path, m
     assert not commands.called
 
 
-def test_a_controller_that_is_silent_is_none_to_go_by(commands: StandIns) -> None:
+def test_a_controller_that_cannot_be_reached_is_one(commands: StandIns) -> None:
+    commands.add("sinfo", "sys.exit('slurm_load_partitions: Unable to contact slurm controller (connect failure)')")
+    assert is_configured(timeout_s=20)
+
+
+def test_one_that_is_silent_leaves_it_open(commands: StandIns) -> None:
     commands.add("sinfo", "import time; time.sleep(60)")
-    assert not is_configured(timeout_s=0.5)
+    with pytest.raises(SchedulerError, match=r"not known: sinfo did not answer within 0\.5 s"):
+        is_configured(timeout_s=0.5)

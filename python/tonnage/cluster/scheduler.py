@@ -159,7 +159,10 @@ class Scheduler(Protocol):
     name: str
 
     def present(self) -> bool:
-        """Whether its tools are installed here. Does not ask its servers."""
+        """Whether its tools are installed here and were told of a site. Does not ask its servers.
+
+        SchedulerError where a tool that has to be asked for that does not answer.
+        """
 
     def command(self, request: JobRequest) -> list[str]:
         """The command line that ``submit`` runs, for ``--dry-run``."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import IO
 
 from tonnage.errors import TonnageError
 
 MOST_TEXT = 64 << 20
-"""Bytes kept of what a tool prints: the queue of a large site is some MB."""
+"""Bytes that a tool may print: the queue of a large site is some MB."""
+_AT_ONCE = 1 << 16
 
 
 class ToolError(TonnageError):
@@ -54,7 +58,8 @@ def ask(
 
     Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
     It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
-    started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said.
+    started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said, or
+    where it prints without end.
     """
     try:
         process = subprocess.Popen(
@@ -72,10 +77,13 @@ def ask(
         raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
     with process:
         try:
-            out, err = process.communicate(os.fsencode(text), timeout=timeout_s)
+            out, err = _conversation(process, os.fsencode(text), until_s=time.monotonic() + timeout_s)
         except subprocess.TimeoutExpired:
             _end(process)
             raise ToolSilent(f"{argv[0]} did not answer within {timeout_s:g} s") from None
+        except _TooMuch:
+            _end(process)
+            raise ToolError(f"{argv[0]} printed more than {MOST_TEXT >> 20} MiB") from None
         except BaseException:
             _end(process)
             raise
@@ -86,6 +94,51 @@ def ask(
         text = f"{argv[0]} failed with status {process.returncode}{told}"
         raise ToolError(text, status=process.returncode, said=said.err + said.out)
     return said
+
+
+class _TooMuch(Exception):
+    """It prints more than anybody asked for."""
+
+
+def _conversation(process: subprocess.Popen[bytes], text: bytes, *, until_s: float) -> tuple[bytes, bytes]:
+    """As ``Popen.communicate``, which keeps all that a tool prints. TimeoutExpired, _TooMuch."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    said: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+    rest = memoryview(text)
+    with selectors.DefaultSelector() as waiting:
+        for pipe in said:
+            waiting.register(pipe, selectors.EVENT_READ)
+        os.set_blocking(process.stdin.fileno(), False)
+        waiting.register(process.stdin, selectors.EVENT_WRITE)
+        while waiting.get_map():
+            left_s = until_s - time.monotonic()
+            for key, _ in waiting.select(max(0.0, left_s)):
+                if key.fileobj is process.stdin:
+                    rest = _written(key.fd, rest)
+                    ended = not rest
+                else:
+                    got = os.read(key.fd, _AT_ONCE)
+                    said[key.fileobj].extend(got)  # type: ignore[index]
+                    ended = not got
+                if ended:
+                    waiting.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+            if left_s <= 0 and waiting.get_map():
+                raise subprocess.TimeoutExpired(process.args, 0)
+            if sum(map(len, said.values())) > MOST_TEXT:
+                raise _TooMuch
+    process.wait(max(0.0, until_s - time.monotonic()))
+    return bytes(said[process.stdout]), bytes(said[process.stderr])
+
+
+def _written(descriptor: int, rest: memoryview) -> memoryview:
+    """What is still to be written; nothing, where nobody reads it."""
+    try:
+        return rest[os.write(descriptor, rest[:_AT_ONCE]) :]
+    except BrokenPipeError:
+        return rest[:0]
+    except BlockingIOError:
+        return rest
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -103,4 +156,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _text(raw: bytes) -> str:
-    return raw[:MOST_TEXT].decode("utf-8", errors="surrogateescape")
+    return raw.decode("utf-8", errors="surrogateescape")

@@ -7,13 +7,11 @@ is refused.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.hostlist import unfold
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -24,6 +22,8 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
+from tonnage.cluster.schedulers.answers import Nonsense, document, moment
+from tonnage.cluster.schedulers.answers import hosts as named
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
 
@@ -140,10 +140,10 @@ _RESOURCES = "{state}|{ncores}|{nodelist}"
 def parse_jobs(text: str) -> list[Job]:
     """What ``flux jobs --json`` printed: a list, or one job."""
     try:
-        document = json.loads(text or '{"jobs": []}')
-        return [_of_record(record) for record in document.get("jobs", [document])]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise SchedulerError(f"flux jobs printed what is no list of jobs: {text.strip()[:100]!r}") from None
+        told = document(text or '{"jobs": []}', "flux jobs", "list of jobs")
+        return [_of_record(record) for record in told.get("jobs", [told])]
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        raise Nonsense("flux jobs", "list of jobs", text) from None
 
 
 def _of_record(record: Mapping[str, Any]) -> Job:
@@ -156,13 +156,13 @@ def _of_record(record: Mapping[str, Any]) -> Job:
         user=str(record.get("username", "")),
         state=state,
         queue=str(record.get("queue", "")),
-        hosts=unfold(str(record.get("nodelist", ""))),
+        hosts=named(str(record.get("nodelist", ""))),
         slots=int(record.get("ncores") or record.get("ntasks") or 1),
         key=key or None,
         server=server or None,
-        submitted_at_s=record.get("t_submit"),
-        started_at_s=record.get("t_run"),
-        ended_at_s=record.get("t_cleanup") if state in ("done", "failed", "cancelled") else None,
+        submitted_at_s=moment(record.get("t_submit")),
+        started_at_s=moment(record.get("t_run")),
+        ended_at_s=moment(record.get("t_cleanup")) if state in ("done", "failed", "cancelled") else None,
         exit_status=record.get("returncode"),
         reason=str(record.get("exception", {}).get("note", "") or ""),
     )
@@ -171,10 +171,11 @@ def _of_record(record: Mapping[str, Any]) -> Job:
 def parse_queues(text: str) -> list[Queue]:
     """``name|enabled|started`` a line; without queues the one line has no name."""
     found = []
-    for line in text.splitlines():
+    for line in filter(str.strip, text.splitlines()):
         name, *rest = line.strip().split("|")
-        if len(rest) == 2:
-            found.append(Queue(name=name, open=all(word.lower() in ("true", "✔", "yes", "on") for word in rest)))
+        if len(rest) != 2:
+            raise Nonsense("flux queue list", "list of queues", text)
+        found.append(Queue(name=name, open=all(word.lower() in ("true", "✔", "yes", "on") for word in rest)))
     return found
 
 
@@ -182,14 +183,15 @@ def parse_hosts(text: str) -> list[ClusterHost]:
     """``state|cores|hosts`` a line; a line has the sum of its hosts' cores, which are taken to be alike."""
     slots: dict[str, list[int]] = {}
     down: set[str] = set()
-    for line in text.splitlines():
+    for line in filter(str.strip, text.splitlines()):
         state, *rest = line.strip().split("|")
-        if len(rest) != 2 or not rest[0].isdigit():
-            continue
-        names = unfold(rest[1])
+        try:
+            cores, names = int(rest[0]), named(rest[1])
+        except (IndexError, ValueError):
+            raise Nonsense("flux resource list", "list of hosts", text) from None
         for name in names:
             free_and_used = slots.setdefault(name, [0, 0])
-            free_and_used[state == "allocated"] += int(rest[0]) // len(names)
+            free_and_used[state == "allocated"] += cores // len(names)
             down |= {name} if state == "down" else set()
     return [
         ClusterHost(name=name, up=name not in down, slots=sum(both), slots_used=both[1], reason="down" * (name in down))

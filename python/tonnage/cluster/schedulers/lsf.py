@@ -6,7 +6,6 @@ name, and the columns of ``bjobs -w`` are read. Which of the two it is, ``bsub -
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -26,6 +25,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
+from tonnage.cluster.schedulers.answers import Nonsense, document
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
@@ -104,7 +104,7 @@ class Lsf:
             raise refusal(f"the scheduler refused: {error}") from None
         receipt = _RECEIPT.search(said.out) or _RECEIPT.search(said.err)
         if receipt is None:
-            raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:300]!r}")
+            raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:100]!a}")
         return Submitted(receipt[1], receipt[0])
 
     def find(self, key: str) -> Submitted | None:
@@ -199,13 +199,18 @@ def _launch(spread: Spread | None) -> list[str]:
 
 def parse_json(text: str) -> list[Job]:
     """What ``bjobs -o … -json`` printed; SchedulerError where it is cut short."""
-    if not text.strip():
+    if _is_none(text):
         return []
     try:
-        records = json.loads(text)["RECORDS"]
+        records = document(text, "bjobs", "list of jobs")["RECORDS"]
         return [_of_record(record) for record in records if not record.get("ERROR")]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SchedulerError(f"bjobs printed what is no list of jobs: {text.strip()[:100]!r}") from None
+        raise Nonsense("bjobs", "list of jobs", text) from None
+
+
+def _is_none(text: str) -> bool:
+    """Whether it says that there is no job, in words or by saying nothing."""
+    return not text.strip() or re.match(r"no (\w+ )?job", text.strip(), re.IGNORECASE) is not None
 
 
 def _of_record(record: dict[str, Any]) -> Job:
@@ -235,9 +240,11 @@ def _of_record(record: dict[str, Any]) -> Job:
 
 def parse_columns(text: str) -> list[Job]:
     """What ``bjobs -w`` printed: a job that waits has no EXEC_HOST, which some versions leave blank."""
-    lines = text.splitlines()
-    if not lines or not lines[0].startswith("JOBID"):
+    if _is_none(text):
         return []
+    lines = text.splitlines()
+    if not lines[0].startswith("JOBID"):
+        raise Nonsense("bjobs", "list of jobs", text)
     jobs = []
     for line in lines[1:]:
         words = line.split()
@@ -265,6 +272,8 @@ def parse_columns(text: str) -> list[Job]:
                 submitted_at_s=_when(when),
             )
         )
+    if not jobs and any(line.strip() for line in lines[1:]):
+        raise Nonsense("bjobs", "list of jobs", text)
     return jobs
 
 
@@ -278,14 +287,14 @@ def parse_queues(text: str) -> list[Queue]:
             pending=_count(row.get("PEND")) or 0,
             running=_count(row.get("RUN")) or 0,
         )
-        for row in _table(text, "QUEUE_NAME", "STATUS")
+        for row in _table(text, "bqueues", "QUEUE_NAME", "STATUS")
     ]
 
 
 def parse_hosts(text: str) -> list[ClusterHost]:
     """What ``bhosts`` printed; a host with every slot in use is ``closed`` and yet up."""
     found = []
-    for row in _table(text, "HOST_NAME", "STATUS"):
+    for row in _table(text, "bhosts", "HOST_NAME", "STATUS"):
         slots, used, state = _count(row.get("MAX")) or 0, _count(row.get("NJOBS")) or 0, row["STATUS"]
         full = state in ("closed", "closed_Full") and slots > 0 and used >= slots
         up = state == "ok" or full
@@ -295,12 +304,15 @@ def parse_hosts(text: str) -> list[ClusterHost]:
     return found
 
 
-def _table(text: str, *needed: str) -> list[dict[str, str]]:
-    """Rows by the header's names; lines of another width are no rows."""
+def _table(text: str, tool: str, *needed: str) -> list[dict[str, str]]:
+    """Rows by the header's names; lines of another width are no rows. Nonsense where there is no header, or no row."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    if not lines or not set(needed) <= set(lines[0]):
+    if not lines:
         return []
-    return [dict(zip(lines[0], line, strict=True)) for line in lines[1:] if len(line) == len(lines[0])]
+    found = [dict(zip(lines[0], line, strict=True)) for line in lines[1:] if len(line) == len(lines[0])]
+    if not set(needed) <= set(lines[0]) or (lines[1:] and not found):
+        raise Nonsense(tool, "table of LSF's", text)
+    return found
 
 
 def _hosts(text: str) -> tuple[str, ...]:
@@ -322,7 +334,12 @@ def _when(text: str | None) -> float | None:
         return None
     month, day, clock, year = match.groups()
     now = time.localtime()
-    found = time.mktime(time.strptime(f"{year or now.tm_year} {month} {day} {clock}", "%Y %b %d %H:%M"))
-    if year is None and found > time.time() + 86_400:
-        found = time.mktime(time.strptime(f"{now.tm_year - 1} {month} {day} {clock}", "%Y %b %d %H:%M"))
-    return found
+
+    def in_year(wanted: int | str) -> float:
+        return time.mktime(time.strptime(f"{wanted} {month} {day} {clock}", "%Y %b %d %H:%M"))
+
+    try:
+        found = in_year(year or now.tm_year)
+        return in_year(now.tm_year - 1) if year is None and found > time.time() + 86_400 else found
+    except (ValueError, OverflowError):
+        return None  # no such day

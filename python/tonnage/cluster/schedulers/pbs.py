@@ -7,14 +7,13 @@ a list of words, with our time limit, and PSI/J's files are in a directory of th
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import (
@@ -28,9 +27,11 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
+from tonnage.cluster.schedulers.answers import Nonsense, document
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
 
+_T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
 _START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" exec "$@"'
 _USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
@@ -196,16 +197,16 @@ def _states(text: str) -> Mapping[str, State]:
 
 def parse_jobs(text: str) -> list[Job]:
     """What ``qstat -f -t -F json`` printed; SchedulerError where that is no list of jobs."""
-    jobs = _document(text, "qstat").get("Jobs")
+    jobs = document(text, "qstat", "JSON object").get("Jobs")
     if not jobs:
         return []
     try:
         states = _states(text)
+        return [_of_record(number, record, states[number]) for number, record in jobs.items()]
     except SchedulerError:
         raise
     except Exception as error:
         raise SchedulerError(f"qstat printed a job that PSI/J cannot read: {error!r}") from None
-    return [_of_record(number, record, states[number]) for number, record in jobs.items()]
 
 
 def _of_record(number: str, record: Mapping[str, Any], state: State) -> Job:
@@ -236,41 +237,39 @@ def _of_record(number: str, record: Mapping[str, Any], state: State) -> Job:
 
 def parse_queues(text: str) -> list[Queue]:
     """What ``qstat -Q -f -F json`` printed."""
-    found = []
-    for name, record in _document(text, "qstat").get("Queue", {}).items():
+
+    def made(name: str, record: Mapping[str, Any]) -> Queue:
         counts = dict(re.findall(r"(\w+):(\d+)", str(record.get("state_count", ""))))
-        found.append(
-            Queue(
-                name=name,
-                open=record.get("enabled") == "True" and record.get("started") == "True",
-                slots=_count(record.get("resources_available", {}).get("ncpus")),
-                pending=int(counts.get("Queued", 0)) + int(counts.get("Held", 0)) + int(counts.get("Waiting", 0)),
-                running=int(counts.get("Running", 0)) + int(counts.get("Begun", 0)),
-            )
+        return Queue(
+            name=name,
+            open=record.get("enabled") == "True" and record.get("started") == "True",
+            slots=_count(record.get("resources_available", {}).get("ncpus")),
+            pending=int(counts.get("Queued", 0)) + int(counts.get("Held", 0)) + int(counts.get("Waiting", 0)),
+            running=int(counts.get("Running", 0)) + int(counts.get("Begun", 0)),
         )
-    return found
+
+    return _each(made, text, "qstat", "Queue")
 
 
 def parse_hosts(text: str) -> list[ClusterHost]:
     """What ``pbsnodes -a -F json`` printed."""
-    found = []
-    for name, record in _document(text, "pbsnodes").get("nodes", {}).items():
+
+    def made(name: str, record: Mapping[str, Any]) -> ClusterHost:
         state = str(record.get("state", record.get("Error", "unknown")))
         up = set(state.split(",")) <= _USABLE
         slots = _count(record.get("resources_available", {}).get("ncpus")) or _count(record.get("pcpus")) or 0
         used = _count(record.get("resources_assigned", {}).get("ncpus")) or 0
-        found.append(ClusterHost(name=name, up=up, slots=slots, slots_used=used, reason="" if up else state.strip()))
-    return found
+        return ClusterHost(name=name, up=up, slots=slots, slots_used=used, reason="" if up else state.strip())
+
+    return _each(made, text, "pbsnodes", "nodes")
 
 
-def _document(text: str, tool: str) -> dict[str, Any]:
+def _each(made: Callable[[str, Mapping[str, Any]], _T], text: str, tool: str, under: str) -> list[_T]:
+    """What ``made`` makes of each record of a table that ``tool`` printed."""
     try:
-        found = json.loads(text or "{}")
-        if isinstance(found, dict):
-            return found
-    except ValueError:
-        pass
-    raise SchedulerError(f"{tool} printed what is no JSON object: {text.strip()[:100]!r}")
+        return [made(name, record) for name, record in document(text, tool, "JSON object").get(under, {}).items()]
+    except (ValueError, TypeError, AttributeError):
+        raise Nonsense(tool, f"table {under!r} of PBS's", text) from None
 
 
 def _size(request: JobRequest) -> list[str]:
@@ -323,5 +322,5 @@ def _when(text: Any) -> float | None:
     """``Tue Oct  4 21:23:33 2022``, by this host's clock."""
     try:
         return time.mktime(time.strptime(str(text), "%a %b %d %H:%M:%S %Y"))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError, TellsLicences
-from tonnage.cluster.schedulers import scheduler
-from tonnage.errors import TonnageError
+from tonnage.cluster.schedulers import scheduler_here
+from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.machine.careful import carefully
 from tonnage.machine.mounts import Mount, read_mounts
@@ -95,10 +95,11 @@ def look(loaded: Loaded) -> World:
 
 
 def _cluster(site: Site) -> Cluster:
-    found = scheduler(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
-    if not found.present():
-        return Cluster(name=found.name, problem=f"{found.name} is not set up on this host")
+    name: str = site.scheduler
     try:
+        # As `submit` looks for it.
+        found = scheduler_here(name, timeout_s=site.policy.scheduler_timeout / 1e9)
+        name = found.name
         return Cluster(
             name=found.name,
             hosts={host.name: host for host in found.hosts()},
@@ -106,7 +107,10 @@ def _cluster(site: Site) -> Cluster:
             licences=found.licences() if isinstance(found, TellsLicences) else None,
         )
     except SchedulerError as error:
-        return Cluster(name=found.name, problem=str(error))
+        return Cluster(name="the scheduler" if name == "auto" else name, problem=str(error))
+    except RequestError as error:
+        # Its hint is for who typed an option.
+        return Cluster(name=name, problem=str(error).partition("; hint: ")[0])
 
 
 def _addresses(site: Site) -> dict[str, tuple[str, ...]] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.hostlist import fold, unfold
+from tonnage.cluster.hostlist import fold
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -20,12 +20,15 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
+from tonnage.cluster.schedulers import answers
+from tonnage.cluster.schedulers.answers import Nonsense
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.present import is_configured
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
 
+_T = TypeVar("_T")
 _LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)
 _RECEIPT = re.compile(r"^Submitted batch job (?P<job>[0-9]+).*$", re.MULTILINE)
 _LOST = ("Socket timed out", "Zero Bytes", "receive failure", "shutdown failure", "Message receive")
@@ -68,13 +71,13 @@ class Slurm:
             raise refusal(_words_of(error)) from None
         receipt = _RECEIPT.search(said.out)
         if receipt is None:
-            raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:300]!r}")
+            raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:100]!a}")
         return Submitted(receipt["job"], receipt[0])
 
     def find(self, key: str) -> Submitted | None:
         found = self._with_key(key, "all")
         if found is None:
-            records = self._ended(None, fields=("JobID", "Comment"))
+            records = self._ended(dict, None, fields=("JobID", "Comment"))
             found = next(
                 (row["JobID"].partition("_")[0] for row in records if command.read_comment(row["Comment"])[0] == key),
                 None,
@@ -106,13 +109,17 @@ class Slurm:
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         states = ["--states=all"] if ended else []
-        found = [tables.job_of(row) for row in self._squeue(tables.JOBS, user, states)]
+        found = self._squeue(tables.job_of, tables.JOBS, user, states)
         if ended:
             known = {(job.job, job.copy) for job in found}
             # Where the accounting does not answer, what the controller still knows is told.
-            with suppress(SchedulerError):
-                records = [tables.ended_of(row) for row in self._ended(user, fields=tables.ENDED)]
+            try:
+                records = self._ended(tables.ended_of, user, fields=tables.ENDED)
                 found += [job for job in records if job.ended_at_s and (job.job, job.copy) not in known]
+            except Nonsense:
+                raise
+            except SchedulerError:
+                pass
         return found
 
     def queues(self) -> list[Queue]:
@@ -158,7 +165,10 @@ class Slurm:
 
     def licences(self) -> dict[str, int]:
         said = self._ask("scontrol", "--oneliner", "show", "licenses")
-        return {name: int(total) for name, total in _LICENCE.findall(said.out)}
+        found = {name: int(total) for name, total in _LICENCE.findall(said.out)}
+        if not found and said.out.strip() and not said.out.startswith("No licenses"):
+            raise Nonsense("scontrol", "list of licences", said.out)
+        return found
 
     def cancel(self, job: str) -> None:
         # It fails for no job that it knows or knew, and only when verbose it says so.
@@ -217,27 +227,31 @@ class Slurm:
         fields, between = ("%n", "%x", "%r"), tables.separator()
         form = "".join(f"{field}{between}" for field in fields)
         said = self._ask("squeue", "--noheader", "--states=PENDING", f"--format={form}")
-        return any(
-            row["%r"] in _NEXT and (host in unfold(row["%n"]) if row["%n"] else host not in unfold(row["%x"]))
-            for row in tables.rows(said.out, fields, between)
-        )
+
+        def could_start(row: dict[str, str]) -> bool:
+            hosts = answers.hosts(row["%n"] or row["%x"])
+            return row["%r"] in _NEXT and (host in hosts) == bool(row["%n"])
+
+        return any(tables.read(could_start, said.out, fields, between, "squeue"))
 
     def _with_key(self, key: str, states: str) -> str | None:
         """The number of this user's job of that key."""
-        for row in self._squeue(tables.NAMED, str(os.geteuid()), [f"--states={states}"]):
+        for row in self._squeue(dict, tables.NAMED, str(os.geteuid()), [f"--states={states}"]):
             # One that no host can run is refused, and yet kept for a while as one that failed.
             refused = row["State"] == "FAILED" and row["Reason"] == "BadConstraints"
             if command.read_comment(row["Comment"])[0] == key and not refused:
                 return row["ArrayJobID"]
         return None
 
-    def _squeue(self, fields: Sequence[str], user: str | None, options: Sequence[str]) -> list[dict[str, str]]:
+    def _squeue(
+        self, made: Callable[[dict[str, str]], _T], fields: Sequence[str], user: str | None, options: Sequence[str]
+    ) -> list[_T]:
         between = tables.separator()
         whose = [] if user is None else [f"--user={user}"]
         said = self._ask("squeue", "--noheader", *options, *whose, f"--Format={tables.wanted(fields, between)}")
-        return list(tables.rows(said.out, fields, between))
+        return tables.read(made, said.out, fields, between, "squeue")
 
-    def _ended(self, user: str | None, *, fields: Sequence[str]) -> list[dict[str, str]]:
+    def _ended(self, made: Callable[[dict[str, str]], _T], user: str | None, *, fields: Sequence[str]) -> list[_T]:
         """Of the accounting, where the site has one: the controller itself forgets within minutes."""
         between = tables.separator()
         whose = "--allusers" if user is None else f"--user={user}"
@@ -248,13 +262,13 @@ class Slurm:
             if "accounting storage is disabled" not in str(error):
                 raise
             return []
-        return list(tables.rows(said.out, fields, between))
+        return tables.read(made, said.out, fields, between, "sacct")
 
     def _nodes(self, *options: str) -> list[Node]:
         """With ``--all`` also those of hidden queues, which take jobs as well."""
         between = tables.separator()
         said = self._ask("sinfo", "--Node", "--noheader", *options, f"--Format={tables.wanted(tables.NODES, between)}")
-        return [tables.node_of(row) for row in tables.rows(said.out, tables.NODES, between)]
+        return tables.read(tables.node_of, said.out, tables.NODES, between, "sinfo")
 
     def _ask(self, *argv: str) -> Said:
         try:

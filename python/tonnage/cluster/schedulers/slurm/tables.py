@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from tonnage.cluster.hostlist import unfold
 from tonnage.cluster.scheduler import Job, State
+from tonnage.cluster.schedulers.answers import Nonsense, hosts, moment
 from tonnage.cluster.schedulers.slurm.command import read_comment
 
+_T = TypeVar("_T")
 JOBS = (
     "ArrayJobID",
     "ArrayTaskID",
@@ -83,6 +85,8 @@ _STATES: dict[str, State] = {
     "REVOKED": "cancelled",
 }
 _OVER = ("done", "failed", "cancelled")
+_CLUSTER = re.compile(r"\A(?:\s*^CLUSTER: .*$)?\n*", re.MULTILINE)
+"""What stands between two rows: a line end, and the name of the cluster where several are asked."""
 _NO_COPIES = ("N/A", "")
 _NOWHERE = ("", "(null)", "None assigned")
 _NUMBERS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
@@ -101,16 +105,26 @@ def wanted(fields: Sequence[str], between: str) -> str:
 
 
 def rows(text: str, fields: Sequence[str], between: str) -> Iterator[dict[str, str]]:
-    """What was printed so; each field of each row ends with ``between``."""
+    """What was printed so; each field of each row ends with ``between``. ValueError for all else."""
     words = text.split(between)
-    for first in range(0, len(words) - len(fields), len(fields)):
+    if (len(words) - 1) % len(fields) or words[-1].strip():
+        raise ValueError("not as many fields as asked for")
+    for first in range(0, len(words) - 1, len(fields)):
         row = dict(zip(fields, words[first : first + len(fields)], strict=True))
-        row[fields[0]] = row[fields[0]].lstrip("\n")
+        row[fields[0]] = _CLUSTER.sub("", row[fields[0]])
         yield row
 
 
+def read(made: Callable[[dict[str, str]], _T], text: str, fields: Sequence[str], between: str, tool: str) -> list[_T]:
+    """What ``made`` makes of each row that ``tool`` printed; Nonsense where that is no such list."""
+    try:
+        return [made(row) for row in rows(text, fields, between)]
+    except ValueError:
+        raise Nonsense(tool, "list of Slurm's", text) from None
+
+
 def job_of(row: dict[str, str]) -> Job:
-    """A job of ``squeue``."""
+    """A job of ``squeue``. ValueError where it is none."""
     copy, count = _copies(row["ArrayTaskID"])
     return _job(
         row,
@@ -127,7 +141,7 @@ def job_of(row: dict[str, str]) -> Job:
 
 
 def ended_of(row: dict[str, str]) -> Job:
-    """A job of ``sacct``."""
+    """A job of ``sacct``. ValueError where it is none."""
     number, _, index = row["JobID"].partition("_")
     copy, count = _copies(index.strip("[]"))
     return _job(
@@ -157,10 +171,12 @@ def _job(
     times: tuple[str, str, str],
     exit_code: str,
 ) -> Job:
+    if not job.isdecimal():
+        raise ValueError("no number of a job")
     # Accounting says "CANCELLED by 1000".
     state = _STATES.get(row["State"].partition(" ")[0], "unknown")
     key, server = read_comment(row["Comment"])
-    submitted, started, ended = (float(time) if time.isdecimal() else None for time in times)
+    submitted, started, ended = map(moment, times)
     return Job(
         job=job,
         copy=copy,
@@ -170,7 +186,7 @@ def _job(
         state=state,
         queue=row["Partition"],
         from_host="" if from_host == "(null)" else from_host,
-        hosts=() if row["NodeList"] in _NOWHERE else unfold(row["NodeList"]),
+        hosts=() if row["NodeList"] in _NOWHERE else hosts(row["NodeList"]),
         slots=int(slots) if slots.isdecimal() and int(slots) else 1,
         key=key,
         server=server,
@@ -232,7 +248,7 @@ class Node:
 
 
 def node_of(row: dict[str, str]) -> Node:
-    """A line of ``sinfo --Node``."""
+    """A line of ``sinfo --Node``. ValueError where it is none."""
     state = row["StateLong"]
     # "-", "+": held for a job that waits, some slots in use; "~", "#", "%", "!": asleep, and woken for jobs.
     # "*": it does not answer; "$", "@", "^": kept for maintenance or a restart.
