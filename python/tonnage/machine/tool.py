@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import time
@@ -17,6 +18,7 @@ from tonnage.errors import TonnageError
 MOST_TEXT = 64 << 20
 """Bytes that a tool may print: the queue of a large site is some MB."""
 _AT_ONCE = 1 << 16
+_AFTER_S = 0.25
 
 
 class ToolError(TonnageError):
@@ -53,17 +55,18 @@ def ask(
     text: str = "",
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
+    outlived: bool = False,
 ) -> Said:
     """Runs a tool to its end, with ``text`` on its standard input, and returns what it said.
 
     Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
     It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
     started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said, or
-    where it prints without end.
+    where it prints without end. ``outlived``: its limit holds also where this process ends before.
     """
     try:
         process = subprocess.Popen(
-            list(argv),
+            [*(_limited(argv[0], timeout_s) if outlived else ()), *argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -94,6 +97,14 @@ def ask(
         text = f"{argv[0]} failed with status {process.returncode}{told}"
         raise ToolError(text, status=process.returncode, said=said.err + said.out)
     return said
+
+
+def _limited(program: str, timeout_s: float) -> list[str]:
+    """Words before a tool's that end it and all that it started, also where nobody is left to do it. ToolMissing."""
+    if shutil.which(program) is None:
+        raise ToolMissing(f"{program} is not installed here")
+    # A little later than the limit that is told, which is the caller's.
+    return ["timeout", "--signal=KILL", f"{timeout_s + _AFTER_S:g}"]
 
 
 class _TooMuch(Exception):

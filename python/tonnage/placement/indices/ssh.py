@@ -28,7 +28,7 @@ def look(host: str, timeout_s: float) -> Counters:
         raise SourceError(f"'ssh:{host}' names no host; hint: write ssh:HOST, and the rest in ~/.ssh/config")
     options = ["-T", "-x", "-a", "-oBatchMode=yes", f"-oConnectTimeout={max(1, round(timeout_s))}"]
     try:
-        said = ask(["ssh", *options, "--", host, _COMMAND], timeout_s=timeout_s)
+        said = ask(["ssh", *options, "--", host, _COMMAND], timeout_s=timeout_s, outlived=True)
     except ToolError as error:
         raise SourceError(f"{host}: {error}") from None
     at_s = time.time()
