@@ -56,6 +56,10 @@ _OBJECT_KEYS = {
 _SETTING_KEYS: dict[str, type] = {"tasks": int}
 
 
+_TABLES = ("campaign", "cost", "host", "search", "stopped", "target")
+"""What of a manifest is a table, or null, wherever it is there."""
+_COUNTED = ("_ns", "_bytes", "_per_s")
+"""How keys of a trial end that hold an integer, or null."""
 _LONGEST_LINE = 64 << 20
 """Of ``trials.jsonl``, in bytes."""
 
@@ -87,6 +91,7 @@ class Run:
                 f"{file}: format_version is {version!r}, and this Tonnage reads {FORMAT_VERSION}: "
                 "use the version that wrote it"
             )
+        _check_manifest(manifest, str(file))
         return Run(directory, manifest)
 
     @property
@@ -105,7 +110,11 @@ class Run:
         """The same lines, read only: for who looks at all of what may be a million."""
         _regular(self.path / TRIALS)
         found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
-        return Trials.of(self.trials()) if found is None else found
+        if found is None:
+            return Trials.of(self.trials())
+        for line, key in found.not_integers(_is_counted):
+            raise RecordError(f"{self.path / TRIALS}, record {line['record']}: {key} is {line[key]!r}, not an integer")
+        return found
 
     def has_trials(self) -> bool:
         """Whether there is a whole line in ``trials.jsonl``; RecordError where what is there is no such file."""
@@ -247,7 +256,23 @@ def _regular(path: Path) -> None:
         os.close(handle)
 
 
+def _check_manifest(manifest: Mapping[str, Any], where: str) -> None:
+    for key in _TABLES:
+        if not isinstance(manifest.get(key), dict | None):
+            raise RecordError(f"{where}: {key} is no table")
+    ceilings = manifest.get("ceilings")
+    if not isinstance(ceilings, list | None) or not all(isinstance(one, dict) for one in ceilings or ()):
+        raise RecordError(f"{where}: ceilings is no list of tables")
+
+
+def _is_counted(key: str) -> bool:
+    return key.endswith(_COUNTED)
+
+
 def _check_trial(line: Mapping[str, Any], where: str) -> None:
+    for key, value in line.items():
+        if _is_counted(key) and type(value) is not int and value is not None:
+            raise RecordError(f"{where}: {key} is {value!r}, not an integer")
     if not _RECORD.match(line["record"]):
         raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")

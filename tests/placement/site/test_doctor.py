@@ -234,7 +234,7 @@ def test_a_look_at_a_world_where_nobody_answers_ends_and_says_so(
             f'[[server]]\nname = "127.0.0.1"\nhosts = ["io1"]\nindices = "http://127.0.0.1:{port}/metrics"\n',
             encoding="utf-8",
         )
-        monkeypatch.setattr(world, "scheduler", lambda *_, **__: _Silent())
+        monkeypatch.setattr(world, "scheduler_here", lambda *_, **__: _Silent())
         found = look(read_site(project))
         codes = {complaint.code for complaint in examine(found) if complaint.wrong}
         assert codes == {"scheduler-silent", "indices-silent"}
