@@ -22,6 +22,9 @@ else:
     import tomli as tomllib
 
 _LARGEST_FILE = 1 << 20
+_DEEPEST = 32
+_TOO_DEEP = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_DEEPEST}}}""", re.ASCII)
+"""A dotted key of so many parts: the parser takes the square of their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Document:
 
     def parse(self, text: str, name: str) -> dict[str, Any]:
         """The plain values of a file's text; ``name`` is what messages call it."""
+        if (deep := _TOO_DEEP.search(text)) is not None:
+            line = text.count("\n", 0, deep.start()) + 1
+            raise RequestError(f"{name}:{line}: a key of more than {_DEEPEST} parts; hint: see {self.example}")
         try:
             data: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -107,16 +108,40 @@ def test_a_project_is_looked_for_upwards_and_a_file_that_is_named_is_the_only_on
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_project_file_of_another_user_does_not_count_and_is_told_of(places: dict[str, Path]) -> None:
+def test_a_project_file_of_another_user_does_not_count_and_is_told_of(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = write(places["project"], 'scheduler = "slurm"\n')
     os.chown(file, 12345, -1)
     loaded = read_site(places["project"])
     assert loaded.site == Site()
-    assert loaded.passed_over == (
-        f"{file} does not count here: it belongs to neither you nor the owner of {places['project']}",
-    )
+    (told,) = loaded.passed_over
+    assert f"{file} does not count here: it belongs to another user; hint: --site {file} " in told
     os.chown(places["project"], 12345, -1)
-    assert load_site(places["project"]).scheduler == "slurm", "their file in their directory"
+    assert load_site(places["project"]) == Site(), "their file in their directory is theirs as well"
+    assert f"TONNAGE_TRUSTED={places['project']}" in told
+    monkeypatch.setenv("TONNAGE_TRUSTED", f"/elsewhere:{places['project']}")
+    assert load_site(places["project"]).scheduler == "slurm"
+
+
+@pytest.mark.parametrize("key", [".".join(["a"] * 20_000), " . ".join(['"a b"'] * 40), f"[{'.'.join(['a'] * 40)}]"])
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    def parse(text: str) -> dict[str, Any]:
+        raise AssertionError(f"{len(text)} characters reached the parser")
+
+    monkeypatch.setattr("tonnage.documents.tomllib.loads", parse)
+    said = refusal(places["project"], f"# a line\n{key}{'' if key[0] == '[' else ' = 1'}\n")
+    assert said.startswith("tonnage.toml:2: a key of more than 32 parts; hint: ")
+
+
+@given(st.text(alphabet="ab.-\"' \t\n[]=", max_size=60))
+def test_a_short_text_has_no_key_of_many_parts(text: str) -> None:
+    try:
+        DOCUMENT.parse(text, "x")
+    except RequestError as error:
+        assert "more than 32 parts" not in str(error) or text.count(".") >= 32
 
 
 def test_a_project_file_that_everybody_may_write_does_not_count(places: dict[str, Path]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tonnage.placement.doctor import lines, scheduler, servers
-from tonnage.placement.doctor.complaint import Complaint
+from tonnage.placement.doctor.complaint import Complaint, own_hint
 from tonnage.placement.doctor.world import World, look
 
 __all__ = ["Complaint", "World", "examine", "look"]
@@ -15,8 +15,8 @@ _Check = Callable[[World], Iterator[Complaint]]
 
 def _files(world: World) -> Iterator[Complaint]:
     for sentence in world.loaded.passed_over:
-        hint = "give it to the owner of the directory, or name it with --site"
-        yield Complaint(code="file-passed-over", what=sentence, hint=hint, wrong=False)
+        what, hint = own_hint(sentence, "name it with --site")
+        yield Complaint(code="file-passed-over", what=what, hint=hint, wrong=False)
     if not world.loaded.sources:
         yield Complaint(
             code="no-site-file",

@@ -13,6 +13,8 @@ from tonnage.errors import RequestError
 from tonnage.machine.careful import carefully
 
 NAME = "tonnage.toml"
+TRUSTED = "TONNAGE_TRUSTED"
+"""The variable that names directories, between colons, whose site files count whoever owns them."""
 _PATIENCE_S = 2.0
 """How long all of them may take: no site file has been read yet that could say so."""
 
@@ -92,7 +94,7 @@ def _told(look: Callable[[], dict[str, Any]], paths: list[Path]) -> Found:
 
 def _project_file(here: Path) -> tuple[Path | None, str | None]:
     """The nearest upwards; or why it does not count."""
-    owners = {os.geteuid(), 0, _owner(here)}
+    owners = {os.geteuid(), 0}
     for above in (here, *here.parents):
         path = above / NAME
         try:
@@ -101,16 +103,17 @@ def _project_file(here: Path) -> tuple[Path | None, str | None]:
             continue
         if not stat.S_ISREG(facts.st_mode):
             continue
-        if facts.st_uid not in owners:
-            return None, f"{path} does not count here: it belongs to neither you nor the owner of {here}"
+        if facts.st_uid not in owners and not _is_trusted(above):
+            return None, (
+                f"{path} does not count here: it belongs to another user; hint: --site {path} reads it once, and "
+                f"{TRUSTED}={above} in the environment trusts what is there"
+            )
         if facts.st_mode & stat.S_IWOTH:
             return None, f"{path} does not count here: everybody may write it"
         return path, None
     return None, None
 
 
-def _owner(directory: Path) -> int:
-    try:
-        return directory.stat().st_uid
-    except (OSError, ValueError):
-        return 0
+def _is_trusted(directory: Path) -> bool:
+    """Whether this user said that whoever writes there may say where jobs go, and which programs are asked."""
+    return str(directory) in os.environ.get(TRUSTED, "").split(os.pathsep)
