@@ -85,6 +85,7 @@ async def _serve(
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.gate import Rules
     from tonnage.dashboard.keeper import Keeper
+    from tonnage.dashboard.patient import Patient
     from tonnage.dashboard.runs import Runs
     from tonnage.dashboard.topics import Topics
 
@@ -112,7 +113,7 @@ async def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",
+        http=Patient,
         ws="none",
         loop="asyncio",
         lifespan="on",

@@ -1,0 +1,38 @@
+"""A connection that keeps its request to itself is dropped: it would hold a place for as long as it likes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_S = 10.0
+"""From a request's first byte, or from the connection's beginning, to its last byte."""
+
+
+class Patient(H11Protocol):
+    """uvicorn's own, with that limit."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_later(REQUEST_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._forget()
+        elif self._late is None and self.transport is not None:
+            self._late = self.loop.call_later(REQUEST_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
