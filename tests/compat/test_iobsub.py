@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local import door
+from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front import HelpAsked, split_program
 from tonnage.compat.iobsub.front import NOT_FOUND, run
@@ -31,7 +31,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    (work / "tonnage.toml").write_text('scheduler = "local"\n')
+    server = f'[[server]]\nname = "{platform.node()}"\nholds = ["{work}"]\nhosts = ["{platform.node()}"]\n'
+    (work / "tonnage.toml").write_text(f'scheduler = "local"\n{server}')
     try:
         yield work
     finally:
@@ -94,6 +95,54 @@ def test_no_file_server_is_said_in_its_words(here: Path, monkeypatch: pytest.Mon
     code, lines, complaint = said("uname", "-a")
     assert (code, lines) == (1, [])
     assert complaint.splitlines()[0] == NOT_FOUND
+
+
+def test_a_word_after_q_that_is_a_queue_is_the_queue_and_it_is_said(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, lines, note = said("-q", "local", "-I", "uname", "-n")
+    assert (code, lines) == (0, [f"Submitting job to run on fileserver {platform.node()}"])
+    assert note.startswith("iobsub: note: -q local is taken as the queue local;") and note.count("\n") == 1
+    assert capfd.readouterr().out.strip() == platform.node()
+    assert said("-q", "-q", "local", "-I", "true")[:2] == (0, []), "quiet, and a queue"
+    # A program of that name is a program where nothing else can be meant.
+    (here / "local").write_text("#!/bin/sh\nexit 9\n")
+    (here / "local").chmod(0o755)
+    assert said("-q", "--", "./local")[:2] == (0, [])
+    assert said("-q", "-I", "local")[0] == 9
+    assert said("-q", "-I", "--", "local")[0] == 9
+
+
+@pytest.mark.usefixtures("here")
+def test_a_word_after_q_that_is_no_queue_is_the_published_programs() -> None:
+    assert said("-q", "uname", "-a") == (0, [], "")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("-q", "mm", "-I", "hostname"), "no program 'mm' on PATH or here, .* there is no queue 'mm'"),
+        (("mm",), "no program 'mm' on PATH or here; hint"),
+    ],
+)
+def test_a_program_that_is_nowhere_is_refused_and_nothing_is_submitted(words: tuple[str, ...], complaint: str) -> None:
+    with pytest.raises(RequestError, match=complaint):
+        said(*words)
+    assert Local(timeout_s=10).jobs(ended=True) == []
+
+
+def test_a_disk_of_this_host_is_no_file_server_unless_anywhere_will_do(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(here))
+    (here / "tonnage.toml").write_text('scheduler = "local"\n')
+    code, lines, complaint = said("uname", "-a")
+    assert (code, lines) == (1, [])
+    assert complaint.splitlines()[0] == NOT_FOUND
+    assert "own storage" in complaint and "--anywhere" in complaint.splitlines()[1]
+    assert Local(timeout_s=10).jobs(ended=True) == []
+    assert said("--anywhere", "-q", "-I", "sh", "-c", "exit 4")[0] == 4
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.placement.candidates import make_candidates
-from tonnage.placement.choice import Decision, Demand, decide, line_in_use
+from tonnage.placement.choice import Decision, Demand, NoFileServer, decide, line_in_use
 from tonnage.placement.known import (
     PATTERN,
     Glance,
@@ -51,6 +51,8 @@ class Wish:
     profile: Path | None = None
     io_share: float | None = None
     anywhere: bool = False
+    served: bool = False
+    """Only where a file server holds the data: a disk of this host, which the site file does not name, is none."""
     scheduler: str | None = None
     local_wait_ns: int | None = None
     site_file: Path | None = None
@@ -152,6 +154,8 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     world = replace(world, lines=lines, plateaus=_plateaus(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
+    if wish.served and local and not wish.anywhere:
+        raise NoFileServer(f"{located.path} is on this host's own storage ({'; '.join(located.how)})")
     known = replace(located, servers=tuple(server.name for server in servers), local=local)
     decision = decide(
         demand,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
+from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.entries import Entry
@@ -62,6 +63,13 @@ def _unlisted(queue: str | None, found: Scheduler, site: Site) -> tuple[str, ...
         if listed and queue not in listed:
             return (f"{found.name} lists no queue {queue!r}",)
     return ()
+
+
+def queue_names() -> frozenset[str]:
+    """Those that the site's scheduler lists, and those of the site file, which may be hidden. SchedulerError."""
+    site = load_site(Path(working_directory()), None)
+    found = scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    return frozenset({queue.name for queue in found.queues()} | {one.queue for one in site.server if one.queue})
 
 
 def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:

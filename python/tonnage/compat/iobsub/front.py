@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments, split_program
+from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
+from tonnage.compat.iobsub.program import find_program
+from tonnage.compat.iobsub.words import read_words
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
-from tonnage.placement.submit import run_interactive, stay, submit
+from tonnage.placement.submit import queue_names, run_interactive, stay, submit
 
 NOT_FOUND = "Cannot find fileserver for current working directory."
 
@@ -22,14 +22,17 @@ NOT_FOUND = "Cannot find fileserver for current working directory."
 def run(words: Sequence[str], voice: Voice) -> int:
     """Exit code; an interactive job's own."""
     try:
-        options, program = split_program(IOBSUB, words)
-        given = parse_arguments(IOBSUB, options)
+        asked = read_words(words, queue_names)
+        given = parse_arguments(IOBSUB, asked.options)
     except HelpAsked:
         voice.say(help_text(IOBSUB))
         return 0
-    if not program or not program[0]:
+    for note in asked.notes:
+        voice.tell(f"iobsub: note: {note}")
+    if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
-    wish = _wish(given, program)
+    program = find_program(asked.program[0], why_no_queue=asked.why_no_queue)
+    wish = _wish(given, (program, *asked.program[1:]), asked.queue)
 
     def tell(plan: Plan) -> None:
         if given["-q"]:
@@ -45,7 +48,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         outcome = submit(wish, key_given=False, tell=tell)
     except NoFileServer as error:
         voice.tell(NOT_FOUND)
-        voice.tell(f"iobsub: {error}")
+        voice.tell(f"iobsub: {error}; hint: name its server in tonnage.toml, or go on with --anywhere")
         return 1
     assert outcome.receipt is not None
     if not given["-q"]:
@@ -56,23 +59,19 @@ def run(words: Sequence[str], voice: Voice) -> int:
     return stay(wish, outcome.receipt.job) if given["-K"] else 0
 
 
-def _wish(given: dict[str, Any], program: Sequence[str]) -> Wish:
+def _wish(given: dict[str, Any], argv: tuple[str, ...], queue: str | None) -> Wish:
     if given["-I"] and (given["-o"] or given["-e"]):
         raise RequestError("iobsub: an interactive job writes to this terminal; hint: leave -o, -e or -I out")
+    if queue and given["--queue"] not in (None, queue):
+        raise RequestError(f"iobsub: -q {queue} and --queue {given['--queue']} are two queues; hint: give one of them")
     return Wish(
-        argv=(_found(program[0]), *program[1:]),
+        argv=argv,
         key=os.urandom(8).hex(),
         name=given["-J"],
-        queue=given["--queue"],
+        queue=queue or given["--queue"],
         slots=given["-n"],
         output=given["-o"],
         error=given["-e"],
+        anywhere=bool(given["--anywhere"]),
+        served=True,
     )
-
-
-def _found(program: str) -> str:
-    """With ``./`` where it is a file here and not on PATH: bsub's shell looked in the working directory as well."""
-    here = Path(program)
-    if "/" not in program and shutil.which(program) is None and here.is_file() and os.access(here, os.X_OK):
-        return f"./{program}"
-    return program

@@ -13,13 +13,17 @@ command lines run here as they were published, through `tonnage submit`: whichev
 load line as the cap. It says `Submitting job to run on fileserver NAME` and prints the scheduler's own receipt, or
 `Cannot find fileserver for current working directory.` with exit code 1.
 
-`-q` is for quiet, as in the published session (`iobsub -q -I uname -a`): neither line is printed. The queue is
-`--queue`, or the one that the site file has for the server. Options end where the program begins; its words reach it as
-they were typed, where bsub gave them to a shell. A program in the working directory needs no `./`, as it needed none
-there: `iobsub -o out.dat go.sh`.
+`-q` is for quiet, as in the published session (`iobsub -q -I uname -a`): neither line is printed. Where the word after
+it is a queue of the site, as in `iobsub -q short -I uname -a`, it is taken as the queue, as LSF's users mean it, and a
+note says so; `-q --` ends the options before a program of that name. Without one, the queue is the one that the site
+file has for the server. A disk of this host that `tonnage.toml` does not name is no file server: that is refused in the
+published words, unless `--anywhere` is given.
+
+Options end where the program begins; its words reach it as they were typed, where bsub gave them to a shell. A program
+in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
 """,
     (
-        Option(("-q",), "quiet: print nothing of ours, nor the receipt"),
+        Option(("-q",), "quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue"),
         Option(("-I",), "interactive: wait for it, with this terminal's input, output and signals"),
         Option(("-K",), "stay until it has ended, and exit with its status"),
         Option(("-o",), "file of its output; %J: job, %I: copy", "OUT"),
@@ -27,6 +31,7 @@ there: `iobsub -o out.dat go.sh`.
         Option(("-n",), "slots it takes", "TASKS", 1, number(1)),
         Option(("-J",), "name of the job", "NAME"),
         Option(("--queue",), "queue or partition", "QUEUE"),
+        Option(("--anywhere",), "go on where nobody knows the file server, or nothing beside it takes the job"),
     ),
     (
         ("iobsub -q -I uname -a", "which host that is"),

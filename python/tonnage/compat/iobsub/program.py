@@ -1,0 +1,44 @@
+"""The program of a command line, found as bsub's shell found it: on PATH, else in the working directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tonnage.errors import RequestError
+from tonnage.machine.careful import carefully
+from tonnage.placement.known import working_directory
+
+_LOOK_S = 2.0
+"""A directory that does not answer is no reason to refuse: the job may find the program there."""
+
+
+def find_program(program: str, *, why_no_queue: str | None) -> str:
+    """With ``./`` where it is a file here and not on PATH. RequestError where it is nowhere.
+
+    ``why_no_queue``: it stands right after ``-q``, where LSF's users write a queue, and this is why it is none.
+    """
+    if "/" in program:
+        return program
+    try:
+        on_path, is_here = carefully(lambda: _look(program), _places(), timeout_s=_LOOK_S)
+    except OSError:  # TimeoutError is one
+        return program
+    if on_path:
+        return program
+    if is_here:
+        return f"./{program}"
+    told = f"iobsub: there is no program {program!r} on PATH or here"
+    if why_no_queue is not None:
+        raise RequestError(f"{told}, and as the word after -q: {why_no_queue}; hint: see `tonnage queues`")
+    raise RequestError(f"{told}; hint: write its whole path where only the job's host has it")
+
+
+def _places() -> list[str]:
+    return [working_directory(), *filter(os.path.isabs, os.get_exec_path())]
+
+
+def _look(program: str) -> list[bool]:
+    here = Path(program)
+    return [shutil.which(program) is not None, here.is_file() and os.access(here, os.X_OK)]
