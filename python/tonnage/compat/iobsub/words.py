@@ -36,7 +36,8 @@ def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> A
     RequestError and HelpAsked as ``parse_arguments``.
     """
     taken: list[str] = []
-    queue, notes, rest = None, [], list(words)
+    notes: list[str] = []
+    queue, rest = None, list(words)
     while True:
         options, program = split_program(IOBSUB, rest)
         taken += options
