@@ -79,6 +79,11 @@ def test_a_job_is_bound_to_the_host_beside_its_data_in_that_hosts_queue(site: Pa
     assert told and told[0].decision.server == "rcss1"
 
 
+def test_a_time_limit_and_an_account_reach_the_scheduler(desk: Desk) -> None:
+    go(wish(time_limit_s=90, account="proj"))
+    assert (desk.taken()[1]["time_limit_s"], desk.taken()[1]["account"]) == (90, "proj")
+
+
 def test_what_was_considered_stays_in_the_ledger(desk: Desk) -> None:
     desk.known_hosts = (*desk.known_hosts, ClusterHost(name="c1", up=True, slots=4))
     go(wish(copies=50))

@@ -80,6 +80,8 @@ SUBMIT = Command(
         Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
         Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=count),
         Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
+        Option(("--time-limit",), "the scheduler ends it after so long", "TIME", "the queue's", parse=time),
+        Option(("--account",), "what it is charged to", "NAME", "the user's default"),
         Option(("--copies",), "run so many of it; TONNAGE_COPY counts them from 1", "N", parse=count),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),

@@ -48,6 +48,8 @@ class Wish:
     cap: int | Literal["auto"] = "auto"
     output: str | None = None
     error: str | None = None
+    time_limit_s: int | None = None
+    account: str | None = None
     profile: Path | None = None
     io_share: float | None = None
     anywhere: bool = False
@@ -222,6 +224,8 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         licence_totals=_totals(servers),
         output=wish.output,
         error=wish.error,
+        time_limit_s=wish.time_limit_s,
+        account=wish.account,
     )
 
 

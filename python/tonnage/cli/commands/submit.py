@@ -67,6 +67,8 @@ def wish_of(arguments: Namespace) -> Wish:
         cap=arguments.cap or "auto",
         output=arguments.output,
         error=arguments.error,
+        time_limit_s=None if arguments.time_limit is None else -(-arguments.time_limit // 10**9),
+        account=arguments.account,
         profile=None if arguments.profile is None else Path(arguments.profile),
         io_share=arguments.io_share,
         anywhere=arguments.anywhere,
