@@ -192,7 +192,10 @@ impl<'a> Clearer<'a> {
                     }
                     Ok(Back::Beside(name)) => {
                         any = true;
-                        self.note(0, format!("{path} was set aside, and its name was taken: it is now {name}"));
+                        self.note(
+                            0,
+                            format!("{path} was set aside, and its name was taken or its directory is gone: it is now {name}"),
+                        );
                     }
                     Err(error) => {
                         self.unsettled = true;

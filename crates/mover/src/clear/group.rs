@@ -213,8 +213,10 @@ impl Clearer<'_> {
                 Ok(back) => {
                     self.away.remove(&entry.path);
                     if let Back::Beside(name) = back {
-                        let text =
-                            format!("{} changed while it was cleared, and its name was taken: it is now {name}", entry.path);
+                        let text = format!(
+                            "{} changed while it was cleared; its name was taken, or its directory is gone: it is now {name}",
+                            entry.path
+                        );
                         self.note(entry.id, text);
                     }
                 }

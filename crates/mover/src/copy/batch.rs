@@ -217,12 +217,7 @@ impl<'a> Batch<'a> {
         shared.recognise(target.as_fd(), &mut entry, &mut self.buffer)?;
         let path = &entry.path;
         let source = Source::open_short(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-        if let Some(item) = self.stands(&entry, &source, source_dir.as_fd(), &target)? {
-            return Ok(item);
-        }
-        if source.version.links > 1
-            && let Some(item) = self.link(&entry, &source)?
-        {
+        if let Some(item) = self.is_there(&entry, &source, source_dir.as_fd(), &target)? {
             return Ok(item);
         }
         // Of several names of one file that must be copied after all, one is: the others become links to it once that is done.

@@ -109,12 +109,7 @@ impl Carrier {
             shared.parts.journal.requeue(entry.id, source.version)?;
             return Err(Outcome::Changed.into());
         }
-        if let Some(item) = batch.stands(&entry, &source, source_dir.as_fd(), &target)? {
-            return Ok(Begun::Whole(Box::new(item)));
-        }
-        if source.version.links > 1
-            && let Some(item) = batch.link(&entry, &source)?
-        {
+        if let Some(item) = batch.is_there(&entry, &source, source_dir.as_fd(), &target)? {
             return Ok(Begun::Whole(Box::new(item)));
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);

@@ -10,6 +10,8 @@ use super::{Stage, all_done, make};
 use crate::entry::{Outcome, State};
 use crate::names;
 use crate::options::Overwrite;
+use crate::path::TreePath;
+use crate::version::Version;
 
 fn only(outcomes: Vec<(String, Outcome)>) -> Outcome {
     assert_eq!(outcomes.len(), 1, "{outcomes:?}");
@@ -171,6 +173,22 @@ fn a_time_that_is_set_on_a_file_of_two_names_reaches_its_copy() {
             assert_eq!((copy.mtime(), copy.nlink()), (i64::try_from(seconds).unwrap(), 2));
         }
     }
+}
+
+#[test]
+fn a_name_that_was_given_to_another_file_of_the_same_bytes_becomes_its_link() {
+    let stage = Stage::new();
+    let old = stage.put("old", b"bytes");
+    all_done(&stage.carry());
+    let new = stage.from.join("new");
+    rustix::fs::rename(&old, &new).unwrap();
+    // The new name alone, as a look finds it between the rename and the link.
+    let version = Version::at(fs::File::open(&stage.from).unwrap(), b"new").unwrap();
+    stage.carry_these(stage.journal.found(&[(TreePath::new(b"new").unwrap(), version)]).unwrap());
+    fs::hard_link(&new, &old).unwrap();
+    all_done(&stage.carry());
+    let [old, new] = ["old", "new"].map(|name| fs::metadata(stage.to.join(name)).unwrap().ino());
+    assert_eq!(old, new);
 }
 
 #[test]
