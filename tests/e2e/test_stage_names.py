@@ -74,3 +74,23 @@ def test_a_file_that_cannot_be_deleted_stays_and_that_is_said(stage: Stage) -> N
         assert path.read_text() == "precious" and "stays is done and stays at the source: " in said.err, said.err
     finally:
         subprocess.run(["chattr", "-i", path], check=True)
+
+
+def test_a_later_time_and_a_name_given_to_another_file_reach_the_copies(stage: Stage) -> None:
+    stage.local.mkdir(exist_ok=True)
+    one, two = stage.local / "one", stage.local / "two"
+    one.write_bytes(b"bytes")
+    os.utime(one, (1_000_000_000, 1_000_000_000))
+    stage("start", *stage.trees)
+    stage("wait", "--name", "local")
+    # An even second, then an odd one: some file systems could not tell them apart, this one can.
+    os.utime(one, (1_000_000_001, 1_000_000_001))
+    stage("wait", "--name", "local")
+    assert (stage.remote / "one").stat().st_mtime == 1_000_000_001
+    one.rename(two)
+    stage("wait", "--name", "local")
+    os.link(two, one)
+    stage("wait", "--name", "local")
+    stage("stop", "--name", "local")
+    stage.assert_equal()
+    assert (stage.remote / "one").samefile(stage.remote / "two")
