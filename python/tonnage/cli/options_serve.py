@@ -30,6 +30,20 @@ SERVE = Command(
             "127.0.0.1",
         ),
         Option(("--token",), "ask for a token on this host too, where other users could look", is_flag=True),
+        Option(
+            ("--certificate",),
+            "serve https (TLS 1.2 or newer) with this certificate (PEM)",
+            "FILE",
+            "plain text",
+            completes="file",
+        ),
+        Option(
+            ("--key",),
+            "the certificate's private key (PEM, without a password), which others may not read",
+            "FILE",
+            "in the certificate's file",
+            completes="file",
+        ),
         SITE,
     ),
     (
@@ -39,5 +53,9 @@ SERVE = Command(
             "of several directories, on a port of your choice",
         ),
         ("tonnage serve --host 0.0.0.0", "for colleagues: they open the printed address with its token"),
+        (
+            "tonnage serve --host 0.0.0.0 --certificate login1.pem --key login1.key",
+            "the same, unreadable for others on the network",
+        ),
     ),
 )

@@ -98,7 +98,8 @@ class Gate:
             # One slash: two would lead to another server.
             path = "/" + scope["path"].lstrip("/")
             answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            answer.set_cookie(self._rules.cookie, given, httponly=True, samesite="strict")
+            secure = scope["scheme"] == "https"
+            answer.set_cookie(self._rules.cookie, given, httponly=True, samesite="strict", secure=secure)
             return answer
         if given is None and self._is_token(self._kept(headers.get(b"cookie", ""))):
             return None

@@ -9,7 +9,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_S = 10.0
-"""From a request's first byte, or from the connection's beginning, to its last byte."""
+"""From a request's first byte, or from the connection's beginning (before a handshake), to its last byte."""
 
 
 class Patient(H11Protocol):
@@ -17,9 +17,14 @@ class Patient(H11Protocol):
 
     _late: asyncio.TimerHandle | None = None
 
+    def __init__(self, *words: Any, **named: Any) -> None:
+        super().__init__(*words, **named)
+        # It is made when the connection is taken, and told of it when a handshake has ended.
+        self._until = self.loop.time() + REQUEST_S
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._late = self.loop.call_later(REQUEST_S, transport.abort)
+        self._late = self.loop.call_at(self._until, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -9,14 +9,19 @@ import platform
 import secrets
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tonnage.dashboard.board import Board
 from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    import uvicorn
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 512
@@ -36,11 +41,25 @@ class Wish:
     """0: any free one."""
     token: bool
     """Also where only this host can reach it."""
+    certificate: Path | None = None
+    """None: plain text."""
+    key: Path | None = None
+    """None: in the certificate's file."""
 
 
-def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str], None]) -> None:
-    """Until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened. RequestError where a directory is
-    none, the address cannot be listened on, or what it needs is not installed."""
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where viewers come in."""
+
+    listening: socket.socket
+    token: str | None
+    tls: ssl.SSLContext | None
+
+
+def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
+    """Until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether what is served crosses
+    a network as plain text. RequestError where a directory is none, the address cannot be listened on, the certificate
+    or its key does not do, or what it needs is not installed."""
     for root in wish.roots:
         if not root.is_dir():
             raise RequestError(f"{root} is not a directory; hint: name the directory that holds the runs")
@@ -54,6 +73,7 @@ def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str], None]) 
     from tonnage.dashboard.pages import check_kit
 
     check_kit()
+    tls = _tls(wish)
     listening, address = _listen(wish.host, wish.port)
     with listening:
         loopback = ip_address(address).is_loopback
@@ -61,7 +81,18 @@ def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str], None]) 
         # A measurement on this host goes first.
         with suppress(OSError):
             os.nice(_NICE)
-        asyncio.run(_serve(wish, boards, listening, token, announce))
+        is_plain = tls is None and not loopback
+        asyncio.run(_serve(wish, boards, _Door(listening, token, tls), lambda address: announce(address, is_plain)))
+
+
+def _tls(wish: Wish) -> ssl.SSLContext | None:
+    from tonnage.dashboard.certificate import https
+
+    if wish.certificate is not None:
+        return https(wish.certificate, wish.key)
+    if wish.key is not None:
+        raise RequestError("--key is the key of a certificate; hint: name that too, with --certificate FILE")
+    return None
 
 
 def _listen(host: str, port: int) -> tuple[socket.socket, str]:
@@ -77,15 +108,12 @@ def _listen(host: str, port: int) -> tuple[socket.socket, str]:
     return listening, str(listening.getsockname()[0])
 
 
-async def _serve(
-    wish: Wish, boards: Sequence[Board], listening: socket.socket, token: str | None, announce: Callable[[str], None]
-) -> None:
+async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
     import uvicorn
 
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.gate import Rules
     from tonnage.dashboard.keeper import Keeper
-    from tonnage.dashboard.patient import Patient
     from tonnage.dashboard.runs import Runs
     from tonnage.dashboard.topics import Topics
 
@@ -97,14 +125,18 @@ async def _serve(
             yield
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if not self.should_exit:
-                announce(_address(wish.host, port, token))
+            # It listens here: uvicorn has no limit for a handshake.
+            await super().startup([])
+            if self.should_exit:
+                return
+            for place in sockets or ():
+                self.servers.append(await _listener(self, place, door.tls))
+            announce(_address(wish.host, port, door))
 
-    port = listening.getsockname()[1]
+    port = door.listening.getsockname()[1]
     topics = Topics()
     keeper = Keeper(Runs(wish.roots), boards, topics)
-    rules = Rules(_names(wish.host), token, port)
+    rules = Rules(_names(wish.host), door.token, port)
     application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)
     # Its words are for who develops a server, not for who looks at runs.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
@@ -113,7 +145,6 @@ async def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        http=Patient,
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -128,7 +159,20 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, end)
-    await server.serve(sockets=[listening])
+    await server.serve(sockets=[door.listening])
+
+
+async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
+    """Shakes hands for no longer than a request may take."""
+    from tonnage.dashboard.patient import REQUEST_S, Patient
+
+    return await asyncio.get_running_loop().create_server(
+        lambda: Patient(server.config, server.server_state, server.lifespan.state),
+        sock=place,
+        backlog=_BACKLOG,
+        ssl=tls,
+        ssl_handshake_timeout=REQUEST_S if tls else None,
+    )
 
 
 def _names(host: str) -> frozenset[str]:
@@ -137,10 +181,11 @@ def _names(host: str) -> frozenset[str]:
     return frozenset(name.lower() for name in ("localhost", host, node, node.partition(".")[0]) if name)
 
 
-def _address(host: str, port: int, token: str | None) -> str:
+def _address(host: str, port: int, door: _Door) -> str:
     """What to open in a browser; for all interfaces, under this host's name."""
     try:
         name = platform.node() if ip_address(host).is_unspecified else f"[{host}]" if ":" in host else host
     except ValueError:
         name = host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    scheme = "https" if door.tls else "http"
+    return f"{scheme}://{name}:{port}/" + (f"?token={door.token}" if door.token else "")

@@ -20,11 +20,24 @@ def run(arguments: Namespace) -> int:
         host=arguments.host or HOST,
         port=arguments.port or 0,
         token=arguments.token,
+        certificate=_file(arguments.certificate),
+        key=_file(arguments.key),
     )
     serve(wish, boards, _announce)
     return 0
 
 
-def _announce(address: str) -> None:
+def _file(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
+
+
+def _announce(address: str, is_plain: bool) -> None:
     print(address, flush=True)
+    if is_plain:
+        print(
+            "tonnage: what this serves, the token too, is plain text that anybody on the way can read; "
+            "hint: --certificate FILE serves https",
+            file=sys.stderr,
+            flush=True,
+        )
     print("tonnage: open this address in a browser; Ctrl-C ends the server", file=sys.stderr, flush=True)
