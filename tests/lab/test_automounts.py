@@ -13,8 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ASK = (
-    "import json, sys; from tonnage.placement.site import Site; from tonnage.placement.where import locate\n"
-    "for path in sys.argv[2:]: print(json.dumps(locate(path, Site(), timeout_s=float(sys.argv[1])).as_dict()))\n"
+    "import json, sys; from dataclasses import asdict\n"
+    "from tonnage.placement.site import Site; from tonnage.placement.where import locate\n"
+    "for path in sys.argv[2:]: print(json.dumps(asdict(locate(path, Site(), timeout_s=float(sys.argv[1])))))\n"
 )
 
 pytestmark = [

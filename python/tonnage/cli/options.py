@@ -275,17 +275,21 @@ EXPLAIN = Command(
     ),
 )
 
+ANSWERS = ("submit", "where", "load", "jobs", "queues", "doctor")
+"""Commands of placement whose answer has a schema (``tonnage.cli.placement.answers``)."""
+
 SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
-    "(compare, history, crossover, project), of a campaign file, or of tonnage.toml (site).",
+    "(compare, history, crossover, project, submit, where, load, jobs, queues, doctor), "
+    "of a campaign file, or of tonnage.toml (site).",
     (
         Option(
             ("what",),
             "which schema",
             "WHAT",
-            choices=("json", "compare", "history", "crossover", "project", "campaign", "site"),
+            choices=("json", "compare", "history", "crossover", "project", *ANSWERS, "campaign", "site"),
         ),
     ),
     (

@@ -8,10 +8,48 @@ from typing import Any
 
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.indices import Reading
+from tonnage.placement.indices.host import Host
 from tonnage.placement.site import Site
 from tonnage.placement.uses import Uses
 
 _HOLDS_A_SLOT = ("running", "suspended")
+_FIGURES = (
+    "source",
+    "ut_permille",
+    "bio_per_s",
+    "bio_bytes_per_s",
+    "rpc_per_s",
+    "pressure_permille",
+    "cpus",
+    "pages_per_s",
+    "host",
+    "clock_ahead_s",
+)
+"""Of a reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLoad:
+    """One server's figures, side by side. None is unknown."""
+
+    server: str
+    source: str | None
+    ut_permille: int | None
+    bio_per_s: float | None
+    bio_bytes_per_s: int | None
+    rpc_per_s: float | None
+    pressure_permille: int | None
+    cpus: int | None
+    pages_per_s: float | None
+    host: Host | None
+    clock_ahead_s: float | None
+    age_s: float | None
+    stale: bool
+    running: int | None
+    waiting: int | None
+    line: int | None
+    head_room: int | None
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,32 +82,24 @@ class Row:
             return 'the site file does not say where its indices are read; hint: indices = "http://HOST:9100/metrics"'
         return self.reading.problem
 
-    def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+    def told(self) -> ServerLoad:
+        """As ``--json`` and the metrics have it."""
         reading = self.reading
-        figures = (
-            "source",
-            "ut_permille",
-            "bio_per_s",
-            "bio_bytes_per_s",
-            "rpc_per_s",
-            "pressure_permille",
-            "cpus",
-            "pages_per_s",
+        return ServerLoad(
+            server=self.server,
+            **{name: None if reading is None else getattr(reading, name) for name in _FIGURES},
+            age_s=None if self.age_s is None else round(self.age_s, 3),
+            stale=self.stale,
+            running=self.running,
+            waiting=self.waiting,
+            line=self.line,
+            head_room=self.head_room,
+            problem=self.problem,
         )
-        return {
-            "server": self.server,
-            **{name: None if reading is None else getattr(reading, name) for name in figures},
-            "host": None if reading is None else asdict(reading.host),
-            "clock_ahead_s": None if reading is None else reading.clock_ahead_s,
-            "age_s": None if self.age_s is None else round(self.age_s, 3),
-            "stale": self.stale,
-            "running": self.running,
-            "waiting": self.waiting,
-            "line": self.line,
-            "head_room": self.head_room,
-            "problem": self.problem,
-        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, of plain values."""
+        return asdict(self.told())
 
 
 def rows(

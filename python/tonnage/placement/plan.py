@@ -102,9 +102,9 @@ class Plan:
 
 
 def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
-    """As ``--json`` prints it and the ledger keeps it; of the hosts considered, the ``most`` best."""
-    scored = [{**asdict(one), "score_s": one.score_s} for one in decision.considered[:most]]
-    return {**asdict(replace(decision, considered=())), "considered": scored, "of": len(decision.considered)}
+    """As the ledger keeps it; of the hosts considered, the ``most`` best."""
+    shown = replace(decision, considered=decision.considered[:most])
+    return {**asdict(shown), "of": len(decision.considered)}
 
 
 def where_to(plan: Plan) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
 
 from tonnage.errors import RequestError
@@ -23,13 +24,15 @@ def run(arguments: Namespace) -> int:
     found = examine(world)
     wrong = [complaint for complaint in found if complaint.wrong]
     if arguments.json:
-        value = {
-            "well": not wrong,
-            "files": [str(source.path) for source in world.loaded.sources],
-            "scheduler": world.cluster.name,
-            "complaints": [complaint.as_dict() for complaint in found],
-        }
-        print(json.dumps(value, indent=2, ensure_ascii=False))
+        from tonnage.cli.placement.answers.doctor import SiteChecked
+
+        checked = SiteChecked(
+            well=not wrong,
+            files=tuple(str(source.path) for source in world.loaded.sources),
+            scheduler=world.cluster.name,
+            complaints=tuple(found),
+        )
+        print(json.dumps(asdict(checked), indent=2, ensure_ascii=False))
     else:
         print("\n".join([*map(str, found), _verdict(world, wrong)]))
     return 1 if wrong else 0
@@ -49,8 +52,16 @@ def _examine_hosts(arguments: Namespace) -> int:
     found = hosts.examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:
-        value = {"well": well, **party.as_dict(), "complaints": [complaint.as_dict() for complaint in found]}
-        print(json.dumps(value, indent=2))
+        from tonnage.cli.placement.answers.doctor import HostsChecked, LinkTold
+
+        checked = HostsChecked(
+            well=well,
+            target=party.target,
+            hosts=party.hosts,
+            links=tuple(LinkTold(**asdict(link)) for link in party.links),
+            complaints=tuple(found),
+        )
+        print(json.dumps(asdict(checked), indent=2))
     else:
         print(text(party, found))
     return 0 if well else 1

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from tonnage.cli.placement.answers.jobs import Answer
 from tonnage.cli.placement.asked import asked_scheduler
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Job
@@ -44,7 +45,7 @@ def run(arguments: Namespace) -> int:
     user = {None: user_name(), "all": None}.get(arguments.user, arguments.user)
     found = site_scheduler.jobs(user=user, ended=arguments.done)
     if arguments.json:
-        print(json.dumps({"scheduler": site_scheduler.name, "jobs": [asdict(job) for job in found]}, indent=2))
+        print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, jobs=tuple(found))), indent=2))
     elif found:
         print(text(found))
     else:

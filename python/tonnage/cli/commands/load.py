@@ -8,8 +8,10 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 
+from tonnage.cli.placement.answers.load import Answer
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
@@ -51,8 +53,8 @@ def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> 
 
 def _json(found: Sequence[Row], notes: Sequence[str]) -> str:
     """One object on one line, so that those of ``--watch`` can be told apart."""
-    told = {"at_s": round(time.time(), 3), "servers": [row.as_dict() for row in found], "notes": list(notes)}
-    return json.dumps(told, ensure_ascii=False, allow_nan=False)
+    told = Answer(at_s=round(time.time(), 3), servers=tuple(row.told() for row in found), notes=tuple(notes))
+    return json.dumps(asdict(told), ensure_ascii=False, allow_nan=False)
 
 
 def _go_on(look: Look, arguments: Namespace) -> int:

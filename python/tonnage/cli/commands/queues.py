@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from tonnage.cli.placement.answers.queues import Answer
 from tonnage.cli.placement.asked import asked_scheduler
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Queue
@@ -23,7 +24,7 @@ def run(arguments: Namespace) -> int:
     site_scheduler = asked_scheduler(arguments)
     found = site_scheduler.queues()
     if arguments.json:
-        print(json.dumps({"scheduler": site_scheduler.name, "queues": [asdict(queue) for queue in found]}, indent=2))
+        print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, queues=tuple(found))), indent=2))
     elif found:
         print(text(found))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from tonnage.cli.options import ANSWERS
 from tonnage.cli.outcome import print_json
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,6 +20,10 @@ def run(arguments: Namespace) -> int:
         from tonnage.placement.site import Site
 
         print_json({"$schema": _DRAFT, **Site.model_json_schema()})
+    elif arguments.what in ANSWERS:
+        from tonnage.cli.placement.answer_schema import answer_schema
+
+        print_json({"$schema": _DRAFT, **answer_schema(arguments.what)})
     else:
         from tonnage.analysis.schemas import schema
 

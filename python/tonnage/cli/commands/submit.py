@@ -6,10 +6,11 @@ import json
 import os
 import sys
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from tonnage.cli.placement.decision import as_dict, report
+from tonnage.cli.placement.answers.submit import previewed, submitted
+from tonnage.cli.placement.decision import report
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
@@ -28,7 +29,7 @@ def run(arguments: Namespace) -> int:
     except NoFileServer as error:
         return _no_server(wish, error)
     if arguments.json:
-        print(json.dumps(_as_json(wish, outcome)), flush=True)
+        print(json.dumps(asdict(submitted(wish.key, outcome))), flush=True)
     elif outcome.receipt is not None:
         if outcome.plan is None:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
@@ -112,20 +113,8 @@ def _no_server(wish: Wish, error: NoFileServer) -> int:
 def _show(outcome: Outcome, as_json: bool) -> int:
     assert outcome.plan is not None
     if as_json:
-        print(json.dumps({**as_dict(outcome.plan), "command": list(outcome.command)}))
+        print(json.dumps(asdict(previewed(outcome.plan, outcome.command))))
     else:
         print(report(outcome.plan, outcome.command))
         _notes(outcome.plan)
     return 0
-
-
-def _as_json(wish: Wish, outcome: Outcome) -> dict[str, Any]:
-    receipt = outcome.receipt
-    found = {
-        "key": wish.key,
-        "job": None if receipt is None else receipt.job,
-        "line": None if receipt is None else receipt.line,
-        "new": outcome.plan is not None,
-        "followed": list(outcome.followed),
-    }
-    return found if outcome.plan is None else {**found, **as_dict(outcome.plan)}

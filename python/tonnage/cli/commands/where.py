@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.cli.stream import one_line
 from tonnage.errors import RequestError, TonnageError
@@ -41,8 +41,11 @@ def run(arguments: Namespace) -> int:
     line = line_of(site, servers[0] if len(servers) == 1 else None, located) if servers else None
     if arguments.json:
         import json
+        from dataclasses import asdict
 
-        print(json.dumps(_as_dict(located, servers, readings, line), indent=2, allow_nan=False))
+        from tonnage.cli.placement.answers.where import answer
+
+        print(json.dumps(asdict(answer(located, servers, readings, line)), indent=2, allow_nan=False))
     else:
         loads = {server.name: _load(readings.get(server.name), now_s, site.policy.index_age) for server in servers}
         print("\n".join(_lines(located, servers, loads, line, now_s)))
@@ -50,28 +53,6 @@ def run(arguments: Namespace) -> int:
         what = arguments.path or "current working directory"
         raise TonnageError(f"Cannot find fileserver for {what}: {located.problem or 'nothing says who serves it'}")
     return 0
-
-
-def _as_dict(
-    located: Located, servers: tuple[Server, ...], readings: dict[str, Reading], line: Found | None
-) -> dict[str, Any]:
-    """What was located, and below ``file_servers`` each server as the site file has it."""
-    from dataclasses import asdict, is_dataclass
-
-    return {
-        **located.as_dict(),
-        "file_servers": [
-            {
-                "name": server.name,
-                "hosts": list(server.hosts),
-                "queue": server.queue,
-                "slots": server.slots,
-                "load": readings[server.name].as_dict() if server.name in readings else None,
-            }
-            for server in servers
-        ],
-        "load_line": None if line is None else asdict(line) if is_dataclass(line) else line.model_dump(),
-    }
 
 
 def _lines(

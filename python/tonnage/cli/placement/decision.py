@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from tonnage.cli.stream import one_line
 from tonnage.placement.choice import Scored
-from tonnage.placement.plan import Plan, decision_as_dict, some
+from tonnage.placement.plan import Plan, some
 
 _MOST_ROWS = 16
 _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
-
-
-def as_dict(plan: Plan) -> dict[str, Any]:
-    """As ``--json`` prints it."""
-    return {
-        "located": plan.located.as_dict(),
-        "servers": [server.name for server in plan.servers],
-        "decision": decision_as_dict(plan.decision, most=len(plan.decision.considered)),
-        "request": asdict(plan.request),
-        "load_line_tasks": plan.line,
-        "notes": list(plan.notes),
-    }
 
 
 def report(plan: Plan, command: Sequence[str]) -> str:

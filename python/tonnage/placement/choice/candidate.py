@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -70,10 +70,10 @@ class Scored:
     """Expected wait for a slot."""
     passed_over: str | None = None
     """Why it was not considered further, though its score may be the best; None if it was."""
+    score_s: float = field(init=False)
 
-    @property
-    def score_s(self) -> float:
-        return self.access_s + self.load_s + self.wait_s
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score_s", self.access_s + self.load_s + self.wait_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

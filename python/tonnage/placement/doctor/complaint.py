@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 def own_hint(problem: str, otherwise: str) -> tuple[str, str]:
@@ -30,7 +29,3 @@ class Complaint:
         return (
             f"{f'{self.where}: ' if self.where else ''}{'' if self.wrong else 'note: '}{self.what}; hint: {self.hint}"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        return asdict(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.machine.mounts import Mount
 
@@ -41,21 +40,3 @@ class Located:
     """How that is known: sentences that name the tool or file that said so, in the order of the questions."""
     problem: str | None = None
     """Why the servers are not known: one sentence with a hint; None where they are."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        mount = self.mount
-        return {
-            "path": self.path,
-            "real_path": self.real_path,
-            "mount": None
-            if mount is None
-            else {"mount_point": mount.mount_point, "file_system": mount.file_system, "device": mount.device},
-            "target": self.target,
-            "servers": list(self.servers),
-            "devices": [{"name": device.name, "server": device.server} for device in self.devices],
-            "striped": self.striped,
-            "local": self.local,
-            "how": list(self.how),
-            "problem": self.problem,
-        }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.cluster.crew import Answer, Crew
@@ -61,11 +61,12 @@ class Link:
     problem: str | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     """Of ``tonnage.cluster.hands.links.attempt``."""
+    bytes_per_s: int | None = field(init=False)
 
-    @property
-    def bytes_per_s(self) -> int | None:
+    def __post_init__(self) -> None:
         elapsed_ns = self.told.get("elapsed_ns")
-        return round(self.told["bytes"] * 1e9 / elapsed_ns) if elapsed_ns else None
+        bytes_per_s = round(self.told["bytes"] * 1e9 / elapsed_ns) if elapsed_ns else None
+        object.__setattr__(self, "bytes_per_s", bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +77,6 @@ class Party:
     """In the order asked for."""
     target: str | None
     links: tuple[Link, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        links = [{**asdict(link), "bytes_per_s": link.bytes_per_s} for link in self.links]
-        return {"target": self.target, "hosts": [asdict(host) for host in self.hosts], "links": links}
 
     @property
     def there(self) -> list[Host]:

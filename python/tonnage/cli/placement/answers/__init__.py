@@ -1,0 +1,1 @@
+"""What ``--json`` prints of a command of placement: a file each, with the type ``Answer``, printed by ``asdict``."""

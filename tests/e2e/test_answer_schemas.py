@@ -1,0 +1,124 @@
+"""What the commands of placement print with ``--json`` is what their published schemas say, and no key more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tonnage.cli.options import ANSWERS
+from tonnage.records.load_lines import KeptLine, keep_line
+
+from .shell import LAUNCHER, Shell, wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+
+from local_spool import own_local
+
+SITE = """
+scheduler = "local"
+[[server]]
+name = "rcss1"
+aliases = ["{host}"]
+hosts = ["{host}"]
+indices = "proc:"
+line = {{ tasks = 6, plateau = "2GB/s" }}
+[policy]
+index_timeout = "20s"
+"""
+
+
+class User:
+    """Who types a command and holds its answer against its schema."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.schemas = {command: self._run("schema", command) for command in ANSWERS}
+
+    def __call__(self, command: str, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+        """The answer of ``tonnage COMMAND --json WORDS``, which has each of its keys for a reason."""
+        found = self._run(command, "--json", *words, codes=codes)
+        validator = jsonschema.Draft202012Validator(self.schemas[command])
+        validator.validate(found)
+        assert not validator.is_valid({**found, "forgotten": 1})
+        for key in found:
+            assert not validator.is_valid({name: value for name, value in found.items() if name != key}), key
+        return found
+
+    def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+        done = subprocess.run(
+            [LAUNCHER, *words],
+            cwd=self.shell.data,
+            env=self.shell.environment(),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode in codes, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+
+@pytest.fixture
+def user(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (shell.data / "tonnage.toml").write_text(SITE.format(host=os.uname().nodename))
+    with own_local():
+        yield User(shell)
+
+
+def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
+    preview = user("submit", "--dry-run", "--copies", "3", "true")
+    assert preview["command"] and preview["load_line_tasks"] == 6 and preview["decision"]["considered"]
+    made = user("submit", "--key", "k1", "true")
+    assert made["new"] is True and made["job"] == "1"
+    again = user("submit", "--key", "k1", "true")
+    assert again["new"] is False and "located" not in again
+    wait_until(lambda: bool(user("jobs", "--done")["jobs"]), "the job's end")
+    (job,) = user("jobs", "--done")["jobs"]
+    assert (job["key"], job["server"]) == ("k1", "rcss1")
+    assert user("queues")["queues"]
+    (row,) = user("load")["servers"]
+    assert row["source"] == "proc" and row["line"] == 6 and row["host"]["memory_free_bytes"]
+    checked = user("doctor", codes=(0, 1))
+    assert checked["files"] == [str(user.shell.data / "tonnage.toml")]
+    user.shell.data.joinpath("tonnage.toml").write_text('scheduler = "local"\n[[server]]\nname = "a"\nhosts = ["b"]\n')
+    assert user("doctor", codes=(1,))["complaints"]
+
+
+def test_where_keeps_to_its_schema_with_a_stated_a_measured_and_no_line(user: User, tmp_path: Path) -> None:
+    stated = user("where")
+    (server,) = stated["file_servers"]
+    assert server["name"] == "rcss1" and server["load"]["source"] == "proc"
+    assert stated["load_line"] == {"tasks": 6, "plateau": 2_000_000_000}
+    kept = KeptLine(
+        target=stated["target"],
+        operation="read",
+        access="sequential",
+        transfer_bytes=1 << 20,
+        tasks=8,
+        low=7,
+        high=9,
+        plateau_bytes_per_s=10**9,
+        single_bytes_per_s=10**8,
+        measured_at_s=time.time(),
+        host="n1",
+        run="/runs/1",
+    )
+    lines = tmp_path / "lines"
+    lines.mkdir()
+    keep_line(lines, kept)
+    site = user.shell.data / "tonnage.toml"
+    site.write_text(f'lines = "{lines}"\n' + site.read_text())
+    assert user("where")["load_line"]["tasks"] == 8
+    nobody = user("where", "/proc", codes=(0, 1))
+    assert nobody["path"] == "/proc"
