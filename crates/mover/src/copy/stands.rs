@@ -56,15 +56,18 @@ impl Batch<'_> {
         let (to, version) = (&self.shared.parts.to, &source.version);
         let known = |of: &Version| (of.mode, of.uid, of.gid, of.mtime_ns);
         if known(there) != known(version) {
-            attributes::give(copy, source.file.as_fd(), version, source.accessed, None)
-                .map_err(|errno| ended::target("write", to, path, errno))?;
-            fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
+            let given =
+                attributes::give(copy, source.file.as_fd(), version, source.accessed, None).and_then(|_| Version::of(&copy));
+            // Where times are kept coarsely, nothing may have moved: then there is nothing to wait for.
+            if known(&given.map_err(|errno| ended::target("write", to, path, errno))?) != known(there) {
+                fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
+            }
         }
         Ok(())
     }
 
-    /// Whether the copy that has the name `path` has the attributes of the source; owner, mode and times it gets. Asked where the copy was put
-    /// there for another state of the source.
+    /// Whether the copy that has the name `path` has the attributes of the source; owner, mode and times it gets. Asked where the copy
+    /// was put there for another state of the source.
     pub(super) fn has_attributes(&self, source: &Source, target: BorrowedFd, path: &TreePath) -> Attempt<bool> {
         let Some((copy, there)) = open(target, path.name()) else { return Ok(false) };
         if !attributes::same_extended(copy.as_fd(), source.file.as_fd()) {
