@@ -57,7 +57,7 @@ impl Batch<'_> {
         let known = |of: &Version| (of.mode, of.uid, of.gid, of.mtime_ns);
         if known(there) != known(version) {
             let given =
-                attributes::give(copy, source.file.as_fd(), version, source.accessed, None).and_then(|_| Version::of(&copy));
+                attributes::give(copy, source.file.as_fd(), version, source.accessed, None).and_then(|_| Version::of(copy));
             // Where times are kept coarsely, nothing may have moved: then there is nothing to wait for.
             if known(&given.map_err(|errno| ended::target("write", to, path, errno))?) != known(there) {
                 fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
