@@ -46,9 +46,9 @@ def refused(run: Path, command: str) -> str:
         ({"cost": "x"}, {}, "cost is no table"),
         ({"ceilings": 3}, {}, "ceilings is no list of tables"),
         ({"ceilings": ["x"]}, {}, "ceilings is no list of tables"),
-        ({}, {"elapsed_ns": "x"}, "elapsed_ns is 'x', not an integer"),
-        ({}, {"elapsed_ns": [1]}, "elapsed_ns is [1], not an integer"),
-        ({}, {"first_start_ns": {"a": 3}}, "first_start_ns is {'a': 3}, not an integer"),
+        ({}, {"elapsed_ns": "x"}, "elapsed_ns is 'x', not a number"),
+        ({}, {"elapsed_ns": [1]}, "elapsed_ns is [1], not a number"),
+        ({}, {"first_start_ns": {"a": 3}}, "first_start_ns is {'a': 3}, not a number"),
     ],
 )
 def test_a_value_of_another_kind_is_told(

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ _SETTING_KEYS: dict[str, type] = {"tasks": int}
 _TABLES = ("campaign", "cost", "host", "search", "stopped", "target")
 """What of a manifest is a table, or null, wherever it is there."""
 _COUNTED = ("_ns", "_bytes", "_per_s")
-"""How keys of a trial end that hold an integer, or null."""
+"""How keys of a trial end that hold a number, or null."""
 _LONGEST_LINE = 64 << 20
 """Of ``trials.jsonl``, in bytes."""
 
@@ -113,7 +114,7 @@ class Run:
         if found is None:
             return Trials.of(self.trials())
         for line, key in found.not_integers(_is_counted):
-            raise RecordError(f"{self.path / TRIALS}, record {line['record']}: {key} is {line[key]!r}, not an integer")
+            _check_counted(key, line[key], f"{self.path / TRIALS}, record {line['record']}")
         return found
 
     def has_trials(self) -> bool:
@@ -269,10 +270,16 @@ def _is_counted(key: str) -> bool:
     return key.endswith(_COUNTED)
 
 
+def _check_counted(key: str, value: object, where: str) -> None:
+    """A fraction can be reckoned with: that it is one is for the promises to tell."""
+    if value is not None and type(value) is not int and not (type(value) is float and isfinite(value)):
+        raise RecordError(f"{where}: {key} is {value!r}, not a number")
+
+
 def _check_trial(line: Mapping[str, Any], where: str) -> None:
     for key, value in line.items():
-        if _is_counted(key) and type(value) is not int and value is not None:
-            raise RecordError(f"{where}: {key} is {value!r}, not an integer")
+        if _is_counted(key):
+            _check_counted(key, value, where)
     if not _RECORD.match(line["record"]):
         raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
