@@ -100,6 +100,8 @@ def cleaned_up_on_signals() -> Iterator[None]:
 def _end(process: subprocess.Popen[str]) -> None:
     """Asks it to end, which lets it end its own; what is left after a while is ended, each by its number."""
     family = {process.pid: _started(process.pid)} | _below(process.pid)
+    # The kernel's list may lack a child where another one ends while it is read.
+    family |= _below(process.pid)
     process.terminate()
     deadline = time.monotonic() + PATIENCE_S
     while left := [pid for pid, started in family.items() if started is not None and _started(pid) == started]:
