@@ -55,7 +55,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     if is_safe(status):
         return 0
     print("\n".join(details(status)), file=sys.stderr)
-    left = totals_text(status["queued"]) + " left"
-    if status["failed"]["files"]:
-        left += f", {totals_text(status['failed'])} failed"
+    told = [(status["queued"], "left"), (status["failed"], "failed")]
+    left = ", ".join(f"{totals_text(total)} {what}" for total, what in told if total["files"])
+    left = left or "it ended before its last scan, which would tell what was written since"
     return complain(f"{left}; hint: go on with `tonnage stage resume --state {status['state']}`", 1)
