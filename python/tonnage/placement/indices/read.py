@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from tonnage.placement.indices.asking import Asked, ask_all
-from tonnage.placement.indices.cache import Cache
+from tonnage.placement.indices.cache import Cache, Kept
 from tonnage.placement.indices.reading import Reading
 
 _GAP_S = 0.5
@@ -71,7 +71,12 @@ def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int, refresh_ns: 
     asked = [Asked.at(name, address) for name, address in addresses.items()]
     kept = {one.name: cache.get(one.name, one.address) for one in asked}
     now_s = time.time()
-    due = [one for one in asked if kept[one.name].reading is None or kept[one.name].is_due(now_s, refresh_ns)]
+
+    def is_due(known: Kept) -> bool:
+        # Of one look there are no rates, however young it is.
+        return known.reading is None or known.again or known.is_due(now_s, refresh_ns)
+
+    due = [one for one in asked if is_due(kept[one.name])]
     kept |= ask_all(due, kept, cache, wait_ns=wait_ns)
     if once := [one for one in due if kept[one.name].again]:
         time.sleep(_GAP_S)
