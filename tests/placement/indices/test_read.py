@@ -92,9 +92,13 @@ def test_a_young_reading_is_not_asked_for_again_and_an_old_one_is() -> None:
         assert server.asked == asked + 1
 
 
-def test_a_person_who_looks_gets_rates_at_once() -> None:
+@pytest.mark.parametrize("looked_before", [False, True])
+@pytest.mark.parametrize("refresh_ns", [0, 60 * S])
+def test_a_person_who_looks_gets_rates_at_once(looked_before: bool, refresh_ns: int) -> None:
     with exporter(ways.tells(Running())) as server:
-        found = fresh_indices([named(server.address)], wait_ns=2 * S)["rcss1"]
+        if looked_before:
+            read(server.address)
+        found = fresh_indices([named(server.address)], wait_ns=2 * S, refresh_ns=refresh_ns)["rcss1"]
     assert found.problem is None and abs((found.ut_permille or 0) - 500) < 60
 
 
