@@ -58,9 +58,19 @@ pub(super) fn compare_times(version: &Version, made: &Version, dropped: &mut Dro
 
 /// Whether a file system that keeps times as coarse as `kept` would have kept `given` so.
 pub(super) fn is_time_of(kept: i64, given: i64) -> bool {
-    const GRAINS: [i64; 5] = [2 * NS_PER_S, NS_PER_S, 1_000_000, 1_000, 100];
-    let grain = GRAINS.into_iter().find(|grain| kept % grain == 0).unwrap_or(1);
+    let grain = grain_of(kept);
     kept.div_euclid(grain) == given.div_euclid(grain)
+}
+
+/// Whether the copy has the time `given`, as exactly as its file system keeps times: its own time of change tells how exactly that is.
+pub(super) fn has_time(copy: &Version, given: i64) -> bool {
+    copy.mtime_ns == given || is_time_of(copy.mtime_ns, given) && copy.ctime_ns % grain_of(copy.mtime_ns) == 0
+}
+
+/// The coarsest step, in nanoseconds, in which a file system may count that keeps this time.
+fn grain_of(kept: i64) -> i64 {
+    const GRAINS: [i64; 5] = [2 * NS_PER_S, NS_PER_S, 1_000_000, 1_000, 100];
+    GRAINS.into_iter().find(|grain| kept % grain == 0).unwrap_or(1)
 }
 
 /// What `there`, which somebody else put there, lacks of what the source has.

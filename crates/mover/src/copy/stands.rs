@@ -37,7 +37,7 @@ impl Batch<'_> {
         let Some((copy, there)) = open(target.as_fd(), path.name()).filter(|(_, there)| place::is(&known, there)) else {
             return Ok(None);
         };
-        if !attributes::same_extended(copy.as_fd(), source.file.as_fd()) {
+        if !has_what_stays(copy.as_fd(), &there, source) {
             return Ok(None);
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
@@ -51,26 +51,22 @@ impl Batch<'_> {
         Ok(Some(Item { entry: entry.clone(), version: *version, placed, shape, read_back: true, dropped }))
     }
 
-    /// Gives the copy `there` the owner, the mode and the times that the source has now.
+    /// Gives the copy `there` the owner and the mode that the source has now.
     fn renew(&self, copy: BorrowedFd, there: &Version, source: &Source, path: &TreePath) -> Attempt<()> {
         let (to, version) = (&self.shared.parts.to, &source.version);
-        let known = |of: &Version| (of.mode, of.uid, of.gid, of.mtime_ns);
-        if known(there) != known(version) {
-            let given =
-                attributes::give(copy, source.file.as_fd(), version, source.accessed, None).and_then(|_| Version::of(copy));
-            // Where times are kept coarsely, nothing may have moved: then there is nothing to wait for.
-            if known(&given.map_err(|errno| ended::target("write", to, path, errno))?) != known(there) {
-                fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
-            }
+        if (there.mode, there.uid, there.gid) != (version.mode, version.uid, version.gid) {
+            attributes::give(copy, source.file.as_fd(), version, source.accessed, None)
+                .map_err(|errno| ended::target("write", to, path, errno))?;
+            fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
         }
         Ok(())
     }
 
-    /// Whether the copy that has the name `path` has the attributes of the source; owner, mode and times it gets. Asked where the copy
+    /// Whether the copy that has the name `path` has the attributes of the source; owner and mode it gets. Asked where the copy
     /// was put there for another state of the source.
     pub(super) fn has_attributes(&self, source: &Source, target: BorrowedFd, path: &TreePath) -> Attempt<bool> {
         let Some((copy, there)) = open(target, path.name()) else { return Ok(false) };
-        if !attributes::same_extended(copy.as_fd(), source.file.as_fd()) {
+        if !has_what_stays(copy.as_fd(), &there, source) {
             return Ok(false);
         }
         self.renew(copy.as_fd(), &there, source, path).map(|()| true)
@@ -98,6 +94,12 @@ impl Batch<'_> {
         }
         Ok(Some(read))
     }
+}
+
+/// Whether the copy `there` has what it is not given in place: extended attributes, and the source's time. Journal and manifest know a
+/// copy by its time; one that moved before they say so would be nobody's after a crash.
+fn has_what_stays(copy: BorrowedFd, there: &Version, source: &Source) -> bool {
+    attributes::has_time(there, source.version.mtime_ns) && attributes::same_extended(copy, source.file.as_fd())
 }
 
 /// The regular file that has the name.
