@@ -1,11 +1,10 @@
 //! Whether what is called safe still lies at the destination, as it was put there.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
 use super::Carrier;
-use super::stream::Buffer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::journal::Copied;
@@ -20,9 +19,6 @@ pub struct Copies {
     back: Vec<i64>,
 }
 
-/// The directory that was opened last, or why it could not be.
-type Opened = Option<(TreePath, std::result::Result<OwnedFd, Errno>)>;
-
 /// Why an entry that was safe is not any more.
 pub const REMOVED: &str = "its copy at the destination was removed or changed, and the source does not have it any more; \
     hint: bring the copy back, then resume";
@@ -33,7 +29,7 @@ impl Carrier {
     pub fn look_at_copies(&self, copies: &[Copied]) -> Copies {
         let to = &self.shared.parts.to;
         let mut found = Copies::default();
-        let mut here: Opened = None;
+        let mut here: Option<(TreePath, std::result::Result<OwnedFd, Errno>)> = None;
         for copy in copies {
             let parent = copy.path.parent();
             if here.as_ref().is_none_or(|(path, _)| *path != parent) {
@@ -45,7 +41,7 @@ impl Carrier {
                 Some((_, Err(error))) => Err(*error),
                 None => Err(Errno::NOENT),
             };
-            let whole = there.is_ok_and(|there| is_as_placed(copy, &there) || self.has_its_bytes(&here, copy, &there));
+            let whole = there.is_ok_and(|there| is_as_placed(copy, &there));
             if !whole && !copy.lost {
                 found.missing.push(copy.clone());
             } else if whole && copy.lost {
@@ -53,20 +49,6 @@ impl Carrier {
             }
         }
         found
-    }
-
-    /// Whether what has the name of a copy without a source is that copy by its bytes: attributes that were given to another name of it
-    /// have moved its time.
-    fn has_its_bytes(&self, here: &Opened, copy: &Copied, there: &Version) -> bool {
-        let Some((_, Ok(directory))) = here else { return false };
-        if copy.at_source || (there.kind, there.size) != (Kind::File, copy.size) {
-            return false;
-        }
-        let known = self.shared.parts.journal.entries(&[copy.id]).ok().and_then(|mut found| found.pop());
-        let Some(checksum) = known.and_then(|entry| entry.placed?.checksum) else { return false };
-        let (directory, mut buffer) = (directory.as_fd(), Buffer::new());
-        let found = self.shared.hash_name(directory, copy.path.name(), &copy.path, there, &mut buffer);
-        matches!(found, Ok(Some(found)) if found == checksum)
     }
 
     /// Says in the journal what was found. What is missing or has changed is safe no longer: what the source still has of it is queued and
