@@ -28,11 +28,11 @@ impl Carrier {
     }
 
     /// Removes temporaries that an earlier mover left of what will not be copied any more. After the first scan, which says what that
-    /// is; not of what `flies`, which a worker has in hand.
-    pub fn abandon_given_up(&self, flies: impl Fn(i64) -> bool) -> Result<()> {
+    /// is; not of what is `queued`, which a worker may have in hand.
+    pub fn abandon_given_up(&self, queued: impl Fn(i64) -> bool) -> Result<()> {
         for given_up in [State::Failed, State::Gone] {
             let abandon =
-                |page: Vec<Entry>| page.iter().filter(|entry| !flies(entry.id)).try_for_each(|entry| self.abandon(entry));
+                |page: Vec<Entry>| page.iter().filter(|entry| !queued(entry.id)).try_for_each(|entry| self.abandon(entry));
             self.pages(|journal, after| journal.in_state(given_up, after, PAGE), abandon)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tonnage.cli.placement.asked import asked_scheduler
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
@@ -27,8 +27,7 @@ def run(arguments: Namespace) -> int:
     known = site_scheduler.jobs(user=user_name())
     found = [_cancel(site_scheduler, job, known, any_job=arguments.any) for job in jobs]
     if arguments.json:
-        answers = [{"job": one.job, "cancelled": one.cancelled, "problem": one.problem} for one in found]
-        print(json.dumps({"scheduler": site_scheduler.name, "jobs": answers}, indent=2))
+        print(json.dumps({"scheduler": site_scheduler.name, "jobs": [asdict(one) for one in found]}, indent=2))
     else:
         for one in found:
             if one.problem is None:

@@ -12,9 +12,8 @@ _SHOWN = 100
 """Characters of an answer that an error shows."""
 _MOST_HOSTS = 1 << 20
 """A few words can stand for more names than memory holds."""
-
-
 _LATEST_S = 1 << 36
+"""Beyond that, in seconds since 1970, no job has a time."""
 
 
 class Nonsense(SchedulerError):

@@ -109,6 +109,18 @@ fn renumber(stage: &Stage, name: &str, bytes: &[u8]) {
     rustix::fs::rename(new, at).unwrap();
 }
 
+/// A second version of the source replaces what has the name where that is `known` as the mover's own; it is refused otherwise.
+fn assert_replaced_where_known(stage: &Stage, source: &std::path::Path, there: &[u8], known: bool) {
+    make(source, b"second version");
+    let outcome = only(stage.carry());
+    if known {
+        assert_eq!((outcome, stage.bytes("file")), (Outcome::Done, b"second version".to_vec()));
+    } else {
+        refused(&outcome, "has the name");
+        assert_eq!(stage.bytes("file"), there);
+    }
+}
+
 #[test]
 fn a_copy_whose_inode_has_another_number_is_known_by_its_bytes_and_one_of_other_bytes_is_foreign() {
     for (there, known) in [(b"first", true), (b"other", false)] {
@@ -116,14 +128,7 @@ fn a_copy_whose_inode_has_another_number_is_known_by_its_bytes_and_one_of_other_
         let path = stage.put("file", b"first");
         assert_eq!(only(stage.carry()), Outcome::Done);
         renumber(&stage, "file", there);
-        make(&path, b"second version");
-        let outcome = only(stage.carry());
-        if known {
-            assert_eq!((outcome, stage.bytes("file")), (Outcome::Done, b"second version".to_vec()));
-        } else {
-            refused(&outcome, "has the name");
-            assert_eq!(stage.bytes("file"), there);
-        }
+        assert_replaced_where_known(&stage, &path, there, known);
     }
 }
 
@@ -137,14 +142,7 @@ fn a_copy_whose_time_moved_is_known_by_its_bytes_and_one_of_other_bytes_is_forei
         let copy = fs::File::options().write(true).open(stage.to.join("file")).unwrap();
         copy.write_all_at(there, 0).unwrap();
         copy.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
-        make(&path, b"second version");
-        let outcome = only(stage.carry());
-        if known {
-            assert_eq!((outcome, stage.bytes("file")), (Outcome::Done, b"second version".to_vec()));
-        } else {
-            refused(&outcome, "has the name");
-            assert_eq!(stage.bytes("file"), there);
-        }
+        assert_replaced_where_known(&stage, &path, there, known);
     }
 }
 
