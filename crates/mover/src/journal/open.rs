@@ -50,24 +50,39 @@ impl Journal {
             // A log whose database is gone must not be taken for the new one's.
             set_aside(state)?;
         }
-        let why = match begin(&path, identity) {
-            Ok((db, Found::Ours(id))) => match Self::ready(state, db, id) {
-                Err(MoverError::Journal { source, .. }) if schema::is_damage(&source) => format!("it is damaged ({source})"),
-                journal => return journal.map(|journal| (journal, Opened::Again)),
-            },
-            Ok((db, Found::Empty)) => return Self::create(state, db, identity).map(|journal| (journal, Opened::New)),
-            Ok((_, Found::OfOthers { identity, unfinished: true })) => return Err(of_others(&path, &identity)),
-            Ok((_, Found::OfOthers { identity: of, .. })) => {
-                format!("it is of {} to {}, where nothing is left to do", of.from.display(), of.to.display())
-            }
-            Ok((_, Found::Unusable(why))) => why,
-            Err(source) if schema::is_damage(&source) => format!("it is damaged ({source})"),
-            Err(source) => return Err(unopened(&path, source)),
+        if let Ok(taken) = Self::take(state, &path, identity)? {
+            return Ok(taken);
+        }
+        // SQLite calls a read that fails damage. What the storage does not give is no reason to begin anew.
+        readable(state)?;
+        let why = match Self::take(state, &path, identity)? {
+            Ok(taken) => return Ok(taken),
+            Err(why) => why,
         };
         let backup = set_aside(state)?;
         let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE);
         let journal = Self::create(state, db.map_err(|source| error(&path, source))?, identity)?;
         Ok((journal, Opened::Rebuilt { backup, why }))
+    }
+
+    /// Opens what is there, or begins a journal where nothing is; or why what is there cannot be used.
+    fn take(state: &Path, path: &Path, identity: &Identity) -> Result<std::result::Result<(Self, Opened), String>> {
+        let damaged = |source: rusqlite::Error| Ok(Err(format!("it is damaged ({source})")));
+        match begin(path, identity) {
+            Ok((db, Found::Ours(id))) => match Self::ready(state, db, id) {
+                Err(MoverError::Journal { source, .. }) if schema::is_damage(&source) => damaged(source),
+                journal => journal.map(|journal| Ok((journal, Opened::Again))),
+            },
+            Ok((db, Found::Empty)) => Self::create(state, db, identity).map(|journal| Ok((journal, Opened::New))),
+            Ok((_, Found::OfOthers { identity, unfinished: true })) => Err(of_others(path, &identity)),
+            Ok((_, Found::OfOthers { identity: of, .. })) => {
+                let (from, to) = (of.from.display(), of.to.display());
+                Ok(Err(format!("it is of {from} to {to}, where nothing is left to do")))
+            }
+            Ok((_, Found::Unusable(why))) => Ok(Err(why)),
+            Err(source) if schema::is_damage(&source) => damaged(source),
+            Err(source) => Err(unopened(path, source)),
+        }
     }
 
     /// Opens the journal of a mover for reading, whether one is at work on it or not.
@@ -186,6 +201,23 @@ fn set_aside(state: &Path) -> Result<PathBuf> {
     }
     fsync(tree.root()).map_err(|error| MoverError::path("sync directory", state, error))?;
     Ok(state.join(name(second)))
+}
+
+/// Reads the database and its log to their ends.
+fn readable(state: &Path) -> Result<()> {
+    for name in [DATABASE.to_owned(), format!("{DATABASE}-wal")] {
+        let path = state.join(name);
+        let read = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
+        match read.and_then(|mut file| io::copy(&mut file, &mut io::sink())) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let hint = "resume once its storage answers; where it never will, move it away and begin again";
+                return Err(MoverError::Request(format!("cannot read journal {}: {error}; hint: {hint}", path.display())));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn seconds() -> u64 {

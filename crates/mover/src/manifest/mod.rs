@@ -122,7 +122,7 @@ impl Manifest {
         let mut known = verify::Known::default();
         known.read(File::open(&self.path).map_err(failed)?, "").map_err(failed)?;
         let lines: Vec<Line> =
-            known.lines.into_values().filter(|line| line.kind == Kind::File || line.made_ino.is_some()).collect();
+            known.lines.into_values().filter(|line| line.kind != Kind::Directory || line.made_ino.is_some()).collect();
         let mut adopted = 0;
         for part in lines.chunks(ADOPTED_AT_ONCE) {
             let unchanged: Vec<_> =

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use rustix::fs::rename;
+use rustix::fs::{FileType, rename};
 use tempfile::TempDir;
 
 use super::verify::read_all;
@@ -239,6 +239,28 @@ fn after_a_rebuild_what_lies_there_unchanged_is_this_mover_s_own_and_the_rest_is
     let placed = entry(b"d/same").unwrap().placed.unwrap();
     assert_eq!((placed.ino, placed.size, placed.checksum), (ino, 3, Some(blake3::hash(b"one").into())));
     assert_eq!((entry(b"changed"), entry(b"missing")), (None, None));
+}
+
+#[test]
+fn after_a_rebuild_links_and_fifos_are_this_mover_s_own_too() {
+    let (to, manifest) = staged(&[]);
+    let tree = Tree::open(to.path()).unwrap();
+    symlink("one", to.path().join("link")).unwrap();
+    symlink("one", to.path().join("pointed elsewhere")).unwrap();
+    rustix::fs::mknodat(tree.root(), "fifo", FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let names = [&b"link"[..], b"pointed elsewhere", b"fifo"];
+    manifest.append(&names.map(|name| Line::now(&path(name), &Version::at(tree.root(), name).unwrap(), None)), true).unwrap();
+    rename(to.path().join("pointed elsewhere"), to.path().join("away")).unwrap();
+    symlink("three", to.path().join("pointed elsewhere")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let identity = Identity { from: "/from".into(), to: to.path().into() };
+    let journal = Journal::open(state.path(), &identity).unwrap().0;
+    assert_eq!(manifest.adopt(&tree, &journal).unwrap(), 2);
+    for (name, kind) in [(names[0], Kind::Link), (names[2], Kind::Fifo)] {
+        let entry = journal.by_path(&path(name)).unwrap().unwrap();
+        assert_eq!((entry.version.kind, entry.placed.unwrap().ino), (kind, Version::at(tree.root(), name).unwrap().ino));
+    }
+    assert!(journal.by_path(&path(names[1])).unwrap().is_none());
 }
 
 #[test]
