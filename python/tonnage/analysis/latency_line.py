@@ -61,9 +61,8 @@ _FAR = 3.0
 """So many times the noise of a trial from the objective, no sign test is asked."""
 _BEYOND = 1.5
 """So many operations of a trial must be beyond a percentile for the trial to tell it."""
-_FALLS = 1.5
-"""Latency falls where a larger load is below a smaller one by so many times what one comparison would ask: all pairs
-are compared."""
+_FALLS = 0.05
+"""Chance that of all pairs of loads one is said to have less latency with the larger load, and none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +96,7 @@ class _Levels:
     """Trials over their variance."""
     noise: float
     t: float
+    degrees: float
 
 
 def crossing(values: Latencies, objective: float, *, offered: bool = False) -> Crossing:
@@ -139,19 +139,25 @@ def _levels_of(values: Latencies, objective: float) -> _Levels:
         weight=(own + 1) / each,
         noise=math.sqrt(variance),
         t=student_t(_COMPARED, degrees),
+        degrees=degrees,
     )
 
 
 def _falls(levels: _Levels) -> tuple[int, int] | None:
-    """The pair of loads that shows it best."""
+    """The pair of loads that shows it best: by Student's t as the best of all pairs (Bonferroni), and, as the noise of a
+    percentile may be of any kind, where each of the trials lies on its side of the other load's median."""
+    import numpy as np
+
     error = 1 / levels.weight
     pairs = [
-        ((levels.level[i] - levels.level[j]) / math.sqrt(error[i] + error[j]), i, j)
+        (float(levels.level[i] - levels.level[j]) / math.sqrt(error[i] + error[j]), levels.loads[i], levels.loads[j])
         for j in range(len(levels.loads))
         for i in range(j)
+        if levels.trials[j].max() < np.median(levels.trials[i]) and np.median(levels.trials[j]) < levels.trials[i].min()
     ]
-    most, i, j = max(pairs, default=(0.0, 0, 0))
-    return (levels.loads[i], levels.loads[j]) if most > _FALLS * levels.t else None
+    every = math.comb(len(levels.loads), 2)
+    most, smaller, larger = max(pairs, default=(0.0, 0, 0))
+    return (smaller, larger) if pairs and most > student_t(1 - 2 * _FALLS / every, levels.degrees) else None
 
 
 def _shown(levels: _Levels, i: int, alone: bool, *, within: bool) -> bool:
