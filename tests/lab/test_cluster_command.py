@@ -95,6 +95,27 @@ def test_status_tells_hosts_addresses_daemons_and_states(up: Lab) -> None:
     assert "link of 100 Mbit/s" in done.stdout
 
 
+def test_doctor_tells_that_submit_takes_no_job_and_the_site_file_of_the_page_mends_it(lab: Lab) -> None:
+    done = lab("up")
+    if done.returncode:
+        pytest.skip(done.stderr)
+
+    def on_head(*given: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        way = 'cd /run/data; exec env XDG_STATE_HOME=/tmp/state TONNAGE_SYSTEM_CONFIG=/tmp/none "$@"'
+        return lab("exec", "head", "--", "sh", "-c", way, "sh", *given, text=text)
+
+    tonnage = str(ROOT / "tonnage")
+    refused, told = on_head(tonnage, "submit", "hostname"), on_head(tonnage, "doctor")
+    assert (refused.returncode, told.returncode) == (1, 1), refused.stdout + told.stdout + told.stderr
+    reason = "no host beside storage takes the job"
+    assert reason in refused.stderr and f"`submit` takes no job from /run/data: {reason}" in told.stdout
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    on_head("tee", "tonnage.toml", text=page.partition("```toml\n")[2].partition("```")[0])
+    told, sent = on_head(tonnage, "doctor"), on_head(tonnage, "submit", "hostname")
+    assert (told.returncode, sent.returncode) == (0, 0), told.stdout + told.stderr + sent.stdout + sent.stderr
+    assert "all is well" in told.stdout and "Submitting job to run on fileserver storage" in sent.stdout
+
+
 def loops() -> set[str]:
     """What lies behind each loop device."""
     files = Path("/sys/block").glob("loop*/loop/backing_file")

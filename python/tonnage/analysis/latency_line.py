@@ -144,8 +144,8 @@ def _levels_of(values: Latencies, objective: float) -> _Levels:
 
 
 def _falls(levels: _Levels) -> tuple[int, int] | None:
-    """The pair of loads that shows it best: by Student's t as the best of all pairs (Bonferroni), and, as the noise of a
-    percentile may be of any kind, where each of the trials lies on its side of the other load's median."""
+    """The pair of loads that shows it best: by Student's t as the best of all pairs (Bonferroni); and, as a percentile
+    may have any noise, only where each of the trials lies on its side of the other load's median."""
     import numpy as np
 
     error = 1 / levels.weight

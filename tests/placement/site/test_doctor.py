@@ -14,7 +14,7 @@ from tonnage.cli import main
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError
 from tonnage.machine.mounts import Mount
 from tonnage.placement.doctor import CHECKS, Complaint, World, examine, look, world
-from tonnage.placement.doctor.world import Cluster
+from tonnage.placement.doctor.world import Cluster, Refused
 from tonnage.placement.indices import Reading
 from tonnage.placement.site import read_site
 from tonnage.placement.where.located import Located
@@ -69,7 +69,7 @@ def well(project: Path) -> Callable[..., World]:
         found = World(
             loaded=read_site(project), cluster=cluster, addresses={"rcss1": (), "10.0.0.5": ("10.0.0.5",)},
             readings={"rcss1": reading}, mounted=(), mounts_left=0, lines=(LINE,), line_problems=(),
-            shared_lines=None, now_s=NOW_S, host="here", kernel="6.1",
+            shared_lines=None, refused=None, now_s=NOW_S, host="here", kernel="6.1",
         )  # fmt: skip
         return replace(found, **changes)
 
@@ -85,6 +85,17 @@ def told(found: World) -> list[str]:
 
 def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Callable[..., World]) -> None:
     assert told(well()) == []
+
+
+def test_a_directory_that_submit_takes_no_job_from_is_wrong_unless_it_is_a_disk_beside_a_site_s_servers(
+    well: Callable[..., World],
+) -> None:
+    refused = Refused(path="/data", why="no host beside io9 takes the job", servers=("io9",), own_disk=False)
+    (complaint,) = examine(well(refused=refused))
+    assert str(complaint).startswith("`submit` takes no job from /data: no host beside io9 takes the job; hint: add [[")
+    assert complaint.wrong and 'name = "io9"' in complaint.hint
+    (complaint,) = examine(well(refused=replace(refused, own_disk=True)))
+    assert not complaint.wrong
 
 
 def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(well: Callable[..., World]) -> None:

@@ -35,6 +35,7 @@ CHECKS: tuple[_Check, ...] = (
     scheduler.licences,
     scheduler.patterns,
     scheduler.without_hosts,
+    scheduler.here,
     servers.names,
     servers.indices,
     servers.mounts,

@@ -141,6 +141,22 @@ def without_hosts(world: World) -> Iterator[Complaint]:
             )
 
 
+def here(world: World) -> Iterator[Complaint]:
+    """A job that is submitted from the working directory finds a place."""
+    refused = world.refused
+    if refused is None:
+        return
+    name = refused.servers[0] if refused.servers else "SERVER"
+    yield Complaint(
+        code="refused-here",
+        what=f"`submit` takes no job from {refused.path}: {refused.why}",
+        hint=f'add [[server]] with name = "{name}" and the hosts beside it that the scheduler knows, or submit with '
+        "--anywhere",
+        # Where the site has servers, a disk of this host is no place that jobs are sent from.
+        wrong=not (refused.own_disk and world.site.server),
+    )
+
+
 def _near(wrong: str, known: Iterable[str]) -> str | None:
     """There may be ten thousand of them: only the one that was probably meant."""
     near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)

@@ -17,8 +17,12 @@ from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.machine.careful import carefully
 from tonnage.machine.mounts import Mount, read_mounts
+from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.indices import Reading, fresh_indices
+from tonnage.placement.known import working_directory
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import all_lines
+from tonnage.placement.plan import Wish, make_plan
 from tonnage.placement.site import Loaded, Server, Site
 from tonnage.placement.where import locate
 from tonnage.placement.where.located import Located
@@ -48,6 +52,17 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The working directory, from which ``submit`` takes no job."""
+
+    path: str
+    why: str
+    servers: tuple[str, ...]
+    own_disk: bool
+    """Its data is on this host itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """All of it, at one moment."""
 
@@ -63,6 +78,8 @@ class World:
     line_problems: tuple[str, ...]
     shared_lines: str | None
     """Why the shared directory of lines takes none; None where it does, or where there is none."""
+    refused: Refused | None
+    """None where a job that is submitted from here goes somewhere, or where the scheduler tells nothing."""
     now_s: float
     host: str
     kernel: str
@@ -78,9 +95,10 @@ def look(loaded: Loaded) -> World:
     lines, problems = all_lines(site)
     mounted, left = _mounted(site)
     wait_ns = max(site.policy.index_timeout, site.policy.file_timeout)
+    cluster = _cluster(site)
     return World(
         loaded=loaded,
-        cluster=_cluster(site),
+        cluster=cluster,
         addresses=_addresses(site),
         readings=fresh_indices(site.server, wait_ns=wait_ns),
         mounted=tuple(mounted),
@@ -88,6 +106,7 @@ def look(loaded: Loaded) -> World:
         lines=tuple(lines),
         line_problems=tuple(problems),
         shared_lines=_shared_lines(site),
+        refused=None if cluster.problem else _refused(site),
         now_s=time.time(),
         host=platform.node(),
         kernel=platform.release(),
@@ -154,6 +173,23 @@ def _mounted(site: Site) -> tuple[list[tuple[Mount, Located]], int]:
         except TonnageError:
             continue  # it went away meanwhile
     return found, left
+
+
+def _refused(site: Site) -> Refused | None:
+    """As ``submit`` decides, without asking for a job."""
+    try:
+        path = working_directory()
+        found = scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+        wish = Wish(argv=("true",), key="doctor", scheduler=site.scheduler)
+        try:
+            make_plan(wish, path, site, Ledger(), found)
+        except (NoFileServer, NothingNear) as error:
+            located = locate(path, site, timeout_s=site.policy.file_timeout / 1e9)
+            why = str(error).partition("; hint: ")[0]
+            return Refused(path=path, why=why, servers=located.servers, own_disk=located.local)
+    except TonnageError:
+        pass  # What does not answer is told where it is asked for.
+    return None
 
 
 def _shared_lines(site: Site) -> str | None:
