@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, State};
 use crate::error::Result;
+use crate::ground::Standing;
 use crate::journal::Journal;
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
@@ -56,6 +57,7 @@ pub struct Clearer<'a> {
     settler: &'a Settler,
     options: &'a Options,
     halt: &'a AtomicBool,
+    standing: &'a Standing,
     aside: Aside<'a>,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
@@ -104,6 +106,7 @@ impl<'a> Clearer<'a> {
         settler: &'a Settler,
         options: &'a Options,
         halt: &'a AtomicBool,
+        standing: &'a Standing,
     ) -> Self {
         if options.clear != Clear::Never && options.check == Check::ReadBack {
             journal.remember_done();
@@ -115,6 +118,7 @@ impl<'a> Clearer<'a> {
             settler,
             options,
             halt,
+            standing,
             aside: Aside::new(from, journal.id()),
             after: None,
             expected: 0,

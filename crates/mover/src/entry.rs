@@ -56,7 +56,7 @@ impl Placed {
         self.ino == Self::OF_OTHERS
     }
 
-    /// Of a directory: its inode, where this mover has made it.
+    /// Its inode, where this mover has made it and knows which it is.
     pub(crate) fn made_ino(&self) -> Option<u64> {
         (!matches!(self.ino, Self::OF_OTHERS | Self::TO_BE_MADE)).then_some(self.ino)
     }

@@ -86,6 +86,12 @@ impl Version {
         (self.kind, self.ino, self.size, self.mtime_ns) == (other.kind, other.ino, other.size, other.mtime_ns)
     }
 
+    /// Whether `other` may hold the same bytes, under any inode.
+    #[must_use]
+    pub fn same_but_for_its_inode(&self, other: &Self) -> bool {
+        (self.kind, self.size, self.mtime_ns) == (other.kind, other.size, other.mtime_ns)
+    }
+
     /// Whether `found` is what this version was, so that nothing needs to go again. A directory's size, times and links are
     /// those of its listing, which is carried name by name: they do not count. A file that got or lost another name is not
     /// unchanged: `ctime_ns` has moved, and what else may have moved it is told by nothing but a look at the bytes.

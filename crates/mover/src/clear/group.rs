@@ -8,7 +8,7 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::aside::{self, Back};
 use super::{Clearer, PAUSE, TRIES};
-use crate::copy::hash_of;
+use crate::copy::{Extended, extended, hash_of};
 use crate::entry::{Entry, Placed};
 use crate::error::Result;
 use crate::names;
@@ -25,6 +25,8 @@ pub(super) struct Waiting {
     pub(super) guard: Guard,
     /// As it was under its new names.
     version: Version,
+    /// What it had when its version was looked at: the rename moves the time of change, and with it hides what moves only that.
+    extended: Extended,
 }
 
 /// Whether a file has the bytes that are done.
@@ -132,6 +134,7 @@ impl Clearer<'_> {
             copies.push(placed);
         }
         let guard = self.settler.guard(&file, &first.version)?.ok_or(Errno::AGAIN)?;
+        let extended = extended(file.as_fd())?;
         match self.bytes(first, &copies[0], &file, &guard)? {
             Bytes::Left => return Err(Errno::AGAIN),
             _ if !guard.holds()? || Version::of(&file)? != first.version => return Err(Errno::AGAIN),
@@ -147,7 +150,7 @@ impl Clearer<'_> {
             self.move_aside(entry)?;
         }
         self.aside_bytes += first.version.size;
-        Ok(Some(Waiting { names: names.to_vec(), version: Version::of(&file)?, file, guard }))
+        Ok(Some(Waiting { names: names.to_vec(), version: Version::of(&file)?, file, guard, extended }))
     }
 
     fn move_aside(&mut self, entry: &Entry) -> SysResult<()> {
@@ -267,6 +270,9 @@ impl Clearer<'_> {
                 return Err(Errno::AGAIN);
             }
         }
+        if extended(file.as_fd())? != waiting.extended {
+            return Err(Errno::AGAIN);
+        }
         if waiting.guard.sees() {
             return Ok(());
         }
@@ -311,9 +317,13 @@ impl Clearer<'_> {
             return Ok(None);
         }
         let there = self.to.directory(&entry.path.parent()).and_then(|parent| Version::at(parent, entry.path.name()));
-        // Not the inode: some file systems number theirs anew with each mount.
         let good = |there: &Version| (there.kind, there.size, there.mtime_ns) == (Kind::File, placed.size, placed.mtime_ns);
         match there {
+            // Another file of the same time and size, or a copy that somebody brought back: its bytes tell.
+            Ok(there) if good(&there) && self.standing.inodes_last && there.ino != placed.ino => {
+                self.unsure.push(entry.path.clone());
+                Ok(None)
+            }
             Ok(there) if good(&there) => Ok(Some(placed)),
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 let why = "its copy at the destination was changed or removed";

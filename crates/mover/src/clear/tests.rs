@@ -25,6 +25,7 @@ struct Place {
     settler: Settler,
     options: Options,
     halt: AtomicBool,
+    standing: Standing,
 }
 
 impl Place {
@@ -42,6 +43,7 @@ impl Place {
             settler: Settler::new(0, Stores::Timed),
             options: Options { clear: Clear::Done, ..options(&from_path, &to_path) },
             halt: AtomicBool::new(false),
+            standing: Standing::lasting(),
             _directory: directory,
             from_path,
             to_path,
@@ -49,7 +51,7 @@ impl Place {
     }
 
     fn clearer(&self) -> Clearer<'_> {
-        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt)
+        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt, &self.standing)
     }
 
     /// Clears until there is no more; what the user was told.

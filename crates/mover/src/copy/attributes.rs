@@ -140,12 +140,9 @@ fn own(version: &Version, beside: Option<u32>, change: impl Fn(Option<Uid>, Opti
         Err(error) => Err(error),
     };
     let own_user = rustix::process::geteuid() == user;
-    if own_user && rustix::process::getegid() == group && version.mode & 0o2000 == 0 {
-        // As it was made, unless its directory hands another group down; then asking again is cheap and refused at worst.
-        if beside == Some(version.gid) {
-            return Ok(Owned { user: true, group: true });
-        }
-        return Ok(Owned { user: true, group: may(change(None, Some(group)))? });
+    // Just made by this user, its group is its own, or the one that its directory hands down.
+    if own_user && rustix::process::getegid() == group && version.mode & 0o2000 == 0 && beside == Some(version.gid) {
+        return Ok(Owned { user: true, group: true });
     }
     if may(change(Some(user), Some(group)))? {
         return Ok(Owned { user: true, group: true });
@@ -177,7 +174,11 @@ pub(super) fn same_extended(copy: BorrowedFd, source: BorrowedFd) -> bool {
     all(copy).is_some_and(|copy| all(source).is_some_and(|source| copy == source))
 }
 
-fn extended(file: BorrowedFd) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+/// Extended attributes by name.
+pub type Extended = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The extended attributes of a file that are kept.
+pub fn extended(file: BorrowedFd) -> Result<Extended> {
     let (mut list, mut value) = (vec![0; LARGEST], vec![0; LARGEST]);
     let length = match fs::flistxattr(file, &mut list[..]) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,

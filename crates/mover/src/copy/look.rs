@@ -24,10 +24,10 @@ pub const REMOVED: &str = "its copy at the destination was removed or changed, a
     hint: bring the copy back, then resume";
 
 impl Carrier {
-    /// Looks at these copies: name, kind, size and time of change.
+    /// Looks at these copies: name, kind, size and time of change, and, of what is to be told from another's, the inode.
     #[must_use]
     pub fn look_at_copies(&self, copies: &[Copied]) -> Copies {
-        let to = &self.shared.parts.to;
+        let (to, inodes_last) = (&self.shared.parts.to, self.shared.parts.standing.inodes_last);
         let mut found = Copies::default();
         let mut here: Option<(TreePath, std::result::Result<OwnedFd, Errno>)> = None;
         for copy in copies {
@@ -41,7 +41,7 @@ impl Carrier {
                 Some((_, Err(error))) => Err(*error),
                 None => Err(Errno::NOENT),
             };
-            let whole = there.is_ok_and(|there| is_as_placed(copy, &there));
+            let whole = there.is_ok_and(|there| is_as_placed(copy, &there, inodes_last));
             if !whole && !copy.lost {
                 found.missing.push(copy.clone());
             } else if whole && copy.lost {
@@ -62,8 +62,10 @@ impl Carrier {
     }
 }
 
-/// Not the inode: some file systems number theirs anew with each mount. What a directory holds is looked at by itself.
-fn is_as_placed(copy: &Copied, there: &Version) -> bool {
-    let alike = || matches!(copy.kind, Kind::Directory) || (there.size, there.mtime_ns) == (copy.size, copy.mtime_ns);
+/// What a directory holds is looked at by itself. Some file systems number their inodes anew with each mount. A copy that somebody
+/// brought back has another inode, which counts where the source can be compared with it.
+fn is_as_placed(copy: &Copied, there: &Version, inodes_last: bool) -> bool {
+    let same = || !inodes_last || !copy.at_source || copy.ino.is_none_or(|ino| ino == there.ino);
+    let alike = || copy.kind == Kind::Directory || (there.size, there.mtime_ns) == (copy.size, copy.mtime_ns) && same();
     there.kind == copy.kind && alike()
 }

@@ -33,6 +33,7 @@ use crate::options::{Check, Options};
 use crate::path::TreePath;
 use crate::settle::Settler;
 use crate::tree::Tree;
+pub use attributes::{Extended, extended};
 pub use device::has_stored;
 pub use large::{Large, Started};
 pub use look::{Copies, REMOVED};

@@ -125,7 +125,11 @@ impl Shared {
         }
         let Some(known) = entry.placed.iter().chain(&entry.before).find(alike).copied() else { return Ok(()) };
         if self.hash_target(dir, &entry.path, &there, buffer)? == known.checksum {
-            entry.before.push(placed(&there, known.checksum));
+            let found = placed(&there, known.checksum);
+            match &mut entry.placed {
+                Some(placed) if placed.ino == Placed::TO_BE_MADE => *placed = found,
+                _ => entry.before.push(found),
+            }
         }
         Ok(())
     }

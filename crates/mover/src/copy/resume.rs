@@ -22,6 +22,7 @@ impl Batch<'_> {
         shared.settle(target.as_fd(), entry)?;
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let left = handles::at(target.as_fd(), &temporary).map_err(failed)?;
+        let waits = left.is_some_and(|left| place::is(&placed, &left));
         let mut is = |name: &[u8], found: Option<Version>, by_content: bool| -> Attempt<bool> {
             match (found, placed.checksum) {
                 (Some(found), Some(checksum)) if entry.version.kind == Kind::File => {
@@ -38,7 +39,16 @@ impl Batch<'_> {
             let placed = Placed { ino: found.ino, ..placed };
             Some(Item { entry: entry.clone(), version: entry.version, placed, shape, read_back: false, dropped: None })
         };
+        // A copy of an earlier state may have the same bytes and time, and other attributes: where no inode tells which is which, both are
+        // of no use.
+        if let (Some(found), Some(other)) = (there, left)
+            && !shared.parts.standing.inodes_last
+            && found.same_but_for_its_inode(&other)
+        {
+            return Ok(None);
+        }
         if let Some(found) = there
+            && !waits
             && is(path.name(), there, false)?
         {
             match left {

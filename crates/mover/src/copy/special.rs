@@ -75,8 +75,10 @@ impl Batch<'_> {
             if !same {
                 return Err(shared.taken(path, &version, &there));
             }
+            let mut lacking = Vec::new();
+            attributes::compare(&version, &there, &mut lacking);
             let (placed, shape) = (place::of_others(&there, checksum), Shape::There);
-            return Ok(Item { version, placed, shape, read_back: false, dropped: Some(Vec::new()), entry });
+            return Ok(Item { version, placed, shape, read_back: false, dropped: Some(lacking), entry });
         }
         shared.take(0, 1)?;
         let temporary = shared.temporary(&entry);

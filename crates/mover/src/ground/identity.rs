@@ -81,6 +81,14 @@ pub struct Standing {
     marker: (TreePath, u64),
 }
 
+#[cfg(test)]
+impl Standing {
+    /// Of a destination whose inodes keep their numbers.
+    pub(crate) fn lasting() -> Self {
+        Self { inodes_last: true, marker: (TreePath::root(), 0) }
+    }
+}
+
 /// Refuses a destination that lacks the mark which the state directory knows of, before anything is made in it. `missing`: `to` is the
 /// directory that it would be made in.
 pub(super) fn require_marked(options: &Options, (to, missing): (&Tree, bool), path: &Path) -> Result<()> {

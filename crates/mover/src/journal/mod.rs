@@ -58,6 +58,8 @@ pub struct Copied {
     pub path: TreePath,
     /// What it is.
     pub kind: Kind,
+    /// Its inode, where that is known.
+    pub ino: Option<u64>,
     /// Bytes.
     pub size: u64,
     /// Its time of change.

@@ -25,6 +25,8 @@ const ID: &str = "id";
 /// A reader of another process holds the database for moments only.
 const BUSY: Duration = Duration::from_secs(10);
 const STATEMENTS_KEPT: usize = 96;
+/// What the names of a database's files end with: its own, its log's, its log's index's.
+const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 
 impl Journal {
     /// Whether the directory `state` has one. What has its name and is not a file is a [`MoverError::Request`].
@@ -189,10 +191,11 @@ fn set_aside(state: &Path) -> Result<PathBuf> {
     let tree = Tree::open(state)?;
     let name = |second: u64| format!("{DATABASE}.{second}.backup");
     let mut second = seconds();
-    while state.join(name(second)).symlink_metadata().is_ok() {
+    let taken = |second| ENDINGS.iter().any(|ending| state.join(format!("{}{ending}", name(second))).symlink_metadata().is_ok());
+    while taken(second) {
         second += 1;
     }
-    for ending in ["", "-wal", "-shm"] {
+    for ending in ENDINGS {
         let (from, to) = (format!("{DATABASE}{ending}"), format!("{}{ending}", name(second)));
         match names::move_to_own((tree.root(), from.as_bytes()), (tree.root(), to.as_bytes())) {
             Ok(()) | Err(Errno::NOENT) => {}

@@ -65,7 +65,7 @@ impl Journal {
         self.read(|db| {
             let mut query = db.prepare_cached(
                 "SELECT e.id, d.path, e.name, e.kind, e.placed_size, e.placed_mtime_ns, e.state = 7, \
-                 e.state = 2 AND e.present, e.links FROM entry e JOIN directory d ON d.id = e.dir \
+                 e.state = 2 AND e.present, e.links, e.placed_ino FROM entry e JOIN directory d ON d.id = e.dir \
                  WHERE e.id > ?1 AND e.state IN (2, 3, 7) AND e.placed_ino IS NOT NULL ORDER BY e.id LIMIT ?2",
             )?;
             query.query_map(params![after_id, limit], row::copied)?.collect()

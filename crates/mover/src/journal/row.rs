@@ -70,6 +70,7 @@ pub(super) fn copied(row: &Row<'_>) -> Sql<Copied> {
         id: row.get(0)?,
         path: path(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?)?,
         kind: kind(row.get(3)?)?,
+        ino: Placed { ino: row.get::<_, i64>(9)? as u64, size: 0, mtime_ns: 0, checksum: None }.made_ino(),
         size: unsigned(row, 4)?,
         mtime_ns: row.get(5)?,
         lost: row.get(6)?,

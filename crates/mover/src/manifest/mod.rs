@@ -158,21 +158,36 @@ pub fn is_begun(to: &Tree, id: &str) -> bool {
 
 const ADOPTED_AT_ONCE: usize = 4096;
 
-/// What a line says of its file or directory, where that is still so, or cannot be looked at now. Whether a directory of the name is
-/// the one that was made, and a file the one that was placed, is looked at again when its turn comes.
+/// What a line says of what has its name, where that may be what was put there. Whether a directory of the name is the one that was made is
+/// looked at again when its turn comes, and whether a file is the one that was placed: its bytes tell then.
 fn as_placed(to: &Tree, line: &Line) -> Option<Placed> {
-    let (ino, same) = match to.open_beneath(&line.path, OFlags::PATH).and_then(Version::of) {
-        Ok(there) => {
-            let alike = line.made_ino.is_some() || (there.size, there.mtime_ns) == (line.size, line.mtime_ns);
-            (there.ino, there.kind == line.kind && alike)
-        }
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return None,
-        // A file is known by its bytes then.
-        Err(_) => (Placed::TO_BE_MADE, true),
+    if let Some(made) = line.made_ino {
+        let there = to.open_beneath(&line.path, OFlags::PATH).and_then(Version::of);
+        return there.map_or_else(is_hidden, |there| there.kind == line.kind).then_some(Placed::directory(made));
+    }
+    let placed = |ino| Placed { ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum };
+    let there = match to.open_beneath(&line.path, OFlags::PATH) {
+        Ok(there) => there,
+        Err(error) => return is_hidden(error).then(|| placed(Placed::TO_BE_MADE)),
     };
-    let ino = if line.of_others { Placed::OF_OTHERS } else { ino };
-    let file = Placed { ino, size: line.size, mtime_ns: line.mtime_ns, checksum: line.checksum };
-    same.then(|| line.made_ino.map_or(file, Placed::directory))
+    let found = Version::of(&there).ok()?;
+    if (found.kind, found.size, found.mtime_ns) != (line.kind, line.size, line.mtime_ns) {
+        return None;
+    }
+    match line.kind {
+        _ if line.of_others => Some(placed(Placed::OF_OTHERS)),
+        Kind::File => Some(placed(Placed::TO_BE_MADE)),
+        Kind::Link => {
+            let text = fs::readlinkat(&there, "", Vec::new()).ok()?;
+            (line.checksum == Some(*blake3::hash(text.as_bytes()).as_bytes())).then(|| placed(found.ino))
+        }
+        _ => None,
+    }
+}
+
+/// Whether `error` leaves open what is there.
+fn is_hidden(error: Errno) -> bool {
+    !matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
 /// Bytes up to the end of a manifest's last whole line, and whether the beginning of another is behind it. What has no end and is

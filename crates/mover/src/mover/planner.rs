@@ -49,7 +49,7 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
-        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt);
+        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt, &core.standing);
         Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0, shown: false, looks_in_vain: 0 }
     }
 

@@ -264,6 +264,20 @@ fn killed_before_the_rename_the_temporary_gets_its_name() {
 }
 
 #[test]
+fn killed_before_the_rename_the_copy_of_an_earlier_state_does_not_count_though_bytes_and_time_are_the_same() {
+    let mut stage = Stage::new();
+    let source = stage.put("file", b"bytes");
+    all_done(&stage.carry());
+    // Nothing but attributes changes: the new temporary has them, and else is what lies there.
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o600)).unwrap();
+    let temporary = placing(&stage, "file", b"bytes");
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600)).unwrap();
+    resume(&mut stage);
+    assert_eq!((stage.state("file"), stage.names()), (State::Done, vec!["file".to_owned()]));
+    stage.assert_same();
+}
+
+#[test]
 fn killed_before_the_rename_a_damaged_temporary_is_copied_again() {
     let mut stage = Stage::new();
     stage.put("file", b"bytes");
