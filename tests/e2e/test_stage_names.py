@@ -38,6 +38,70 @@ def test_a_file_of_the_same_bytes_stays_somebody_else_s_and_no_source_is_deleted
     assert theirs.read_text() == "other" and not (stage.local / "same").exists()
 
 
+@pytest.mark.parametrize("lost", [False, True], ids=["journal whole", "journal lost"])
+@pytest.mark.parametrize("check", ["written", "read-back"])
+def test_another_file_of_the_copy_s_size_and_time_is_no_copy(stage: Stage, check: str, lost: bool) -> None:
+    for name in ("unchanged", "changed"):
+        (stage.local / name).write_text("bytes")
+    (stage.local / "link").symlink_to("here")
+    stage("run", *stage.trees, "--", "true")
+    for name in ("unchanged", "changed"):
+        copy, theirs = stage.remote / name, stage.remote / "theirs"
+        theirs.write_text("THEIR")
+        os.utime(theirs, ns=(copy.stat().st_mtime_ns,) * 2)
+        theirs.rename(copy)
+    kept_ns = (stage.remote / "link").lstat().st_mtime_ns
+    (stage.remote / "theirs").symlink_to("away")
+    os.utime(stage.remote / "theirs", ns=(kept_ns, kept_ns), follow_symlinks=False)
+    (stage.remote / "theirs").rename(stage.remote / "link")
+    (stage.local / "changed").write_text("other bytes")
+    if lost:
+        for path in stage.state.glob("journal*"):
+            path.unlink()
+    said = stage("run", *stage.trees, "--delete", "done", "--check", check, "--", "true", check=1)
+    for name in ("unchanged", "changed", "link"):
+        assert f"{name}: another file has the name " in said.err, said.err
+    assert ((stage.remote / "unchanged").read_text(), (stage.remote / "changed").read_text()) == ("THEIR", "THEIR")
+    assert (stage.remote / "link").readlink().name == "away"
+    assert (stage.local / "unchanged").read_text() == "bytes"
+
+
+def test_a_copy_that_was_brought_back_is_compared_and_is_one(stage: Stage) -> None:
+    (stage.local / "file").write_text("bytes")
+    stage("run", *stage.trees, "--", "true")
+    copy, again = stage.remote / "file", stage.remote / "again"
+    subprocess.run(["cp", "-a", copy, again], check=True)
+    again.rename(copy)
+    brought = copy.stat().st_ino
+    stage("run", *stage.trees, "--delete", "done", "--", "true")
+    assert (copy.read_text(), (stage.local / "file").exists()) == ("bytes", False)
+    assert copy.stat().st_ino == brought, "its bytes did not go again"
+
+
+def test_a_journal_that_is_lost_twice_in_a_second_is_set_aside_twice(stage: Stage) -> None:
+    (stage.local / "file").write_text("bytes")
+    for _ in range(3):
+        stage("run", *stage.trees, "--", "true")
+        (stage.state / "journal.sqlite").unlink()
+        (stage.state / "journal.sqlite-wal").write_bytes(b"left")
+    stage("run", *stage.trees, "--", "true")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")
+def test_a_file_that_is_given_to_the_mover_s_own_user_is_given_to_it_at_the_destination(stage: Stage) -> None:
+    (stage.local / "d").mkdir()
+    for path in (stage.local / "file", stage.local / "d"):
+        path.touch()
+        os.chown(path, 1234, 55)
+    stage("run", *stage.trees, "--", "true")
+    for path in (stage.local / "file", stage.local / "d"):
+        os.chown(path, 0, 0)
+    stage("run", *stage.trees, "--", "true")
+    for name in ("file", "d"):
+        found = (stage.remote / name).stat()
+        assert (found.st_uid, found.st_gid) == (0, 0), name
+
+
 def test_of_two_movers_with_one_destination_neither_deletes_for_the_copy_of_the_other(stage: Stage) -> None:
     second = stage.shell.home / "second"
     second.mkdir()

@@ -126,9 +126,10 @@ impl Shared {
         let Some(known) = entry.placed.iter().chain(&entry.before).find(alike).copied() else { return Ok(()) };
         if self.hash_target(dir, &entry.path, &there, buffer)? == known.checksum {
             let found = placed(&there, known.checksum);
-            match &mut entry.placed {
-                Some(placed) if placed.ino == Placed::TO_BE_MADE => *placed = found,
-                _ => entry.before.push(found),
+            if entry.placed == Some(known) {
+                entry.placed = Some(found);
+            } else {
+                entry.before.push(found);
             }
         }
         Ok(())
