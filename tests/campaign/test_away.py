@@ -116,7 +116,12 @@ def test_nodes_and_processes_follow_from_the_file(
 def test_hosts_and_options_reach_the_request_in_their_order(tmp_path: Path) -> None:
     found = campaign({"hosts": [["c", "a"]], "partition": "mm"}, job={"time_limit": "1500ms", "account": "p"})
     request = job_request(found, tmp_path, "1f2e3d4c", Part(3, 0, None), "/home")
-    assert (request.queue, request.hosts, request.time_limit_s, request.account) == ("mm", ("c", "a"), 2, "p")
+    assert (request.queue, request.hosts, request.terms.time_limit_s, request.terms.account) == (
+        "mm",
+        ("c", "a"),
+        2,
+        "p",
+    )
     assert request.key == "tonnage-1f2e3d4c-3" and request.argv[-2:] == ("--part", "3:0")
     assert request.spread is not None and request.spread.order == str(tmp_path / "jobs" / "3.hosts")
 

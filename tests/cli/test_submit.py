@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from tonnage.cli.commands.submit import wish_of
 from tonnage.cli.entry import parse, run_command, split_program
 from tonnage.cli.options_placement import SUBMIT
+from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.placement.plan import Wish
 
@@ -92,6 +93,46 @@ def test_a_wrong_request_is_one_line_and_exit_code_2(
     assert line.startswith(f"tonnage: error: {wrong}") and "; hint: " in line
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--time-limit", "5m"], "the local scheduler knows no time limits; hint: leave that out"),
+        (["-I", "--gpus", "1"], "the local scheduler knows no GPUs; hint: leave that out"),
+        (["--scheduler-options=--nice=5"], "the local scheduler knows no options of its own; hint: leave that out"),
+        (["-q", "nope"], "there is no queue nope; hint: the local scheduler has one, local"),
+    ],
+)
+def test_what_the_scheduler_cannot_do_is_refused_before_anything_is_said_or_written(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["submit", "--scheduler", "local", "--anywhere", *words, "true"]) == 2
+    assert capsys.readouterr() == ("", f"tonnage: error: {told}\n")
+    assert [file for file in tmp_path.rglob("submissions.jsonl") if file.stat().st_size] == []
+    assert list(tmp_path.glob("XDG_STATE_HOME/tonnage/local/*/jobs/*")) == []
+
+
+def test_the_schedulers_own_options_may_begin_with_a_dash_and_be_several_words() -> None:
+    found = wish("--scheduler-options=--nice=5 --comment='a b'", "--scheduler-options", "-C fast", "go", "-x")
+    assert (found.terms.words, found.argv) == (("--nice=5", "--comment=a b", "-C", "fast"), ("go", "-x"))
+    found = wish(
+        *("--time-limit", "90s", "--account", "p", "--memory", "2GiB", "--gpus", "2", "--exclusive", "--input", "i"),
+        *("--dependency", "afterok:7?after:8", "--mail", "end,begin", "--mail-to", "ann@site", "go"),
+    )
+    assert found.input == "i"
+    assert found.terms == Terms(
+        time_limit_s=90,
+        account="p",
+        memory_bytes=2 << 30,
+        gpus=2,
+        exclusive=True,
+        dependency=Dependency((("afterok", "7"), ("after", "8")), any_of=True),
+        mail=Mail(("begin", "end"), "ann@site"),
+    )
+
+
 @given(some.lists(WORDS, min_size=1, max_size=8))
 def test_every_word_after_two_dashes_is_the_programs(words: list[str]) -> None:
     at, program = split_program(SUBMIT, ["-I", "-q", "short", "--", *words])
@@ -137,6 +178,9 @@ def test_what_is_not_typed_is_left_to_the_site() -> None:
         (["-I", "-e", "x", "go"], "leave --error"),
         (["-I", "--key", "k", "go"], "leave --key"),
         (["-I", "--json", "go"], "leave --json"),
+        (["-I", "--input", "x", "go"], "leave --input"),
+        (["--mail-to", "ann@site", "go"], "add --mail"),
+        (["--memory", "0", "go"], "is no memory"),
         (["--profile", "r", "--io-share", "1", "go"], "give one of them"),
         (["go", "a\0b"], "NUL"),
     ],

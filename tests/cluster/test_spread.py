@@ -14,6 +14,7 @@ from tonnage.cluster.schedulers.local import Local
 from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
+from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 
 from .local_spool import ended, own_local
@@ -49,7 +50,7 @@ def script(words: list[str]) -> int:
 
 
 def test_slurm_gets_whole_nodes_and_starts_the_processes_by_srun() -> None:
-    asked = request(hosts=("n2", "n1"), queue="mm", time_limit_s=90, account="proj")
+    asked = request(hosts=("n2", "n1"), queue="mm", terms=Terms(time_limit_s=90, account="proj"))
     words = Slurm(timeout_s=5).command(asked)
     options = words[: script(words)]
     for option in ("--nodes=2", "--exclusive", "--no-requeue", "--nodelist=n2,n1", "--time=1:30", "--account=proj"):
@@ -77,7 +78,7 @@ def test_a_single_process_is_the_batch_job_itself() -> None:
 def test_lsf_starts_them_by_jsrun_where_it_is(commands: StandIns) -> None:
     commands.prints("bsub", "IBM Spectrum LSF 10.1.0.12")
     commands.prints("jsrun", "")
-    words = Lsf(timeout_s=5).command(request(hosts=("n2", "n1"), time_limit_s=90, account="proj"))
+    words = Lsf(timeout_s=5).command(request(hosts=("n2", "n1"), terms=Terms(time_limit_s=90, account="proj")))
     at = words.index("jsrun")
     options = list(zip(words[1:at:2], words[2:at:2], strict=True))
     for pair in (("-nnodes", "2"), ("-W", "2"), ("-P", "proj"), ("-m", "n2 n1")):
@@ -97,7 +98,7 @@ def test_lsf_without_jsrun_fills_nodes_by_slots(commands: StandIns) -> None:
 
 
 def test_pbs_gets_a_chunk_for_each_host_in_their_order() -> None:
-    words = Pbs(timeout_s=5).command(request(hosts=("n2", "n1"), time_limit_s=3661, account="proj"))
+    words = Pbs(timeout_s=5).command(request(hosts=("n2", "n1"), terms=Terms(time_limit_s=3661, account="proj")))
     each = "ncpus=3:mpiprocs=3"
     for option in (f"select=1:{each}:host=n2+1:{each}:host=n1", "place=scatter:excl", "walltime=1:01:01", "proj"):
         assert option in words
@@ -106,7 +107,7 @@ def test_pbs_gets_a_chunk_for_each_host_in_their_order() -> None:
 
 
 def test_flux_starts_the_processes_itself() -> None:
-    asked = request(replace(TWO, mpi="pmix"), hosts=("n2", "n1"), time_limit_s=90, account="proj")
+    asked = request(replace(TWO, mpi="pmix"), hosts=("n2", "n1"), terms=Terms(time_limit_s=90, account="proj"))
     words = Flux(timeout_s=5).command(asked)
     options = words[: words.index("--")]
     for option in ("-N2", "-n6", "--exclusive", "--setopt=pmi=pmix", "--time-limit=90s", "--bank=proj"):
@@ -123,8 +124,8 @@ def test_the_local_scheduler_has_one_node_and_all_of_it(local: Local, tmp_path: 
     assert line.slots == local.hosts()[0].slots
     for wrong, told in (
         ({"spread": TWO}, "2 nodes are asked for"),
-        ({"time_limit_s": 5}, "no time limits"),
-        ({"account": "proj"}, "no accounts"),
+        ({"terms": Terms(time_limit_s=5)}, "no time limits"),
+        ({"terms": Terms(account="proj")}, "no accounts"),
     ):
         with pytest.raises(RequestError, match=told):
             local.submit(replace(plain, key="wrong", **wrong))

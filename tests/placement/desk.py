@@ -38,6 +38,9 @@ class Desk:
     def command(self, request: JobRequest) -> list[str]:
         return ["desk", *request.argv]
 
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        """Whatever is asked for can be said."""
+
     def submit(self, request: JobRequest) -> Submitted:
         self.asked.append("submit")
         if self.silent:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
+from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
@@ -80,8 +81,9 @@ def test_a_job_is_bound_to_the_host_beside_its_data_in_that_hosts_queue(site: Pa
 
 
 def test_a_time_limit_and_an_account_reach_the_scheduler(desk: Desk) -> None:
-    go(wish(time_limit_s=90, account="proj"))
-    assert (desk.taken()[1]["time_limit_s"], desk.taken()[1]["account"]) == (90, "proj")
+    go(wish(terms=Terms(time_limit_s=90, account="proj")))
+    terms = Terms.load(desk.taken()[1]["terms"])  # type: ignore[arg-type]
+    assert terms == Terms(time_limit_s=90, account="proj")
 
 
 def test_what_was_considered_stays_in_the_ledger(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.cli.option import Command, Option, count, port, time
+from tonnage.cli.option import Command, Option, count, port, size, time
 
 _MOST_HOSTS = 1 << 16
 """As many as the largest clusters have."""
@@ -39,6 +39,24 @@ def _share(text: str) -> Any:
     from tonnage.units import parse_share
 
     return parse_share(text)
+
+
+def _dependency(text: str) -> Any:
+    from tonnage.cluster.terms import parse_dependency
+
+    return parse_dependency(text)
+
+
+def _mail(text: str) -> Any:
+    from tonnage.cluster.terms import parse_mail
+
+    return parse_mail(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.terms import split_words
+
+    return split_words(text)
 
 
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
@@ -80,8 +98,28 @@ SUBMIT = Command(
         Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
         Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=count),
         Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
+        Option(("--input",), "file of its standard input", "FILE", "nothing", completes="file"),
         Option(("--time-limit",), "the scheduler ends it after so long", "TIME", "the queue's", parse=time),
         Option(("--account",), "what it is charged to", "NAME", "the user's default"),
+        Option(("--memory",), "it has so much on its host, and no more", "SIZE", "the queue's", parse=size),
+        Option(("--gpus",), "it has so many on its host", "N", "none", parse=count),
+        Option(
+            ("--dependency",),
+            "it begins after other jobs: afterok:JOB,afterany:JOB, with afternotok and after (it began) too; with ? "
+            "in the place of the comma one is enough",
+            "WHEN:JOB",
+            parse=_dependency,
+        ),
+        Option(("--mail",), "the scheduler writes when it begins, ends or fails", "begin,end,fail", parse=_mail),
+        Option(("--mail-to",), "to whom", "ADDRESS", "you"),
+        Option(("--exclusive",), "no other job runs on its host meanwhile", is_flag=True),
+        Option(
+            ("--scheduler-options",),
+            "options of the scheduler's own command (sbatch, bsub, qsub, flux submit), split as a shell does",
+            "'--OPTION=VALUE...'",
+            parse=_words,
+            repeats=True,
+        ),
         Option(("--copies",), "run so many of it; TONNAGE_COPY counts them from 1", "N", parse=count),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
@@ -113,6 +151,7 @@ SUBMIT = Command(
         ("tonnage submit gzip -k big.dat", "at the file server of the working directory"),
         ("tonnage submit -I uname -n", "and wait for it"),
         ("tonnage submit --copies 50 --cap auto ./align.sh", "50 copies, as many at once as the storage carries"),
+        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch's own"),
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",

@@ -7,9 +7,10 @@ site's tools with a time limit (``tonnage.machine.tool``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from tonnage.cluster.terms import Terms
 from tonnage.errors import TonnageError
 
 State = Literal["pending", "running", "suspended", "done", "failed", "cancelled", "unknown"]
@@ -83,10 +84,11 @@ class JobRequest:
     """File of its standard error, in the same way; None: with the output."""
     spread: Spread | None = None
     """More than one process on one host; then ``hosts`` are all taken, in this order, and ``slots`` do not count."""
-    time_limit_s: int | None = None
-    """The scheduler ends it after so long; None: the queue's own limit."""
-    account: str | None = None
-    """What it is charged to; None: the user's default."""
+    input: str | None = None
+    """File of its standard input, named in the same way; None: nothing."""
+    terms: Terms = field(default_factory=Terms)
+    pty: bool = False
+    """An interactive job has a pseudo-terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,9 @@ class Scheduler(Protocol):
 
         SchedulerError where a tool that has to be asked for that does not answer.
         """
+
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        """RequestError for what it has no way to do, before anybody is asked or told."""
 
     def command(self, request: JobRequest) -> list[str]:
         """The command line that ``submit`` runs, for ``--dry-run``."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
+from tonnage.cluster.terms import Terms
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.choice import Decision, Demand, NoFileServer, decide, line_in_use
 from tonnage.placement.known import (
@@ -48,8 +49,9 @@ class Wish:
     cap: int | Literal["auto"] = "auto"
     output: str | None = None
     error: str | None = None
-    time_limit_s: int | None = None
-    account: str | None = None
+    input: str | None = None
+    terms: Terms = field(default_factory=Terms)
+    pty: bool = False
     profile: Path | None = None
     io_share: float | None = None
     anywhere: bool = False
@@ -224,8 +226,9 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         licence_totals=_totals(servers),
         output=wish.output,
         error=wish.error,
-        time_limit_s=wish.time_limit_s,
-        account=wish.account,
+        input=wish.input,
+        terms=wish.terms,
+        pty=wish.pty,
     )
 
 

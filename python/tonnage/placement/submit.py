@@ -85,6 +85,7 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
         if key_given and (receipt := _earlier(wish, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(wish, directory, site, ledger, found)
+        found.check(plan.request)
         tell(plan)
         ledger.intend(wish.key, time.time(), plan.intent(found.name))
         receipt = _ask(found, plan.request, ledger, timeout_s)
@@ -119,6 +120,7 @@ def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
     directory, site, found = _begin(wish)
     ledger = Ledger()
     plan = make_plan(wish, directory, site, ledger, found)
+    found.check(plan.request, interactive=True)
     tell(plan)
     ledger.intend(wish.key, time.time(), plan.intent(found.name))
     try:

@@ -13,6 +13,7 @@ from tonnage.campaign.kinds.network.section import Network
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.setting import Place
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
+from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 
 DIRECTORY = "jobs"
@@ -46,8 +47,7 @@ def job_request(campaign: Campaign, run: Path, run_id: str, part: Part, director
         hosts=place.hosts or (),
         output=str(output_file(run, part.job)),
         spread=spread,
-        time_limit_s=None if limit_ns is None else -(-limit_ns // 10**9),
-        account=campaign.job.account,
+        terms=Terms(time_limit_s=None if limit_ns is None else -(-limit_ns // 10**9), account=campaign.job.account),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tonnage.cli.placement.answers.submit import previewed, submitted
 from tonnage.cli.placement.decision import report
+from tonnage.cluster.terms import Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
@@ -68,8 +69,8 @@ def wish_of(arguments: Namespace) -> Wish:
         cap=arguments.cap or "auto",
         output=arguments.output,
         error=arguments.error,
-        time_limit_s=None if arguments.time_limit is None else -(-arguments.time_limit // 10**9),
-        account=arguments.account,
+        input=arguments.input,
+        terms=_terms(arguments),
         profile=None if arguments.profile is None else Path(arguments.profile),
         io_share=arguments.io_share,
         anywhere=arguments.anywhere,
@@ -79,9 +80,27 @@ def wish_of(arguments: Namespace) -> Wish:
     )
 
 
+def _terms(arguments: Namespace) -> Terms:
+    if arguments.mail_to is not None and arguments.mail is None:
+        raise RequestError("--mail-to says to whom, and not when; hint: add --mail end,fail")
+    if arguments.memory == 0:
+        raise RequestError("--memory 0 is no memory; hint: write it like 4GiB")
+    return Terms(
+        time_limit_s=None if arguments.time_limit is None else -(-arguments.time_limit // 10**9),
+        account=arguments.account,
+        memory_bytes=arguments.memory,
+        gpus=arguments.gpus,
+        dependency=arguments.dependency,
+        mail=None if arguments.mail is None else Mail(arguments.mail, arguments.mail_to),
+        exclusive=arguments.exclusive,
+        words=tuple(word for words in arguments.scheduler_options or () for word in words),
+    )
+
+
 def _refuse_with_interactive(arguments: Namespace) -> None:
     for option, given, why in (
         ("--copies", arguments.copies is not None, "has one terminal"),
+        ("--input", arguments.input is not None, "reads from this terminal"),
         ("--output", arguments.output is not None, "writes to this terminal"),
         ("--error", arguments.error is not None, "writes to this terminal"),
         ("--key", arguments.key is not None, "ends with this command"),

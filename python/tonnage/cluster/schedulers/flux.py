@@ -8,6 +8,7 @@ is refused.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document, moment
 from tonnage.cluster.schedulers.answers import hosts as named
+from tonnage.cluster.terms import Spelling, every
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
 
@@ -54,6 +56,11 @@ class Flux:
         # The command alone may be on a host that runs no Flux.
         return shutil.which("flux") is not None and "FLUX_URI" in os.environ
 
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        if interactive and request.copies is not None:
+            raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
+        self._options(request)
+
     def command(self, request: JobRequest) -> list[str]:
         return ["flux", "submit", *self._options(request), "--", *request.argv]
 
@@ -74,7 +81,8 @@ class Flux:
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:
-        return run_in_foreground(["flux", "run", *self._options(request), "--", *request.argv])
+        pty = ["-opty.interactive"] if request.pty else []
+        return run_in_foreground(["flux", "run", *self._options(request), *pty, "--", *request.argv])
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         whose = ["-u", user] if user is not None else ["-A"]
@@ -107,10 +115,10 @@ class Flux:
             if any("{cc}" in word for word in request.argv):
                 raise RequestError("Flux replaces {cc} in the words of copies; hint: leave {cc} out, or --copies")
             options += [f"--cc=1-{request.copies}", "--env=TONNAGE_COPY={cc}"]
-        for option, file in (("--output", request.output), ("--error", request.error)):
+        for option, file in (("--input", request.input), ("--output", request.output), ("--error", request.error)):
             if file is not None:
                 options.append(f"{option}={file.replace('%J', '{{id}}').replace('%I', '{cc}')}")
-        return options
+        return [*options, *FLUX.options(request.terms)]
 
     def _ask(self, *argv: str) -> Said:
         try:
@@ -127,11 +135,27 @@ def _size(request: JobRequest) -> list[str]:
         size.append("--exclusive")
     if spread is not None and spread.mpi is not None:
         size.append(f"--setopt=pmi={spread.mpi}")
-    if request.time_limit_s is not None:
-        size.append(f"--time-limit={request.time_limit_s}s")
-    if request.account is not None:
-        size.append(f"--bank={request.account}")
+    if spread is None and request.terms.exclusive:
+        size.append("-N1")
     return size
+
+
+FLUX = Spelling(
+    "Flux",
+    {
+        "time_limit_s": lambda limit_s: [f"--time-limit={limit_s}s"],
+        "account": lambda name: [f"--bank={name}"],
+        "memory_bytes": "Flux bounds no memory",
+        "gpus": lambda count: [f"--gpus-per-task={count}"],
+        "dependency": lambda after: [f"--dependency={one}" for one in every(after, "Flux")],
+        "mail": "Flux sends no e-mail",
+        "exclusive": lambda _: ["--exclusive"],
+        "rerun": "Flux runs no job again",
+        "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
+        "words": list,
+    },
+    ours=("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--help", "--quiet", "-q"),
+)
 
 
 _RESOURCES = "{state}|{ncores}|{nodelist}"

@@ -26,6 +26,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
@@ -62,6 +63,9 @@ class Lsf:
 
         return shutil.which("bsub") is not None
 
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:  # noqa: ARG002
+        self.command(request)
+
     def command(self, request: JobRequest) -> list[str]:
         options = ["-J", self._name_of(request)]
         if not self._openlava():
@@ -76,16 +80,15 @@ class Lsf:
             options += _spread(request.spread)
         elif request.slots > 1:
             options += ["-n", str(request.slots), "-R", "span[hosts=1]"]
-        if request.time_limit_s is not None:
-            options += ["-W", str(-(-request.time_limit_s // 60))]
-        if request.account is not None:
-            options += ["-P", request.account]
         if request.licences:
             options += ["-R", f"rusage[{','.join(f'{name}={count}' for name, count in request.licences)}]"]
+        if request.input is not None:
+            options += ["-i", request.input]
         if request.output is not None:
             options += ["-o", request.output]
         if request.error is not None:
             options += ["-e", request.error]
+        options += (OPENLAVA if self._openlava() else LSF).options(request.terms)
         return ["bsub", *options, *self._words(request)]
 
     def submit(self, request: JobRequest) -> Submitted:
@@ -115,7 +118,7 @@ class Lsf:
 
     def interactive(self, request: JobRequest) -> int:
         first, *rest = self.command(request)
-        return run_in_foreground([first, "-I", *rest])
+        return run_in_foreground([first, "-Ip" if request.pty else "-I", *rest])
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         options = ["-u", user or "all", *(["-a"] if ended else [])]
@@ -171,6 +174,57 @@ class Lsf:
             if argv[0] == "bjobs" and re.search(r"no (unfinished )?job", str(error), re.IGNORECASE):
                 return Said("", "")
             raise SchedulerError(f"the scheduler refused: {error}") from None
+
+
+_MEANING = {"afterok": "done", "afternotok": "exit", "afterany": "ended", "after": "started"}
+
+
+def _dependency(after: Dependency) -> list[str]:
+    between = " || " if after.any_of else " && "
+    return ["-w", between.join(f"{_MEANING[when]}({job})" for when, job in after.conditions)]
+
+
+def _mail(mail: Mail) -> list[str]:
+    """Of an end LSF tells whatever it was."""
+    to = ["-u", mail.to] if mail.to is not None else []
+    return [*(["-B"] if "begin" in mail.events else []), *(["-N"] if set(mail.events) - {"begin"} else []), *to]
+
+
+def _memory(size: int) -> list[str]:
+    megabytes = in_units(size, 1 << 20)
+    return ["-M", f"{megabytes}MB", "-R", f"rusage[mem={megabytes}MB]"]
+
+
+LSF = Spelling(
+    "LSF",
+    {
+        "time_limit_s": lambda limit_s: ["-W", str(in_units(limit_s, 60))],
+        "account": lambda name: ["-P", name],
+        # With its unit: a plain number means what the site has set.
+        "memory_bytes": _memory,
+        "gpus": lambda count: ["-gpu", f"num={count}"],
+        "dependency": _dependency,
+        "mail": _mail,
+        "exclusive": lambda _: ["-x"],
+        "rerun": lambda _: ["-r"],
+        "begin_at_s": lambda moment_s: ["-b", time.strftime("%Y:%m:%d:%H:%M", time.localtime(moment_s + 59))],
+        "words": list,
+    },
+    ours=("-J", "-Jd", "-K", "-I", "-Ip", "-Is", "-V", "-h"),
+)
+OPENLAVA = Spelling(
+    "Openlava",
+    {
+        **LSF.table,
+        # It reads no units: kilobytes in a limit, megabytes in a wish.
+        "memory_bytes": lambda size: [
+            "-M", str(in_units(size, 1 << 10)), "-R", f"rusage[mem={in_units(size, 1 << 20)}]"
+        ],
+        "gpus": "Openlava knows no GPUs",
+        "begin_at_s": lambda moment_s: ["-b", time.strftime("%m:%d:%H:%M", time.localtime(moment_s + 59))],
+    },
+    LSF.ours,
+)  # fmt: skip
 
 
 def _has_jsrun() -> bool:

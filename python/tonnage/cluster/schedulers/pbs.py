@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.terms import Mail, Spelling, Terms, every, hours, in_units
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
 
@@ -52,11 +54,14 @@ class Pbs:
         # Other schedulers bring a qsub of their own, but no pbsnodes that speaks JSON.
         return shutil.which("qsub") is not None and shutil.which("pbsnodes") is not None
 
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        if interactive and request.copies is not None:
+            raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
+        self.command(request)
+
     def command(self, request: JobRequest) -> list[str]:
         about = [f"TONNAGE_KEY={request.key}", *([f"TONNAGE_SERVER={request.server}"] if request.server else [])]
         options = ["-N", _name(request.name), "-V", "-v", ",".join(about), *_size(request)]
-        if request.account is not None:
-            options += ["-A", request.account]
         for licence, count in request.licences:
             options += ["-l", f"{licence}={count}"]
         if request.queue is not None:
@@ -67,8 +72,10 @@ class Pbs:
             if request.copies < last:
                 raise RequestError("PBS has no array of one job; hint: leave --copies out")
             options += ["-J", f"1-{last}" + (f"%{request.cap}" if request.cap is not None else "")]
-        options += _files(request)
+        options += [*_files(request), *PBS.options(request.terms)]
         start = _START if request.copies is None else _START_COPY
+        if request.input is not None:
+            start = start.replace("shift;", f"shift; exec <{shlex.quote(_input(request))} || exit;", 1)
         return [
             "qsub",
             *options,
@@ -276,16 +283,54 @@ def _size(request: JobRequest) -> list[str]:
     spread = request.spread
     options = []
     if spread is None:
-        chunk = f"select=1:ncpus={request.slots}" + (f":host={request.hosts[0]}" if _pinned(request) else "")
-        options += ["-l", chunk]
+        chunk = f"select=1:ncpus={request.slots}{_of_chunk(request.terms)}"
+        options += ["-l", chunk + (f":host={request.hosts[0]}" if _pinned(request) else "")]
+        if request.terms.exclusive:
+            options += ["-l", "place=excl"]
     else:
-        each = f"ncpus={spread.per_node}:mpiprocs={spread.per_node}"
+        each = f"ncpus={spread.per_node}:mpiprocs={spread.per_node}{_of_chunk(request.terms)}"
         # A chunk for each host, in this order, is the order of the processes too.
         chunks = [f"1:{each}:host={host}" for host in request.hosts] or [f"{spread.nodes}:{each}"]
         options += ["-l", f"select={'+'.join(chunks)}", "-l", f"place=scatter:{'excl' if spread.alone else 'free'}"]
-    if (limit_s := request.time_limit_s) is not None:
-        options += ["-l", f"walltime={limit_s // 3600}:{limit_s // 60 % 60:02d}:{limit_s % 60:02d}"]
     return options
+
+
+def _of_chunk(terms: Terms) -> str:
+    """What PBS counts with the CPUs of a host."""
+    memory = "" if terms.memory_bytes is None else f":mem={in_units(terms.memory_bytes, 1 << 10)}kb"
+    return memory + ("" if terms.gpus is None else f":ngpus={terms.gpus}")
+
+
+def _mail(mail: Mail) -> list[str]:
+    letters = {"begin": "b", "end": "e", "fail": "a"}
+    to = ["-M", mail.to] if mail.to is not None else []
+    return ["-m", "".join(letters[event] for event in mail.events), *to]
+
+
+PBS = Spelling(
+    "PBS",
+    {
+        "time_limit_s": lambda limit_s: ["-l", f"walltime={hours(limit_s)}"],
+        "account": lambda name: ["-A", name],
+        # These three are with its hosts.
+        "memory_bytes": lambda _: [],
+        "gpus": lambda _: [],
+        "exclusive": lambda _: [],
+        "dependency": lambda after: ["-W", f"depend={','.join(every(after, 'PBS'))}"],
+        "mail": _mail,
+        "rerun": lambda _: ["-r", "y"],
+        "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],
+        "words": list,
+    },
+    ours=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
+)
+
+
+def _input(request: JobRequest) -> str:
+    file = request.input or ""
+    if "%J" in file or "%I" in file:
+        raise RequestError("PBS puts no numbers into the name of a job's input; hint: leave %J and %I out")
+    return file
 
 
 def _launch(request: JobRequest) -> list[str]:

@@ -149,7 +149,8 @@ def _open_streams(case: Case, streams: list[int]) -> None:
     """Standard input, output and error. Files are appended to, as several copies may share one."""
     request = case.entry.request
     output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
-    streams.append(os.open(os.devnull, os.O_RDONLY))
+    given = os.devnull if request.input is None else file_name(request.input, request, case.number, case.copy)
+    streams.append(os.open(given, os.O_RDONLY))
     for pattern in (output, request.error or output):
         path = file_name(pattern, request, case.number, case.copy)
         streams.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o666))

@@ -10,6 +10,7 @@ from typing import Any
 
 from tonnage.cluster.scheduler import JobRequest, State
 from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.terms import Terms
 
 WHOLE = 0
 """The copy of a job that is no array."""
@@ -50,6 +51,7 @@ class Entry:
             wanted[name] = tuple(wanted[name])
         for name in ("licences", "licence_totals"):
             wanted[name] = tuple((str(licence), int(count)) for licence, count in wanted[name])
+        wanted["terms"] = Terms.load(wanted.get("terms", {}))
         known = {field.name for field in fields(JobRequest)}
         request = JobRequest(**{key: value for key, value in wanted.items() if key in known})
         waiter = record["waiter"]

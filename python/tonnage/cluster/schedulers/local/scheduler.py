@@ -20,12 +20,31 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.places import user_state
 
 QUEUE = "local"
 """The only one."""
+
+
+_NONE = "the local scheduler knows no "
+LOCAL = Spelling(
+    "the local scheduler",
+    {
+        "time_limit_s": f"{_NONE}time limits",
+        "account": f"{_NONE}accounts",
+        "memory_bytes": f"{_NONE}limits of memory",
+        "gpus": f"{_NONE}GPUs",
+        "dependency": f"{_NONE}dependencies",
+        "mail": f"{_NONE}e-mail",
+        "exclusive": lambda _: [],  # all slots of this host
+        "rerun": "the local scheduler runs nothing twice",
+        "begin_at_s": f"{_NONE}times to begin at",
+        "words": f"{_NONE}options of its own",
+    },
+)
 
 
 class Local:
@@ -40,6 +59,13 @@ class Local:
 
     def present(self) -> bool:
         return True
+
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        if interactive and request.copies is not None:
+            raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
+        if request.queue not in (None, QUEUE):
+            raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+        self._refuse(request)
 
     def command(self, request: JobRequest) -> list[str]:
         """The program itself: no tool stands between. RequestError as ``submit``."""
@@ -73,7 +99,7 @@ class Local:
             # What runs a program is not for those who only ask.
             from tonnage.cluster.schedulers.local import foreground
 
-            return foreground.run(spool, request, timeout_s=self._timeout_s)
+            return foreground.run(spool, self._on_this_host(spool, request), timeout_s=self._timeout_s)
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         """Of this user: others have spools of their own, which are theirs to see."""
@@ -130,13 +156,11 @@ class Local:
     def _check(self, spool: Spool, request: JobRequest) -> None:
         if not request.argv:
             raise SchedulerError("there is no program to run")
-        if request.queue not in (None, QUEUE):
-            raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+        self.check(request)
         if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
             raise SchedulerError(
                 f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
             )
-        self._refuse(request)
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
@@ -155,15 +179,13 @@ class Local:
             raise RequestError(
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
             )
-        if request.time_limit_s is not None or request.account is not None:
-            what = "time limits" if request.time_limit_s is not None else "accounts"
-            raise RequestError(f"the local scheduler knows no {what}; hint: leave that out")
+        LOCAL.options(request.terms)
 
     def _on_this_host(self, spool: Spool, request: JobRequest) -> JobRequest:
-        """One that is spread over nodes, of which there is one, as a plain job."""
+        """One that is spread over nodes, of which there is one, or wants this one for itself, as a plain job."""
         spread = request.spread
         if spread is None:
-            return request
+            return replace(request, slots=door.slots(spool)) if request.terms.exclusive else request
         launch = () if spread.per_node == 1 else ("mpiexec", "-n", str(spread.per_node))
         slots = door.slots(spool) if spread.alone else request.slots
         return replace(request, argv=(*launch, *request.argv), slots=slots, spread=None)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Spread
+from tonnage.cluster.schedulers.slurm import spelling
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent
-_COMMENT = re.compile(r"tonnage:(?P<key>[A-Za-z0-9._-]{1,64})(?::(?P<server>.+))?", re.DOTALL)
+_OWN = " | "
+"""Between ours and the user's own comment."""
+_COMMENT = re.compile(r"tonnage:(?P<key>[A-Za-z0-9._-]{1,64})(?::(?P<server>.+?))?(?: \| .*)?", re.DOTALL)
 _OF_A_JOB = ("SLURM_", "SLURMD_", "SBATCH_", "SALLOC_", "SRUN_")
 _OF_A_SITE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
 
@@ -25,6 +29,7 @@ def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
     if request.copies is not None:
         limit = "" if request.cap is None else f"%{request.cap}"
         options.append(f"--array=1-{request.copies}{limit}")
+    options += _terms(request)
     script = "job.sh" if request.copies is None else "copy.sh"
     return ["sbatch", *options, str(_HERE / script), *_launch(request.spread), *_words(request)]
 
@@ -58,31 +63,44 @@ def srun(request: JobRequest, where: Sequence[str]) -> list[str]:
     """The same with this terminal; RequestError for copies."""
     if request.copies is not None:
         raise RequestError("copies cannot share a terminal; hint: leave -I or --copies out")
+    if request.terms.rerun:
+        raise RequestError("an interactive job of Slurm is not run again; hint: leave that out")
     slots = ["--nodes=1", "--ntasks=1", f"--cpus-per-task={request.slots}"]
     # Without the last, Slurm answers a first Ctrl-C itself.
-    return ["srun", *_common(request, is_batch=False), *slots, *where, "--disable-status", *_words(request)]
+    options = [
+        *_common(request, is_batch=False),
+        *slots,
+        *where,
+        *_terms(request),
+        "--disable-status",
+        *(["--pty"] if request.pty else []),
+    ]
+    return ["srun", *options, *_words(request)]
 
 
 def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
+    remark, _ = spelling.without_comment(request.terms.words)
     options = [
         f"--job-name={request.name or 'tonnage'}",
-        f"--comment={comment(request)}",
+        f"--comment={comment(request)}{f'{_OWN}{remark}' if remark else ''}",
         f"--chdir={request.directory}",
     ]
-    if request.time_limit_s is not None:
-        options.append(f"--time={request.time_limit_s // 60}:{request.time_limit_s % 60:02d}")
-    if request.account is not None:
-        options.append(f"--account={request.account}")
     if request.queue is not None:
         options.append(f"--partition={request.queue}")
     if request.licences:
         options.append("--licenses=" + ",".join(f"{name}:{count}" for name, count in request.licences))
-    for option, file in (("output", _output(request, is_batch=is_batch)), ("error", request.error)):
+    files = (("input", request.input), ("output", _output(request, is_batch=is_batch)), ("error", request.error))
+    for option, file in files:
         if file is not None:
             # Slurm fills in the directory as well as the name: it must see both.
             path = str(Path(request.directory) / file)
             options.append(f"--{option}={pattern(path, is_array=request.copies is not None)}")
     return options
+
+
+def _terms(request: JobRequest) -> list[str]:
+    _, words = spelling.without_comment(request.terms.words)
+    return spelling.SLURM.options(replace(request.terms, words=words))
 
 
 def _output(request: JobRequest, *, is_batch: bool) -> str | None:

@@ -55,6 +55,9 @@ class Slurm:
     def present(self) -> bool:
         return is_configured(timeout_s=self._timeout_s)
 
+    def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        (command.srun if interactive else command.sbatch)(request, [])
+
     def command(self, request: JobRequest) -> list[str]:
         return command.sbatch(request, self._where(request))
 
