@@ -30,6 +30,7 @@ PATIENCE_S = 30.0
 """For daemons to start on a busy machine; 1 s on a quiet one."""
 _LOOK_S = 0.02
 _PR_SET_CHILD_SUBREAPER = 36
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
 _SYSTEM = "/usr/sbin:/sbin"
 """Daemons are here, and a user's PATH often is not."""
 
@@ -47,6 +48,8 @@ class Host:
     weight: int = 1
     """Slurm fills the lightest first."""
     features: tuple[str, ...] = ()
+    gpus: int = 0
+    """At most four: Slurm wants a device for each, and these stand in for them."""
     address: str | None = None
     """Its own; None: it is one of many on this machine."""
 
@@ -96,6 +99,8 @@ def configuration(
     }
     if any(host.address is None for host in hosts):
         lines["CommunicationParameters"] = "NoCtldInAddrAny,NoInAddrAny"
+    if any(host.gpus for host in hosts):
+        lines["GresTypes"] = "gpu"
     if licences:
         lines["Licenses"] = ",".join(f"{name}:{count}" for name, count in licences.items())
     text = [f"{name}={value}" for name, value in (lines | dict(settings or {})).items()]
@@ -104,7 +109,8 @@ def configuration(
         if host.address is None:
             where = f"NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={next(ports)}"
         features = f" Features={','.join(host.features)}" if host.features else ""
-        text.append(f"NodeName={host.name} {where} CPUs={host.slots} Weight={host.weight}{features}")
+        gpus = f" Gres=gpu:{host.gpus}" if host.gpus else ""
+        text.append(f"NodeName={host.name} {where} CPUs={host.slots} Weight={host.weight}{features}{gpus}")
     for number, (name, members) in enumerate(partitions.items()):
         default = "YES" if number == 0 else "NO"
         text.append(f"PartitionName={name} Nodes={','.join(members)} Default={default} State=UP")
@@ -251,6 +257,9 @@ def slurm(
                 settings=settings,
             )
         )
+        gpus = [f"NodeName={one.name} Name=gpu File={file}\n" for one in hosts for file in _DEVICES[: one.gpus]]
+        if gpus:
+            (directory / "gres.conf").write_text("".join(gpus))
         environment = {**os.environ, "PATH": path, "SLURM_CONF": str(directory / "slurm.conf")}
         cluster = Slurm(environment, directory, tuple(hosts), keeper)
         for daemon in ("slurmctld", *(host.name for host in hosts)):

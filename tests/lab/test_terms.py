@@ -1,0 +1,142 @@
+"""What a job asks beside its hosts, through a real Slurm: each term is on the job that Slurm has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import slurm as lab
+
+HOSTS = (lab.Host(name="rcss1", slots=4, gpus=2), lab.Host(name="c1", slots=4))
+QUEUES = {"compute": ["c1"], "storage": ["rcss1"]}
+LIMIT_S = 60.0
+SITE = """\
+scheduler = "slurm"
+[[server]]
+name = "rcss1"
+holds = ["{data}"]
+hosts = ["rcss1"]
+queue = "storage"
+"""
+
+
+@dataclass
+class User:
+    """Somebody in a directory that rcss1 holds."""
+
+    data: Path
+    cluster: lab.Slurm
+    environment: dict[str, str]
+
+    def __call__(self, *words: str, code: int = 0, text: str | None = None) -> tuple[str, str]:
+        """What a command of tonnage prints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "tonnage.cli", *words],
+            cwd=self.data,
+            env=self.environment,
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S * 2,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout, done.stderr
+
+    def number(self, *words: str, text: str | None = None) -> str:
+        """Of the job that it submits."""
+        out, _ = self(*words, text=text)
+        return out.split()[-1]
+
+    def job(self, number: str) -> dict[str, str]:
+        """As Slurm has it."""
+        told = self.cluster.ask("scontrol", "--oneliner", "show", "job", number)
+        return dict(word.partition("=")[::2] for word in told.split())
+
+    def text_of(self, name: str) -> str:
+        """What a job wrote, once it ends with a newline."""
+        file = self.data / name
+        until(lambda: file.exists() and file.read_text().endswith("\n"), name)
+        return file.read_text()
+
+
+def until(seen: Callable[[], object], what: str) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not seen():
+        assert time.monotonic() < limit, f"{what} did not come"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[lab.Slurm]:
+    settings = {"NodeName": "DEFAULT RealMemory=4000"}
+    try:
+        with lab.slurm(HOSTS, QUEUES, settings=settings) as found:
+            yield found
+    except lab.Impossible as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def user(cluster: lab.Slurm, tmp_path: Path) -> Iterator[User]:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "tonnage.toml").write_text(SITE.format(data=data))
+    environment = {
+        **os.environ,
+        **cluster.environment,
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "TONNAGE_SYSTEM_CONFIG": str(tmp_path / "etc"),
+    }
+    yield User(data, cluster, environment)
+    for job in cluster.ask("squeue", "--noheader", "--format=%A").split():
+        cluster.ask("scancel", job)
+    until(lambda: not cluster.ask("squeue", "--noheader"), "the end of all jobs")
+
+
+def test_each_term_of_submit_is_on_slurms_job(user: User) -> None:
+    first = user.number("submit", "-o", "/dev/null", "sleep", "600")
+    number = user.number(
+        *("submit", "-o", "/dev/null", "--time-limit", "90m", "--account", "proj", "--memory", "1GiB", "--gpus", "2"),
+        *("--dependency", f"afterany:{first}", "--mail", "begin,fail", "--mail-to", "ann@site", "--exclusive"),
+        *("--scheduler-options=--nice=5 --comment='mine, too'", "true"),
+    )
+    job = user.job(number)
+    assert (job["TimeLimit"], job["Account"], job["MinMemoryNode"]) == ("01:30:00", "proj", "1G")
+    assert job["TresPerNode"] == "gres:gpu:2"
+    assert (job["Dependency"], job["MailUser"], job["MailType"]) == (
+        f"afterany:{first}(unfulfilled)", "ann@site", "BEGIN,FAIL",
+    )  # fmt: skip
+    assert (job["OverSubscribe"], job["Nice"]) == ("NO", "5")
+    assert (job["ReqNodeList"], job["JobState"], job["Reason"]) == ("rcss1", "PENDING", "Dependency")
+    comment = user.cluster.ask("squeue", "--noheader", f"--jobs={number}", "--format=%k").strip()
+    assert comment.startswith("tonnage:") and comment.endswith(":rcss1 | mine, too")
+    listed = user("jobs")[0].splitlines()
+    assert [line.split()[-2:] for line in listed if line.startswith(number)] == [["rcss1", "Dependency"]]
+
+
+def test_a_job_reads_its_input_and_begins_when_another_has_ended_well(user: User) -> None:
+    (user.data / "typed").write_text("from a file\n")
+    bad = user.number("submit", "-o", "/dev/null", "false")
+    never = user.number("submit", "-o", "/dev/null", "--dependency", bad, "true")
+    number = user.number("submit", "-o", "out", "--input", "typed", "--dependency", f"afternotok:{bad}", "cat")
+    assert user.text_of("out") == "from a file\n"
+    until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
+    assert user.job(never)["JobState"] == "PENDING"
+
+
+def test_what_slurm_does_not_take_is_told_in_its_words_and_nothing_is_submitted(user: User) -> None:
+    _, err = user("submit", "-J", "refused", "--scheduler-options=--no-such-option", "true", code=1)
+    assert "no-such-option" in err
+    out, err = user("submit", "-J", "refused", "--scheduler-options=--array=1-3", "true", code=2)
+    assert out == "" and err.count("\n") == 1 and "--array" in err
+    assert user.cluster.ask("squeue", "--noheader", "--states=all", "--name=refused").strip() == ""
