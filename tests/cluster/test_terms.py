@@ -61,8 +61,8 @@ def test_slurm_is_told_in_its_own_options() -> None:
         "--mail-type=BEGIN,END,FAIL", "--mail-user=ann@site", "--exclusive", "--requeue",
         "--begin=2030-03-17T17:46:40", "--nice=5", "-C", "fast nodes",
     ]  # fmt: skip
-    either = Terms(dependency=Dependency((("afternotok", "1"), ("after", "2")), any_of=True))
-    assert added(Slurm(timeout_s=5), either) == ["--dependency=afternotok:1?after:2"]
+    either = Terms(dependency=Dependency((("afternotok", "1"), ("after", "2[3]")), any_of=True))
+    assert added(Slurm(timeout_s=5), either) == ["--dependency=afternotok:1?after:2_3"]
 
 
 def test_a_comment_of_ones_own_stands_beside_ours() -> None:

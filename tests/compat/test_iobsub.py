@@ -165,8 +165,8 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for words, complaint in (
         ((), "no program to run"),
         (("-q",), "no program to run"),
-        (("-x", "uname"), "has no option -x"),
-        (("-I", "-o", "out", "uname"), "writes to this terminal"),
+        (("-y", "uname"), "has no option -y"),
+        (("-Is", "-o", "out", "uname"), "has this terminal"),
         (("-n", "0", "uname"), "whole number from 1"),
         (("-o",), "needs a value"),
     ):

@@ -25,6 +25,8 @@ class Option:
     parse: Callable[[str], Any] = str
     refused: str = ""
     """Why it cannot be done here: whoever gives it any value but 0 or its default is told, and nothing runs."""
+    repeats: bool = False
+    """May be given several times: its value is a tuple of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class FrontEnd:
     """(command line, what it does)."""
     usage: str = "[OPTION]..."
     """What follows after its name."""
+    tables: str = ""
+    """Of its page alone, after the options: Markdown."""
 
 
 class HelpAsked(Exception):
@@ -65,7 +69,8 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
                 text = next(words, None)
             if text is None:
                 raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
-            found[name] = _value(front, option, text)
+            value = _value(front, option, text)
+            found[name] = (*(found[name] or ()), value) if option.repeats else value
     for option in front.options:
         if option.refused and found[option.names[0]] not in (option.default, 0, None):
             raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
@@ -186,6 +191,8 @@ def page(front: FrontEnd) -> str:
     for option in front.options:
         names = ", ".join(f"`{name}{f' {option.value}' if option.value else ''}`" for name in option.names)
         lines.append(f"| {names} | {_meaning(option).replace('|', '&#124;')} |")
+    if front.tables:
+        lines += ["", front.tables.strip()]
     lines += ["", "## Examples", "", "```sh"]
     for line, meaning in front.examples:
         lines += [f"# {meaning}", line]

@@ -49,6 +49,12 @@ class Wish:
     cap: int | Literal["auto"] = "auto"
     output: str | None = None
     error: str | None = None
+    directory: str | None = None
+    """Where it runs; None: here."""
+    hosts: tuple[str, ...] = ()
+    """Where it is to run, whatever holds the data; best first."""
+    prefer: bool = False
+    """``hosts`` are a wish, not a bound."""
     input: str | None = None
     terms: Terms = field(default_factory=Terms)
     pty: bool = False
@@ -77,6 +83,8 @@ class Plan:
     """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
     """What was not as it should be, and was done without."""
+    hosts_were_asked: bool = False
+    """The user named them."""
 
     @property
     def pattern(self) -> str:
@@ -112,6 +120,8 @@ def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
 def where_to(plan: Plan) -> str:
     """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
     decision = plan.decision
+    if plan.hosts_were_asked and decision.bind == "pin":
+        return f"Submitting job to run on {some(decision.hosts)}, as asked"
     if decision.bind == "pin":
         return f"Submitting job to run on fileserver {decision.server}"
     if decision.bind == "prefer":
@@ -168,10 +178,11 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         policy=policy,
         copies=wish.copies,
         cap=wish.cap,
-        anywhere=wish.anywhere,
+        anywhere=wish.anywhere or bool(wish.hosts),
         slots=wish.slots,
         carried=carried,
     )
+    decision = _as_asked(wish, decision)
     if wish.copies is None and not any(server.licence for server in servers):
         decision = replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
     return Plan(
@@ -183,7 +194,17 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         line=None if carried is None else line_in_use(carried),
         by_line=wish.cap == "auto" and decision.cap is not None and carried is not None,
         notes=tuple(notes),
+        hosts_were_asked=bool(wish.hosts),
     )
+
+
+def _as_asked(wish: Wish, decision: Decision) -> Decision:
+    """On the hosts that the user named, whatever is nearer to the data."""
+    if not wish.hosts:
+        return decision
+    # The last sentence of an array is about its cap.
+    why = (f"{some(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
+    return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
 
 
 def _plateaus(lines: Mapping[str, Found | None]) -> dict[str, int]:
@@ -208,6 +229,7 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
 
 def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: Decision) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
+    beside = decision.bind == "pin" and (not wish.hosts or (server is not None and set(wish.hosts) <= {*server.hosts}))
     licences = dict.fromkeys(one.licence for one in servers if one.licence)
     return JobRequest(
         argv=wish.argv,
@@ -216,7 +238,7 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         name=wish.name or _name(wish.argv[0]),
         server=decision.server,
         # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
-        queue=wish.queue or (server.queue if server is not None and decision.bind == "pin" else None),
+        queue=wish.queue or (server.queue if server is not None and beside else None),
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
         slots=wish.slots,

@@ -65,10 +65,19 @@ def _unlisted(queue: str | None, found: Scheduler, site: Site) -> tuple[str, ...
     return ()
 
 
+def site_scheduler() -> Scheduler:
+    """The one that a submission from here goes to."""
+    return _site_scheduler()[1]
+
+
+def _site_scheduler() -> tuple[Site, Scheduler]:
+    site = load_site(Path(working_directory()), None)
+    return site, scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+
+
 def queue_names() -> frozenset[str]:
     """Those that the site's scheduler lists, and those of the site file, which may be hidden. SchedulerError."""
-    site = load_site(Path(working_directory()), None)
-    found = scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    site, found = _site_scheduler()
     return frozenset({queue.name for queue in found.queues()} | {one.queue for one in site.server if one.queue})
 
 
@@ -137,7 +146,7 @@ def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
 def _begin(wish: Wish) -> tuple[str, Site, Scheduler]:
     directory = working_directory()
     site = load_site(Path(directory), wish.site_file)
-    return directory, site, scheduler_of(wish, site)
+    return wish.directory or directory, site, scheduler_of(wish, site)
 
 
 class Interrupted(SubmissionUnknown):

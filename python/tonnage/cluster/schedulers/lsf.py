@@ -118,7 +118,7 @@ class Lsf:
 
     def interactive(self, request: JobRequest) -> int:
         first, *rest = self.command(request)
-        return run_in_foreground([first, "-Ip" if request.pty else "-I", *rest])
+        return run_in_foreground([first, "-Ip" if request.pty else "-I", *rest], directory=request.directory)
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         options = ["-u", user or "all", *(["-a"] if ended else [])]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from tonnage.cluster.terms import Terms
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.program import find_program
-from tonnage.compat.iobsub.words import read_words
+from tonnage.compat.iobsub.program import find_directory, find_program
+from tonnage.compat.iobsub.script import read_script
+from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, translate
+from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
-from tonnage.placement.submit import queue_names, run_interactive, stay, submit
+from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, stay, submit
 
 NOT_FOUND = "Cannot find fileserver for current working directory."
 
@@ -23,16 +27,18 @@ def run(words: Sequence[str], voice: Voice) -> int:
     """Exit code; an interactive job's own."""
     try:
         asked = read_words(words, queue_names)
+        if not asked.program and (script := read_script()) is not None:
+            asked = with_script(asked, script, queue_names)
         given = parse_arguments(IOBSUB, asked.options)
     except HelpAsked:
         voice.say(help_text(IOBSUB))
         return 0
-    for note in asked.notes:
-        voice.tell(f"iobsub: note: {note}")
     if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
-    program = find_program(asked.program[0], why_no_queue=asked.why_no_queue)
-    wish = _wish(given, (program, *asked.program[1:]), asked.queue)
+    translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())
+    wish = _wish(given, asked, translated.terms)
+    for note in (*asked.notes, *translated.notes):
+        voice.tell(f"iobsub: note: {note}")
 
     def tell(plan: Plan) -> None:
         if given["-q"]:
@@ -43,7 +49,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         voice.out.flush()
 
     try:
-        if given["-I"]:
+        if _is_interactive(given):
             return run_interactive(wish, tell=tell).status or 0
         outcome = submit(wish, key_given=False, tell=tell)
     except NoFileServer as error:
@@ -59,19 +65,39 @@ def run(words: Sequence[str], voice: Voice) -> int:
     return stay(wish, outcome.receipt.job) if given["-K"] else 0
 
 
-def _wish(given: dict[str, Any], argv: tuple[str, ...], queue: str | None) -> Wish:
-    if given["-I"] and (given["-o"] or given["-e"]):
-        raise RequestError("iobsub: an interactive job writes to this terminal; hint: leave -o, -e or -I out")
-    if queue and given["--queue"] not in (None, queue):
-        raise RequestError(f"iobsub: -q {queue} and --queue {given['--queue']} are two queues; hint: give one of them")
+def _is_interactive(given: dict[str, Any]) -> bool:
+    return bool(given["-I"] or given["-Ip"])
+
+
+def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> Wish:
+    if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
+        raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
+    queue, directory = given["--queue"], None
+    if asked.queue and queue not in (None, asked.queue):
+        raise RequestError(f"iobsub: -q {asked.queue} and --queue {queue} are two queues; hint: give one of them")
+    if given["-cwd"] is not None:
+        directory = find_directory(given["-cwd"])
+    program = find_program(asked.program[0], why_no_queue=asked.why_no_queue, directory=directory)
+    names, prefer = hosts(given["-m"]) if given["-m"] is not None else ((), False)
+
+    def beside(file: str | None) -> str | None:
+        return file if file is None or directory is None else str(Path(directory) / file)
+
     return Wish(
-        argv=argv,
+        argv=(program, *asked.program[1:]),
         key=os.urandom(8).hex(),
         name=given["-J"],
-        queue=queue or given["--queue"],
+        queue=asked.queue or queue,
         slots=given["-n"],
-        output=given["-o"],
-        error=given["-e"],
+        directory=directory,
+        path=directory,
+        hosts=names,
+        prefer=prefer,
+        input=beside(given["-i"]),
+        output=beside(given["-o"]),
+        error=beside(given["-e"]),
+        terms=terms,
+        pty=bool(given["-Ip"]),
         anywhere=bool(given["--anywhere"]),
         served=True,
     )

@@ -14,15 +14,27 @@ _LOOK_S = 2.0
 """A directory that does not answer is no reason to refuse: the job may find the program there."""
 
 
-def find_program(program: str, *, why_no_queue: str | None) -> str:
+def find_directory(name: str) -> str:
+    """The whole path of a directory in which the job is to run. RequestError where it is none."""
+    path = str(Path(working_directory()) / name)
+    try:
+        if carefully(lambda: Path(path).is_dir(), [path], timeout_s=_LOOK_S):
+            return path
+    except OSError as error:  # TimeoutError is one
+        raise RequestError(f"iobsub -cwd: {name!r} cannot be looked at: {error}; hint: give another one") from None
+    raise RequestError(f"iobsub -cwd: there is no directory {name!r}; hint: make it first")
+
+
+def find_program(program: str, *, why_no_queue: str | None, directory: str | None = None) -> str:
     """With ``./`` where it is a file here and not on PATH. RequestError where it is nowhere.
 
+    ``directory``: where it will run, in the place of here.
     ``why_no_queue``: it stands right after ``-q``, where LSF's users write a queue, and this is why it is none.
     """
     if "/" in program:
         return program
     try:
-        on_path, is_here = carefully(lambda: _look(program), _places(), timeout_s=_LOOK_S)
+        on_path, is_here = carefully(lambda: _look(program, directory), _places(directory), timeout_s=_LOOK_S)
     except OSError:  # TimeoutError is one
         return program
     if on_path:
@@ -35,10 +47,10 @@ def find_program(program: str, *, why_no_queue: str | None) -> str:
     raise RequestError(f"{told}; hint: write its whole path where only the job's host has it")
 
 
-def _places() -> list[str]:
-    return [working_directory(), *filter(os.path.isabs, os.get_exec_path())]
+def _places(directory: str | None) -> list[str]:
+    return [directory or working_directory(), *filter(os.path.isabs, os.get_exec_path())]
 
 
-def _look(program: str) -> list[bool]:
-    here = Path(program)
+def _look(program: str, directory: str | None) -> list[bool]:
+    here = Path(directory or "") / program
     return [shutil.which(program) is not None, here.is_file() and os.access(here, os.X_OK)]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.compat.front import split_program
 from tonnage.compat.iobsub.options import IOBSUB
+from tonnage.compat.iobsub.script import Script
+from tonnage.errors import RequestError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,23 @@ def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> A
         taken.pop()
         queue, rest = program[0], program[1:]
         notes = [f"-q {queue} is taken as the queue {queue}; for a quiet job of a program of that name write -q --"]
+
+
+def with_script(asked: Asked, script: Script, queues: Callable[[], Collection[str]]) -> Asked:
+    """A script in the place of the program. What was typed counts more than what the script says of itself."""
+    options: list[str] = []
+    notes = list(asked.notes)
+    queue = None
+    for number, words in script.options:
+        found = read_words(words, queues)
+        if found.program:
+            why = f", and {found.why_no_queue}" if found.why_no_queue else ""
+            raise RequestError(f"iobsub: #BSUB in line {number}: {found.program[0]!r} is no option{why}; hint: mend it")
+        options += found.options
+        queue = found.queue or queue
+    return Asked(
+        options=(*options, *asked.options), program=script.argv, queue=asked.queue or queue, notes=tuple(notes)
+    )
 
 
 def _why_no_queue(word: str, queues: Callable[[], Collection[str]]) -> str | None:

@@ -65,6 +65,10 @@ class Local:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
         if request.queue not in (None, QUEUE):
             raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+        if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
+            raise SchedulerError(
+                f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
+            )
         self._refuse(request)
 
     def command(self, request: JobRequest) -> list[str]:
@@ -157,10 +161,6 @@ class Local:
         if not request.argv:
             raise SchedulerError("there is no program to run")
         self.check(request)
-        if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
-            raise SchedulerError(
-                f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
-            )
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")

@@ -13,7 +13,9 @@ _MAIL = {"begin": "BEGIN", "end": "END", "fail": "FAIL"}
 
 def _dependency(after: Dependency) -> list[str]:
     between = "?" if after.any_of else ","
-    return [f"--dependency={between.join(f'{when}:{job}' for when, job in after.conditions)}"]
+    # Of an array's copy Slurm writes 12_3.
+    each = (f"{when}:{job.replace('[', '_').rstrip(']')}" for when, job in after.conditions)
+    return [f"--dependency={between.join(each)}"]
 
 
 def _mail(mail: Mail) -> list[str]:
