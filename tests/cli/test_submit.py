@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from tonnage.cli.commands.submit import wish_of
 from tonnage.cli.entry import parse, run_command, split_program
 from tonnage.cli.options_placement import SUBMIT
+from tonnage.cluster.numbers import spelled
 from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.placement.plan import Wish
@@ -160,6 +161,15 @@ def test_what_is_typed_reaches_the_wish() -> None:
     assert str(found.site_file) == "s.toml" and found.argv == ("go", "-x")
 
 
+@pytest.mark.parametrize(
+    ("text", "spelling", "cap"),
+    [("50", "1-50", "auto"), ("50%8", "1-50", 8), ("7,9", "7,9", "auto"), ("1-4,10-20:2%3", "1-4,10-20:2", 3)],
+)
+def test_copies_are_counted_or_named(text: str, spelling: str, cap: int | str) -> None:
+    found = wish("--copies", text, "go")
+    assert (spelled(found.numbers), found.cap) == (spelling, cap)
+
+
 def test_what_is_not_typed_is_left_to_the_site() -> None:
     found = wish("go")
     assert (found.queue, found.copies, found.cap, found.slots, found.local_wait_ns) == (None, None, "auto", 1, None)
@@ -174,6 +184,7 @@ def test_what_is_not_typed_is_left_to_the_site() -> None:
         (["--"], "there is no command"),
         (["--cap", "4", "go"], "add --copies"),
         (["-I", "--copies", "3", "go"], "leave --copies"),
+        (["--copies", "1-9%2", "--cap", "4", "go"], "say the same thing"),
         (["-I", "-o", "x", "go"], "leave --output"),
         (["-I", "-e", "x", "go"], "leave --error"),
         (["-I", "--key", "k", "go"], "leave --key"),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.flux import Flux, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
@@ -89,8 +90,8 @@ def test_words_and_options_arrive_as_typed(tmp_path: Path, commands: StandIns) -
 def test_what_flux_cannot_do_is_refused_before_anything_is_submitted(tmp_path: Path, commands: StandIns) -> None:
     commands.add("flux", "sys.exit(9)")
     with pytest.raises(RequestError, match="no limit for the copies"):
-        Flux(timeout_s=20).submit(request(tmp_path, copies=50, cap=8))
+        Flux(timeout_s=20).submit(request(tmp_path, numbers=upto(50), cap=8))
     with pytest.raises(RequestError, match=r"replaces \{cc\}"):
-        Flux(timeout_s=20).submit(request(tmp_path, "echo", "{cc}", copies=50))
+        Flux(timeout_s=20).submit(request(tmp_path, "echo", "{cc}", numbers=upto(50)))
     with pytest.raises(SchedulerError, match="refused: flux failed with status 9"):
-        Flux(timeout_s=20).submit(request(tmp_path, copies=50, cap=50))
+        Flux(timeout_s=20).submit(request(tmp_path, numbers=upto(50), cap=50))

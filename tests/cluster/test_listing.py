@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli.commands import jobs, queues
 from tonnage.cli.entry import run_command
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import Job, Queue
 
 from .local_spool import own_local, request, until
@@ -84,7 +85,7 @@ def test_the_commands_tell_of_the_local_scheduler(
     with own_local() as local:
         assert run_command(["jobs", "--scheduler", "local"]) == 0
         assert capsys.readouterr() == ("", "No unfinished job found\n")
-        local.submit(request("sleep", "600", key="k", directory=tmp_path, copies=5, cap=1, server="fs1"))
+        local.submit(request("sleep", "600", key="k", directory=tmp_path, numbers=upto(5), cap=1, server="fs1"))
         until(lambda: "running" in {job.state for job in local.jobs()})
         states = [line.split()[2] for line in said("jobs").splitlines()]
         assert states == ["STAT", "RUN", "PEND"]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
@@ -97,9 +98,11 @@ def test_a_directory_that_is_gone_fails_the_job_and_names_it(local: Local, tmp_p
 def test_output_and_errors_go_to_the_files_asked_for(local: Local, tmp_path: Path) -> None:
     both, apart = shell("echo out; echo err >&2"), shell("echo out $TONNAGE_COPY; echo err >&2")
     one = local.submit(request(*both, key="a", directory=tmp_path, output="%J-100%.txt")).job
-    many = local.submit(request(*apart, key="b", directory=tmp_path, copies=2, output="o.%I", error="e.%J.%I")).job
-    local.submit(request(*shell("echo $TONNAGE_COPY"), key="c", directory=tmp_path, copies=3, output="all"))
-    usual = local.submit(request("true", key="d", directory=tmp_path, copies=1)).job
+    many = local.submit(
+        request(*apart, key="b", directory=tmp_path, numbers=upto(2), output="o.%I", error="e.%J.%I")
+    ).job
+    local.submit(request(*shell("echo $TONNAGE_COPY"), key="c", directory=tmp_path, numbers=upto(3), output="all"))
+    usual = local.submit(request("true", key="d", directory=tmp_path, numbers=upto(1))).job
     until(lambda: not local.jobs())
     assert (tmp_path / f"{one}-100%.txt").read_text() == "out\nerr\n"
     assert [(tmp_path / f"o.{copy}").read_text() for copy in (1, 2)] == ["out 1\n", "out 2\n"]
@@ -126,7 +129,7 @@ IN_AND_OUT = "echo + >> log; sleep 0.05; echo - >> log"
 
 
 def test_no_more_copies_run_at_once_than_the_cap(local: Local, tmp_path: Path) -> None:
-    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=6, cap=1))
+    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(6), cap=1))
     until(lambda: not local.jobs())
     assert most_at_once(tmp_path / "log") == 1
     assert len(lines_of(local, "1")) == 6
@@ -144,7 +147,7 @@ def test_no_more_run_at_once_than_there_are_licences(local: Local, tmp_path: Pat
 
 
 def test_no_more_run_at_once_than_there_are_slots(local: Local, tmp_path: Path) -> None:
-    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=8))
+    local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(8)))
     (host,) = local.hosts()
     assert host.slots == len(os.sched_getaffinity(0))
     until(lambda: not local.jobs())
@@ -161,7 +164,7 @@ def full(local: Local, directory: Path) -> str:
 
 def test_what_waits_says_why(local: Local, tmp_path: Path) -> None:
     blocker = full(local, tmp_path)
-    job = local.submit(request("true", key="k", directory=tmp_path, copies=5, name="align", server="fs1")).job
+    job = local.submit(request("true", key="k", directory=tmp_path, numbers=upto(5), name="align", server="fs1")).job
     (line,) = lines_of(local, job)
     assert (line.state, line.count, line.copy) == ("pending", 5, None)
     assert line.reason == "waits for 1 free slot"
@@ -209,7 +212,7 @@ def test_a_program_that_ignores_sigterm_is_killed_after_a_while(local: Local, tm
 
 def test_a_cap_that_is_lowered_to_one_counts_for_those_that_wait(local: Local, tmp_path: Path) -> None:
     blocker = full(local, tmp_path)
-    job = local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, copies=6)).job
+    job = local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(6))).job
     local.set_cap(job, 1)
     local.cancel(blocker)
     until(lambda: not local.jobs())

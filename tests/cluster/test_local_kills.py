@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
@@ -35,7 +36,18 @@ def submit_some(local: Local, chance: random.Random, directory: Path, batch: int
         copies, cap = chance.choice((None, 3)), chance.choice((None, 1))
         words = (name, str(directory / "ran"), f"{chance.random() * 0.05:.3f}", str(status))
         local.submit(
-            request("sh", "-c", SCRIPT, "sh", *words, key=name, directory=directory, name=name, copies=copies, cap=cap)
+            request(
+                "sh",
+                "-c",
+                SCRIPT,
+                "sh",
+                *words,
+                key=name,
+                directory=directory,
+                name=name,
+                numbers=upto(copies) if copies else (),
+                cap=cap,
+            )
         )
         expected |= {f"{name}.{copy}": status for copy in ([""] if copies is None else range(1, copies + 1))}
     return expected

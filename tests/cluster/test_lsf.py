@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
 
@@ -146,7 +147,9 @@ def request(tmp_path: Path, *argv: str, **changes: object) -> JobRequest:
 def test_words_arrive_as_typed(tmp_path: Path, commands: StandIns, copies: int | None) -> None:
     bsub(commands)
     told = str(tmp_path / "told.json")
-    receipt = Lsf(timeout_s=20).submit(request(tmp_path, sys.executable, "-c", TELL.format(told), *ODD, copies=copies))
+    receipt = Lsf(timeout_s=20).submit(
+        request(tmp_path, sys.executable, "-c", TELL.format(told), *ODD, numbers=upto(copies) if copies else ())
+    )
     assert receipt.line == "Job <3734> is submitted to default queue <normal>."
     assert receipt.job == "3734"
     assert json.loads(Path(told).read_text()) == [list(ODD), str(tmp_path), "3" if copies else None]
@@ -155,7 +158,7 @@ def test_words_arrive_as_typed(tmp_path: Path, commands: StandIns, copies: int |
 def test_options_say_what_was_asked_for(tmp_path: Path, commands: StandIns) -> None:
     bsub(commands)
     asked = request(
-        tmp_path, name="many[1]", copies=50, cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
+        tmp_path, name="many[1]", numbers=upto(50), cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
         licences=(("rcss1", 1),), server="rcss1", output="o.%J.%I",
     )  # fmt: skip
     Lsf(timeout_s=20).submit(asked)

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
@@ -131,7 +132,9 @@ print("157[].pbs" if "-J" in words else "157.pbs")
 def test_words_and_directory_arrive_as_typed(tmp_path: Path, commands: StandIns, copies: int | None) -> None:
     commands.add("qsub", QSUB)
     told = str(tmp_path / "told.json")
-    receipt = Pbs(timeout_s=20).submit(request(tmp_path, sys.executable, "-c", TELL.format(told), *ODD, copies=copies))
+    receipt = Pbs(timeout_s=20).submit(
+        request(tmp_path, sys.executable, "-c", TELL.format(told), *ODD, numbers=upto(copies) if copies else ())
+    )
     assert receipt.job == receipt.line == ("157[].pbs" if copies else "157.pbs")
     assert json.loads(Path(told).read_text()) == [list(ODD), str(tmp_path), "3" if copies else None]
 
@@ -140,7 +143,7 @@ def test_options_say_what_was_asked_for_and_nothing_stays_behind(tmp_path: Path,
     commands.prints("qsub", "157[].pbs\n")
     threads = threading.enumerate()
     asked = request(
-        tmp_path, name="1 bwa", copies=50, cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
+        tmp_path, name="1 bwa", numbers=upto(50), cap=8, hosts=("rcss1", "rcss2"), queue="short", slots=2,
         licences=(("rcss1", 1),), server="rcss1", output="o.%I",
     )  # fmt: skip
     Pbs(timeout_s=20).submit(asked)
@@ -157,7 +160,7 @@ def test_options_say_what_was_asked_for_and_nothing_stays_behind(tmp_path: Path,
 def test_what_pbs_cannot_do_is_refused_before_anything_is_submitted(tmp_path: Path, commands: StandIns) -> None:
     commands.add("qsub", "sys.exit(9)")
     with pytest.raises(RequestError, match="no array of one"):
-        Pbs(timeout_s=20).submit(request(tmp_path, copies=1))
+        Pbs(timeout_s=20).submit(request(tmp_path, numbers=upto(1)))
     with pytest.raises(RequestError, match="number into the name"):
         Pbs(timeout_s=20).submit(request(tmp_path, output="out.%J"))
 

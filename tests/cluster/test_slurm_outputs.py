@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest
 from tonnage.cluster.schedulers.slurm import command
 from tonnage.cluster.schedulers.slurm.tables import ENDED, JOBS, NODES, ended_of, job_of, node_of, rows, wanted
@@ -133,14 +134,16 @@ def test_the_words_of_a_program_are_arguments_of_a_script_that_never_changes() -
 
 
 def test_copies_are_an_array_with_its_limit() -> None:
-    request = JobRequest(argv=("x",), key="k", directory="/", copies=50, cap=8, licences=(("rcss1", 2), ("wan", 1)))
+    request = JobRequest(
+        argv=("x",), key="k", directory="/", numbers=upto(50), cap=8, licences=(("rcss1", 2), ("wan", 1))
+    )
     argv = command.sbatch(request, [])
     assert "--array=1-50%8" in argv and "--licenses=rcss1:2,wan:1" in argv and argv[-2].endswith("copy.sh")
 
 
 def test_copies_have_no_terminal() -> None:
     with pytest.raises(RequestError, match="cannot share a terminal"):
-        command.srun(JobRequest(argv=("x",), key="k", directory="/", copies=2), [])
+        command.srun(JobRequest(argv=("x",), key="k", directory="/", numbers=upto(2)), [])
 
 
 def test_a_program_is_no_option() -> None:
@@ -164,7 +167,7 @@ def test_only_job_and_copy_are_filled_in(path: str, is_array: bool, pattern: str
 def test_a_directory_s_name_is_no_pattern() -> None:
     argv = command.sbatch(JobRequest(argv=("x",), key="k", directory="/a%A", output="out.%J"), [])
     assert "--output=/a%%A/out.%A" in argv
-    argv = command.sbatch(JobRequest(argv=("x",), key="k", directory="/a%A", copies=2), [])
+    argv = command.sbatch(JobRequest(argv=("x",), key="k", directory="/a%A", numbers=upto(2)), [])
     assert "--output=/a%%A/slurm-%A_%a.out" in argv
     assert not any(word.startswith("--output") for word in command.sbatch(REQUEST, []))
 

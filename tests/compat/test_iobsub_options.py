@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import Range
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.terms import Dependency, Mail, Terms
@@ -20,7 +21,7 @@ from tonnage.compat.front import parse_arguments
 from tonnage.compat.iobsub.front import run
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.script import MOST_BYTES, Script
-from tonnage.compat.iobsub.translate import begin, hosts, translate
+from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
@@ -271,6 +272,24 @@ def test_what_the_local_scheduler_has_not_is_told_and_nothing_is_submitted() -> 
     assert Local(timeout_s=10).jobs(ended=True) == []
     assert said("-x", "-K", "true")[0] == 0
     assert said("-Ip", "sh", "-c", "exit 4")[0] == 4
+
+
+def test_an_array_in_lsfs_syntax_runs_and_each_copy_knows_its_number(here: Path) -> None:
+    show = 'echo "$LSB_JOBINDEX $TONNAGE_COPY"'
+    assert said("-J", "arr[2-3,7,10-20:5]%2", "-o", "o.%I", "-K", "sh", "-c", show)[0] == 0
+    found = {file.name: file.read_text() for file in here.glob("o.*")}
+    assert found == {f"o.{number}": f"{number} {number}\n" for number in (2, 3, 7, 10, 15, 20)}
+    jobs = Local(timeout_s=10).jobs(ended=True)
+    assert {job.name for job in jobs} == {"arr"} and {job.copy for job in jobs} == {2, 3, 7, 10, 15, 20}
+
+
+def test_the_name_of_an_array_is_read() -> None:
+    assert name_of("align") == ("align", (), None)
+    assert name_of("arr[1-4,9]%2") == ("arr", (Range(1, 4), Range(9, 9)), 2)
+    assert name_of("[5]") == (None, (Range(5, 5),), None)
+    for wrong in ("arr[1-4", "arr[x]", "arr[1-4]2", "arr[1-4]%0", "arr[4-1]", "arr[0-3]", "arr[]", "a[1]%1%1"):
+        with pytest.raises(RequestError, match="; hint: "):
+            name_of(wrong)
 
 
 @pytest.mark.usefixtures("here")

@@ -21,6 +21,7 @@ import indexed
 import pytest
 from slurm import Host, Slurm
 from throttled import Impossible
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
 
@@ -81,7 +82,7 @@ def test_running_and_waiting_jobs_and_the_head_room_are_those_of_a_real_schedule
         {"name": "rcss2", "hosts": ["n1"], "indices": "proc:"},
     )
     cluster = scheduler("slurm")
-    jobs = [submit(cluster, project, "array", server="rcss1", queue="storage", hosts=("fs1",), copies=5)]
+    jobs = [submit(cluster, project, "array", server="rcss1", queue="storage", hosts=("fs1",), numbers=upto(5))]
     try:
         until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 2)
         jobs.append(submit(cluster, project, "other", queue="compute"))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.slurm import Slurm
 
@@ -104,7 +105,7 @@ def test_every_word_arrives_as_it_was_typed(slurm: Slurm, tmp_path: Path, monkey
 
 def test_copies_run_no_more_at_once_than_the_cap_and_know_their_number(slurm: Slurm, tmp_path: Path) -> None:
     job = slurm.submit(
-        request(tmp_path, "sh", "-c", "sleep 1; echo $TONNAGE_COPY", key="many", copies=6, cap=2, output="c%I")
+        request(tmp_path, "sh", "-c", "sleep 1; echo $TONNAGE_COPY", key="many", numbers=upto(6), cap=2, output="c%I")
     )
     most = 0
     while waiting := of(slurm, job.job, ended=False):
@@ -119,7 +120,7 @@ def test_copies_run_no_more_at_once_than_the_cap_and_know_their_number(slurm: Sl
 def test_the_cap_can_rise_while_some_copies_have_ended(slurm: Slurm, tmp_path: Path) -> None:
     go = tmp_path / "go"
     program = ("sh", "-c", f'[ "$TONNAGE_COPY" = 1 ] || while [ ! -e {go} ]; do sleep 0.05; done')
-    job = slurm.submit(request(tmp_path, *program, key="rise", copies=5, cap=1))
+    job = slurm.submit(request(tmp_path, *program, key="rise", numbers=upto(5), cap=1))
 
     def running() -> list[int | None]:
         return [one.copy for one in of(slurm, job.job, ended=False) if one.state == "running"]
@@ -181,7 +182,7 @@ def test_what_slurm_refuses_is_said_in_its_words_and_nothing_is_there(slurm: Slu
         ({"hosts": ("zz", "a1")}, "knows no host 'zz'"),
         ({"queue": "storage", "hosts": ("a1",)}, "Requested node configuration is not available"),
         ({"licences": (("gold", 1),)}, "Invalid license specification"),
-        ({"copies": 100_000}, "MaxArraySize"),
+        ({"numbers": upto(100_000)}, "MaxArraySize"),
     ):
         with pytest.raises(SchedulerError, match=words) as refusal:
             slurm.submit(request(tmp_path, "true", key="refused", **rest))
@@ -250,7 +251,7 @@ def test_queues_and_hosts_are_those_of_the_site(cluster: lab.Slurm, slurm: Slurm
 
 
 def test_a_cancelled_job_is_gone_with_its_copies(slurm: Slurm, tmp_path: Path) -> None:
-    job = slurm.submit(request(tmp_path, "sleep", "60", key="gone", copies=30, cap=3))
+    job = slurm.submit(request(tmp_path, "sleep", "60", key="gone", numbers=upto(30), cap=3))
     until(lambda: any(one.state == "running" for one in of(slurm, job.job)))
     slurm.cancel(job.job)
     assert {one.state for one in ended(slurm, job.job)} == {"cancelled"}

@@ -140,3 +140,46 @@ def test_what_slurm_does_not_take_is_told_in_its_words_and_nothing_is_submitted(
     out, err = user("submit", "-J", "refused", "--scheduler-options=--array=1-3", "true", code=2)
     assert out == "" and err.count("\n") == 1 and "--array" in err
     assert user.cluster.ask("squeue", "--noheader", "--states=all", "--name=refused").strip() == ""
+
+
+def test_each_option_of_bsub_is_on_slurms_job(user: User) -> None:
+    first = user.number("iobsub", "-o", "/dev/null", "sleep", "600")
+    number = user.number(
+        *("iobsub", "-o", "/dev/null", "-W", "1:30", "-P", "proj", "-M", "1GB", "-w", f"ended({first})", "-x", "-r"),
+        *("-B", "-N", "-u", "ann@site", "-b", "2099:12:31:23:59", "-R", "rusage[ngpus_physical=2] span[hosts=1]"),
+        *("-q", "storage", "true"),
+    )
+    job = user.job(number)
+    assert (job["TimeLimit"], job["Account"], job["MinMemoryNode"]) == ("01:30:00", "proj", "1G")
+    assert (job["TresPerNode"], job["Dependency"]) == ("gres:gpu:2", f"afterany:{first}(unfulfilled)")
+    assert (job["MailUser"], job["MailType"]) == ("ann@site", "BEGIN,END,FAIL")
+    assert (job["OverSubscribe"], job["Requeue"], job["StartTime"]) == ("NO", "1", "2099-12-31T23:59:00")
+    for words, told in ((("-c", "5"), "limit of CPU time"), (("-E", "true"), "before the job"), (("-R", "a"), "-R")):
+        out, err = user("iobsub", *words, "true", code=2)
+        assert out == "" and err.count("\n") == 1 and told in err
+
+
+def test_a_script_on_standard_input_runs_in_slurm(user: User) -> None:
+    (user.data / "below").mkdir()
+    (user.data / "below" / "in").write_text("typed\n")
+    script = "#!/bin/bash\n#BSUB -J fed -W 5\n#BSUB -cwd below -i in -o out.%J\nx=('a b' \"$SLURMD_NODENAME\")\n"
+    script += 'printf "%s|" "${x[@]}"; pwd; cat\n'
+    out, err = user("iobsub", "-W", "7", text=script)
+    number = out.split()[-1]
+    assert user.job(number)["TimeLimit"] == "00:07:00" and user.job(number)["JobName"] == "fed", err
+    until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
+    assert (user.data / "below" / f"out.{number}").read_text() == f"a b|rcss1|{user.data}/below\ntyped\n"
+
+
+def test_hosts_a_terminal_and_an_array_as_lsfs_user_means_them(user: User) -> None:
+    out, _ = user("iobsub", "-m", "c1", "-I", "printenv", "SLURMD_NODENAME")
+    assert out.splitlines() == ["Submitting job to run on c1, as asked", "c1"]
+    show = 'test -t 1 && echo "$SLURMD_NODENAME has one"'
+    out, _ = user("iobsub", "-q", "-Is", "sh", "-c", show)
+    assert out.strip() == "rcss1 has one"
+    number = user.number("iobsub", "-J", "arr[2-3,7,10-20:5]%2", "-o", "o.%I", "sh", "-c", 'echo "$LSB_JOBINDEX"')
+    for copy in (2, 3, 7, 10, 15, 20):
+        assert user.text_of(f"o.{copy}") == f"{copy}\n"
+    assert not (user.data / "o.4").exists()
+    told = user.cluster.ask("scontrol", "--oneliner", "show", "job", number)
+    assert "ArrayTaskThrottle=2" in told and "JobName=arr " in told

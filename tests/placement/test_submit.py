@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
@@ -88,7 +89,7 @@ def test_a_time_limit_and_an_account_reach_the_scheduler(desk: Desk) -> None:
 
 def test_what_was_considered_stays_in_the_ledger(desk: Desk) -> None:
     desk.known_hosts = (*desk.known_hosts, ClusterHost(name="c1", up=True, slots=4))
-    go(wish(copies=50))
+    go(wish(numbers=upto(50)))
     entry = Ledger().entry("k1")
     assert entry is not None and entry.job == "1"
     decision = entry.intent["decision"]
@@ -132,7 +133,7 @@ def test_the_same_key_for_another_job_is_a_mistake(desk: Desk) -> None:
     with pytest.raises(RequestError, match="belongs to another job"):
         go(wish("gzip", "another file"))
     with pytest.raises(RequestError, match="belongs to another job"):
-        go(wish(copies=3))
+        go(wish(numbers=upto(3)))
     assert len(desk.taken()) == 1
 
 
@@ -242,17 +243,17 @@ def test_indices_that_do_not_answer_are_said_and_not_waited_for(site: Path) -> N
 
 def test_a_capped_array_takes_what_others_leave_unless_a_licence_counts_them(site: Path, desk: Desk) -> None:
     desk.known_jobs = [Job(job=str(number), server="rcss1", state="running") for number in (8, 9)]
-    assert preview(wish(copies=50)).plan.request.cap == 4  # type: ignore[union-attr]
+    assert preview(wish(numbers=upto(50))).plan.request.cap == 4  # type: ignore[union-attr]
     text = SITE.format(data=site).replace("line =", 'licence = "nfs_rcss1"\nline =')
     (site / "tonnage.toml").write_text(text)
-    request = preview(wish(copies=50)).plan.request  # type: ignore[union-attr]
+    request = preview(wish(numbers=upto(50))).plan.request  # type: ignore[union-attr]
     assert request.cap == 6 and request.licences == (("nfs_rcss1", 1),)
     assert request.licence_totals == (("nfs_rcss1", 6),)
 
 
 @pytest.mark.usefixtures("desk")
 def test_a_job_that_computes_is_neither_capped_nor_bound() -> None:
-    plan = preview(wish(copies=50, io_share=0.02)).plan
+    plan = preview(wish(numbers=upto(50), io_share=0.02)).plan
     assert plan is not None
     assert (plan.request.cap, plan.request.hosts, plan.request.queue) == (None, (), None)
 
@@ -338,7 +339,7 @@ def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_bef
     caps = []
     for number, (low, tasks, high) in enumerate(((7, 8, 9), (7, 9, 11), (12, 14, 16))):
         _state_line(site, low, tasks, high)
-        go(wish(key=f"k{number}", copies=50))
+        go(wish(key=f"k{number}", numbers=upto(50)))
         caps.append(desk.taken()[number + 1]["cap"])
     assert caps == [8, 8, 14]
 
@@ -347,35 +348,35 @@ def test_arrays_that_run_are_brought_to_the_line_in_use_once(site: Path, desk: D
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
     _state_line(site, 7, 8, 9)
     for key in ("alive", "over", "asked"):
-        go(wish(key=key, copies=50, **({"cap": 20} if key == "asked" else {})))
+        go(wish(key=key, numbers=upto(50), **({"cap": 20} if key == "asked" else {})))
     desk.known_jobs = [
         Job(job=number, user=getpass.getuser(), state="running", ended_at_s=None) for number in ("1", "3")
     ]
     _state_line(site, 3, 4, 5)
-    outcome = go(wish(key="new", copies=50))
+    outcome = go(wish(key="new", numbers=upto(50)))
     assert desk.caps == {"1": 4}
     assert outcome.followed == ("job 1 ran 8 at once by a load line of 8; the line is 4 now: 4 at once from here on",)
     desk.caps.clear()
-    assert go(wish(key="newer", copies=50)).followed == () and desk.caps == {}
+    assert go(wish(key="newer", numbers=upto(50))).followed == () and desk.caps == {}
 
 
 def test_a_cap_that_cannot_be_changed_is_told_and_tried_again(site: Path, desk: Desk) -> None:
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
     _state_line(site, 7, 8, 9)
-    go(wish(key="alive", copies=50))
+    go(wish(key="alive", numbers=upto(50)))
     desk.known_jobs = [Job(job="1", user=getpass.getuser(), state="pending")]
     _state_line(site, 12, 14, 16)
     desk.caps_are_fixed = True
-    assert "could not be changed: it has none" in go(wish(key="new", copies=50)).followed[0]
+    assert "could not be changed: it has none" in go(wish(key="new", numbers=upto(50))).followed[0]
     desk.caps_are_fixed = False
-    assert go(wish(key="newer", copies=50)).followed and desk.caps == {"1": 14}
+    assert go(wish(key="newer", numbers=upto(50))).followed and desk.caps == {"1": 14}
 
 
 def test_a_single_job_beyond_the_line_is_told_how_to_be_held_back(site: Path, desk: Desk) -> None:
     desk.known_jobs = [Job(job=str(number), server="rcss1", state="running") for number in range(6)]
     plan = preview(wish()).plan
     assert plan is not None and any("licence" in sentence for sentence in plan.decision.why)
-    assert "licence" not in " ".join(preview(wish(copies=3)).plan.decision.why)  # type: ignore[union-attr]
+    assert "licence" not in " ".join(preview(wish(numbers=upto(3))).plan.decision.why)  # type: ignore[union-attr]
     (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line =", 'licence = "nfs"\nline ='))
     assert "licence" not in " ".join(preview(wish()).plan.decision.why)  # type: ignore[union-attr]
 

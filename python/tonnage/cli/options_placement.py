@@ -41,6 +41,14 @@ def _share(text: str) -> Any:
     return parse_share(text)
 
 
+def _copies(text: str) -> Any:
+    from tonnage.cluster.numbers import parse_numbers, upto
+
+    number, percent, at_once = text.partition("%")
+    # A mere number is how many.
+    return parse_numbers(text) if not number.isalnum() else (upto(count(number)), count(at_once) if percent else None)
+
+
 def _dependency(text: str) -> Any:
     from tonnage.cluster.terms import parse_dependency
 
@@ -120,7 +128,12 @@ SUBMIT = Command(
             parse=_words,
             repeats=True,
         ),
-        Option(("--copies",), "run so many of it; TONNAGE_COPY counts them from 1", "N", parse=count),
+        Option(
+            ("--copies",),
+            "run so many of it, or these; TONNAGE_COPY has its number",
+            "N|1-4,7,10-20:2[%LIMIT]",
+            parse=_copies,
+        ),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
         Option(("--profile",), "run directory that measured the program, for how much it waits for storage", "RUN"),

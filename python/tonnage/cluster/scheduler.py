@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from tonnage.cluster.numbers import Numbers, count_of
 from tonnage.cluster.terms import Terms
 from tonnage.errors import TonnageError
 
@@ -70,8 +71,8 @@ class JobRequest:
     prefer: bool = False
     """``hosts`` are a wish, not a bound."""
     slots: int = 1
-    copies: int | None = None
-    """So many of it, numbered from 1 (``TONNAGE_COPY``); None: one job that is no array."""
+    numbers: Numbers = ()
+    """Those of its copies (``TONNAGE_COPY``); none: one job that is no array."""
     cap: int | None = None
     """Copies that run at once; None: no limit."""
     licences: tuple[tuple[str, int], ...] = ()
@@ -89,6 +90,11 @@ class JobRequest:
     terms: Terms = field(default_factory=Terms)
     pty: bool = False
     """An interactive job has a pseudo-terminal."""
+
+    @property
+    def copies(self) -> int | None:
+        """How many there are of it; None: it is no array."""
+        return count_of(self.numbers) if self.numbers else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tonnage.cluster.numbers import Numbers, count_of
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.terms import Terms
@@ -45,7 +46,8 @@ class Wish:
     name: str | None = None
     queue: str | None = None
     slots: int = 1
-    copies: int | None = None
+    numbers: Numbers = ()
+    """Of its copies; none: it is no array."""
     cap: int | Literal["auto"] = "auto"
     output: str | None = None
     error: str | None = None
@@ -66,6 +68,11 @@ class Wish:
     scheduler: str | None = None
     local_wait_ns: int | None = None
     site_file: Path | None = None
+
+    @property
+    def copies(self) -> int | None:
+        """How many there are of it; None: it is no array."""
+        return count_of(self.numbers) if self.numbers else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +249,7 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
         slots=wish.slots,
-        copies=wish.copies,
+        numbers=wish.numbers,
         cap=decision.cap,
         licences=tuple((name, 1) for name in licences if name),
         licence_totals=_totals(servers),

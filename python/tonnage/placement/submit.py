@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
@@ -215,8 +215,8 @@ def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Su
 
 def _refuse_another_job(entry: Entry, wish: Wish, directory: str) -> None:
     asked = entry.intent.get("request") or {}
-    same = (asked.get("argv"), asked.get("directory"), asked.get("copies"))
-    if same != (list(wish.argv), directory, wish.copies):
+    same = (asked.get("argv"), asked.get("directory"), asked.get("numbers", []))
+    if same != (list(wish.argv), directory, [asdict(one) for one in wish.numbers]):
         raise RequestError(
             f"the key {wish.key} belongs to another job, {' '.join(asked.get('argv') or ())[:80]!r} in "
             f"{asked.get('directory')}; hint: give another --key"

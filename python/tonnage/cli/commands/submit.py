@@ -57,6 +57,9 @@ def wish_of(arguments: Namespace) -> Wish:
         raise RequestError("--cap counts copies; hint: add --copies N")
     if arguments.profile is not None and arguments.io_share is not None:
         raise RequestError("--profile and --io-share say the same thing; hint: give one of them")
+    numbers, at_once = arguments.copies or ((), None)
+    if at_once is not None and arguments.cap is not None:
+        raise RequestError("--cap and the % of --copies say the same thing; hint: give one of them")
     return Wish(
         argv=program,
         # Drawn where the user gives none: it names the job in the scheduler and in the ledger.
@@ -65,8 +68,8 @@ def wish_of(arguments: Namespace) -> Wish:
         name=arguments.name,
         queue=arguments.queue,
         slots=arguments.tasks or 1,
-        copies=arguments.copies,
-        cap=arguments.cap or "auto",
+        numbers=numbers,
+        cap=at_once or arguments.cap or "auto",
         output=arguments.output,
         error=arguments.error,
         input=arguments.input,

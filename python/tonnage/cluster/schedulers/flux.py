@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.numbers import Numbers, each
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -38,6 +39,7 @@ _STATES: dict[str, State] = {
     "RUN": "running",
     "CLEANUP": "running",
 }
+_MOST_NAMED = 10_000
 _RESULTS: dict[str, State] = {"COMPLETED": "done", "FAILED": "failed", "CANCELED": "cancelled", "TIMEOUT": "failed"}
 _NO_CAP = "Flux has no limit for the copies of a job; hint: give --cap the number of copies, and bound them by a queue"
 
@@ -114,7 +116,7 @@ class Flux:
         if request.copies is not None:
             if any("{cc}" in word for word in request.argv):
                 raise RequestError("Flux replaces {cc} in the words of copies; hint: leave {cc} out, or --copies")
-            options += [f"--cc=1-{request.copies}", "--env=TONNAGE_COPY={cc}"]
+            options += [f"--cc={_set(request.numbers)}", "--env=TONNAGE_COPY={cc}", "--env=LSB_JOBINDEX={cc}"]
         for option, file in (("--input", request.input), ("--output", request.output), ("--error", request.error)):
             if file is not None:
                 options.append(f"{option}={file.replace('%J', '{{id}}').replace('%I', '{cc}')}")
@@ -125,6 +127,13 @@ class Flux:
             return ask(argv, timeout_s=self._timeout_s)
         except ToolError as error:
             raise SchedulerError(str(error)) from None
+
+
+def _set(numbers: Numbers) -> str:
+    """Flux knows ranges and no steps."""
+    if any(one.step > 1 and one.count > _MOST_NAMED for one in numbers):
+        raise RequestError(f"Flux takes at most {_MOST_NAMED} numbers of a range with steps; hint: give fewer")
+    return ",".join(str(one) if one.step == 1 else ",".join(map(str, each([one]))) for one in numbers)
 
 
 def _size(request: JobRequest) -> list[str]:

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.numbers import spelled
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -154,7 +155,7 @@ class Lsf:
         if request.copies is None:
             return name
         limit = f"%{request.cap}" if request.cap is not None else ""
-        return f"{name}[1-{request.copies}]{limit}"
+        return f"{name}[{spelled(request.numbers)}]{limit}"
 
     @staticmethod
     def _words(request: JobRequest) -> list[str]:

@@ -35,7 +35,7 @@ from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
-_START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" exec "$@"'
+_START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" LSB_JOBINDEX="$PBS_ARRAY_INDEX" exec "$@"'
 _USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
 _SUSPENDED = {"S", "U", "H"}
 
@@ -67,11 +67,7 @@ class Pbs:
         if request.queue is not None:
             options += ["-q", request.queue]
         if request.copies is not None:
-            # PBS knows no array of one.
-            last = max(2, request.copies)
-            if request.copies < last:
-                raise RequestError("PBS has no array of one job; hint: leave --copies out")
-            options += ["-J", f"1-{last}" + (f"%{request.cap}" if request.cap is not None else "")]
+            options += ["-J", _array(request)]
         options += [*_files(request), *PBS.options(request.terms)]
         start = _START if request.copies is None else _START_COPY
         if request.input is not None:
@@ -277,6 +273,14 @@ def _each(made: Callable[[str, Mapping[str, Any]], _T], text: str, tool: str, un
         return [made(name, record) for name, record in document(text, tool, "JSON object").get(under, {}).items()]
     except (ValueError, TypeError, AttributeError):
         raise Nonsense(tool, f"table {under!r} of PBS's", text) from None
+
+
+def _array(request: JobRequest) -> str:
+    first, *more = request.numbers
+    if more or first.count < 2:
+        told = "several ranges" if more else "one job"
+        raise RequestError(f"PBS has no array of {told}; hint: leave the array out, or give it one range")
+    return f"{first}{f'%{request.cap}' if request.cap is not None else ''}"
 
 
 def _size(request: JobRequest) -> list[str]:

@@ -12,7 +12,7 @@ from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
-from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, translate
+from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
 from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
@@ -83,12 +83,15 @@ def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> Wish:
     def beside(file: str | None) -> str | None:
         return file if file is None or directory is None else str(Path(directory) / file)
 
+    name, numbers, at_once = name_of(given["-J"]) if given["-J"] is not None else (None, (), None)
     return Wish(
         argv=(program, *asked.program[1:]),
         key=os.urandom(8).hex(),
-        name=given["-J"],
+        name=name,
         queue=asked.queue or queue,
         slots=given["-n"],
+        numbers=numbers,
+        cap=at_once or "auto",
         directory=directory,
         path=directory,
         hosts=names,

@@ -30,7 +30,7 @@ in the working directory needs no `./`, as it needed none there: `iobsub -o out.
         Option(("-o",), "file of its output; %J: job, %I: copy", "OUT"),
         Option(("-e",), "file of its errors", "ERR"),
         Option(("-n",), "slots it takes", "TASKS", 1, number(1)),
-        Option(("-J",), "name of the job", "NAME"),
+        Option(("-J",), "name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once", "NAME"),
         Option(("-i",), "file of its input; %J: job, %I: copy", "IN"),
         Option(("-cwd",), "where it runs, and whose file server counts", "DIR"),
         Option(("-m",), "hosts, in the place of those beside the data; +N: the higher the sooner", "HOSTS"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from tonnage.cluster.numbers import Numbers, parse_numbers
 from tonnage.cluster.terms import Dependency, Event, Mail, Terms, When
 from tonnage.errors import RequestError
 
@@ -150,6 +151,18 @@ def begin(text: str, now_s: float) -> int:
                 if moment_s > now_s:
                     return int(moment_s)
     raise RequestError(f"iobsub -b: {text!r} is no moment to come; hint: write [[[YEAR:]MONTH:]DAY:]HOUR:MINUTE")
+
+
+def name_of(text: str) -> tuple[str | None, Numbers, int | None]:
+    """Of ``-J``: the name, an array's numbers, and how many of them run at once where ``%`` says so."""
+    name, bracket, rest = text.partition("[")
+    if not bracket:
+        return text, (), None
+    match = re.fullmatch(r"([^\]]*)\](%.*)?", rest)
+    if match is None:
+        raise RequestError(f"iobsub -J: {text[:60]!r} is no array; hint: write it like 'name[1-4,7]%2'")
+    numbers, at_once = parse_numbers(match[1] + (match[2] or ""))
+    return name or None, numbers, at_once
 
 
 def hosts(text: str) -> tuple[tuple[str, ...], bool]:

@@ -132,7 +132,7 @@ def _run(case: Case) -> Ended:
 def _start(case: Case, streams: list[int]) -> subprocess.Popen[bytes]:
     environment = case.spool.environment(case.number)
     if case.copy != WHOLE:
-        environment["TONNAGE_COPY"] = str(case.copy)
+        environment["TONNAGE_COPY"] = environment["LSB_JOBINDEX"] = str(case.copy)
     stdin, stdout, stderr = streams
     return subprocess.Popen(
         list(case.entry.request.argv),

@@ -74,12 +74,12 @@ def _lines(spool: Spool, number: int, entry: Entry, files: set[str], *, ended: b
         told = _copy_line(spool, number, copy, replace(line, copy=None if copy == WHOLE else copy))
         if ended or told.state == "running":
             yield told
-    pending = len(entry.copies) - len(started)
+    pending = (request.copies or 1) - len(started)
     is_cancelled = "cancelled" in files
     if pending and (ended or not is_cancelled):
         state: State = "cancelled" if is_cancelled else "pending"
-        last = entry.copies[-1]
-        yield replace(line, copy=last if pending == 1 and last != WHOLE else None, state=state, count=pending)
+        left = next(copy for copy in entry.copies if copy not in started) if pending == 1 else WHOLE
+        yield replace(line, copy=None if left == WHOLE else left, state=state, count=pending)
 
 
 def _copy_line(spool: Spool, number: int, copy: int, line: Job) -> Job:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from tonnage.cluster.numbers import Range, each
 from tonnage.cluster.scheduler import JobRequest, State
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.terms import Terms
@@ -34,9 +36,9 @@ class Entry:
         return cls(request, umask, time.time_ns(), waiter)
 
     @property
-    def copies(self) -> range:
-        """The copies' numbers."""
-        return range(WHOLE, WHOLE + 1) if self.request.copies is None else range(1, self.request.copies + 1)
+    def copies(self) -> Iterator[int]:
+        """The copies' numbers, in their order."""
+        return each(self.request.numbers) if self.request.numbers else iter((WHOLE,))
 
     def dump(self) -> bytes:
         """For the spool."""
@@ -51,6 +53,7 @@ class Entry:
             wanted[name] = tuple(wanted[name])
         for name in ("licences", "licence_totals"):
             wanted[name] = tuple((str(licence), int(count)) for licence, count in wanted[name])
+        wanted["numbers"] = tuple(Range(**one) for one in wanted["numbers"])
         wanted["terms"] = Terms.load(wanted.get("terms", {}))
         known = {field.name for field in fields(JobRequest)}
         request = JobRequest(**{key: value for key, value in wanted.items() if key in known})

@@ -27,6 +27,8 @@ from tonnage.places import user_state
 
 QUEUE = "local"
 """The only one."""
+MOST_COPIES = 100_000
+"""The spool has files of each, and its process a number of each that waits."""
 
 
 _NONE = "the local scheduler knows no "
@@ -180,6 +182,8 @@ class Local:
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
             )
         LOCAL.options(request.terms)
+        if (request.copies or 1) > MOST_COPIES:
+            raise RequestError(f"the local scheduler takes at most {MOST_COPIES} copies of a job; hint: ask for fewer")
 
     def _on_this_host(self, spool: Spool, request: JobRequest) -> JobRequest:
         """One that is spread over nodes, of which there is one, or wants this one for itself, as a plain job."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tonnage.cluster.numbers import spelled
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.slurm import spelling
 from tonnage.errors import RequestError
@@ -28,7 +29,7 @@ def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
     options = [*_common(request, is_batch=True), *_size(request), *where]
     if request.copies is not None:
         limit = "" if request.cap is None else f"%{request.cap}"
-        options.append(f"--array=1-{request.copies}{limit}")
+        options.append(f"--array={spelled(request.numbers)}{limit}")
     options += _terms(request)
     script = "job.sh" if request.copies is None else "copy.sh"
     return ["sbatch", *options, str(_HERE / script), *_launch(request.spread), *_words(request)]
