@@ -121,13 +121,16 @@ def test_lsf_gets_its_own_options_as_they_were_typed() -> None:
         ("31:08:05", at(2026, 12, 31, 8, 5)),
         ("2:29:00:00", at(2028, 2, 29, 0, 0)),
         ("2027:1:1:00:00", at(2027, 1, 1, 0, 0)),
+        ("2037:12:31:23:59", at(2037, 12, 31, 23, 59)),
     ],
 )
 def test_a_job_begins_at_the_next_such_moment(text: str, wanted: int) -> None:
     assert begin(text, NOW_S) == wanted
 
 
-@pytest.mark.parametrize("text", ["", "12", "24:00", "2:30:00:00", "2025:1:1:00:00", "1:2:3:4:5:6", "-1:00", "a:b"])
+@pytest.mark.parametrize(
+    "text", ["", "12", "24:00", "2:30:00:00", "2025:1:1:00:00", "2027:2:30:00:00", "1:2:3:4:5:6", "-1:00", "a:b"]
+)
 def test_a_moment_that_does_not_come_is_told(text: str) -> None:
     with pytest.raises(RequestError, match="no moment to come; hint: "):
         begin(text, NOW_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonnage.compat.front import FrontEnd, Option, number
+from tonnage.compat.iobsub.counterparts import counterparts
 
 IOBSUB = FrontEnd(
     "iobsub",
@@ -21,6 +22,14 @@ published words, unless `--anywhere` is given.
 
 Options end where the program begins; its words reach it as they were typed, where bsub gave them to a shell. A program
 in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
+
+Without a program, and with a standard input that is no terminal, the input is a script, as bsub takes one: its lines
+of `#BSUB` hold options, which count where none were typed, and its first line names a shell or Python (else /bin/sh).
+It is read whole, 100,000 bytes at most, and travels with the job.
+
+The options of LSF's bsub mean what they mean there. Where the scheduler is LSF they are passed on as they were typed;
+to any other they are told in its own options, and what it has no counterpart of is refused in one line, exit code 2,
+before anything is submitted. Nothing is left out in silence.
 """,
     (
         Option(("-q",), "quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue"),
@@ -54,6 +63,9 @@ in the working directory needs no `./`, as it needed none there: `iobsub -o out.
         ("iobsub -q -I uname -a", "which host that is"),
         ("iobsub uname -a", "as a batch job"),
         ("iobsub -o out.dat go.sh", "with its output in a file"),
+        ("iobsub -J 'align[1-50]%8' -W 2:00 -M 4GB ./align.sh", "50 copies, 8 at once, 2 hours and 4 GB each"),
+        ("iobsub -w 'done(3734)' < collect.sh", "a script with lines of #BSUB, once that job has ended well"),
     ),
-    usage="[OPTION]... PROGRAM [WORD]...",
+    usage="[OPTION]... PROGRAM [WORD]... | [OPTION]... < SCRIPT",
+    tables=counterparts(),
 )

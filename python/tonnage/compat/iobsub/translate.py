@@ -143,9 +143,9 @@ def begin(text: str, now_s: float) -> int:
     """``[[[year:]month:]day:]hour:minute`` by this host's clock, in seconds since 1970: the next such moment."""
     fields = [int(part) for part in text.split(":")] if re.fullmatch(r"\d{1,4}(:\d{1,2}){1,4}", text, re.ASCII) else []
     date = fields[:-2]
-    today = datetime.fromtimestamp(now_s)
     with suppress(ValueError):
-        for day in (today + timedelta(days=later) for later in range(_MOST_DAYS if fields else 0)):
+        first = datetime(date[0], date[1], date[2]) if len(date) == 3 else datetime.fromtimestamp(now_s)
+        for day in (first + timedelta(days=later) for later in range(_MOST_DAYS if fields else 0)):
             if [day.year, day.month, day.day][3 - len(date) :] == date:
                 moment_s = day.replace(hour=fields[-2], minute=fields[-1], second=0, microsecond=0).timestamp()
                 if moment_s > now_s:
