@@ -90,6 +90,10 @@ def test_lsf_and_openlava_are_told_in_bsubs_options(commands: StandIns) -> None:
     ]  # fmt: skip
     with pytest.raises(RequestError, match=r"^Openlava knows no GPUs; hint: leave that out$"):
         openlava.check(replace(PLAIN, terms=ALL))
+    spread = replace(PLAIN, slots=4, terms=Terms(words=("-R", "span[ptile=2]")))
+    assert openlava.command(spread)[3:-1] == ["-n", "4", "-R", "span[ptile=2]"]
+    with pytest.raises(RequestError, match="-J of LSF is given by tonnage itself"):
+        lsf(commands, "IBM Spectrum LSF 10.1").check(replace(PLAIN, terms=Terms(words=("-Jd", "x"))))
     either = Terms(dependency=Dependency((("afternotok", "1"), ("after", "2")), any_of=True))
     assert added(openlava, either) == ["-w", "exit(1) || started(2)"]
 
@@ -126,6 +130,7 @@ def test_flux_is_told_what_it_knows() -> None:
         (Slurm(timeout_s=5), Terms(words=("x.sh",)), "have 'x.sh', which is none"),
         (Slurm(timeout_s=5), Terms(words=("--nice=5", "--", "x.sh")), "have '--', which is none"),
         (Slurm(timeout_s=5), Terms(words=("--array=1-3",)), "--array of Slurm is given by tonnage itself"),
+        (Slurm(timeout_s=5), Terms(words=("-a1-3",)), "-a of Slurm is given by tonnage itself"),
         (Pbs(timeout_s=5), Terms(words=("-J", "1-3")), "-J of PBS is given by tonnage itself"),
     ],
 )

@@ -110,7 +110,8 @@ class Spelling:
             wrong = next((word for word in words if word in ("-", "--")), words[0])
             raise RequestError(f"the scheduler's options have {wrong!r}, which is none; hint: write --option=value")
         for word in words:
-            name = word.partition("=")[0]
+            # A short one may have its value behind it.
+            name = word.partition("=")[0] if word.startswith("--") else word[:2]
             if name in self.ours:
                 raise RequestError(f"{name} of {self.scheduler} is given by tonnage itself; hint: leave it out")
 

@@ -163,7 +163,7 @@ FLUX = Spelling(
         "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
         "words": list,
     },
-    ours=("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--help", "--quiet", "-q"),
+    ours=("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--help", "--quiet"),
 )
 
 

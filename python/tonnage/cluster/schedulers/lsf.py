@@ -80,7 +80,10 @@ class Lsf:
         if request.spread is not None:
             options += _spread(request.spread)
         elif request.slots > 1:
-            options += ["-n", str(request.slots), "-R", "span[hosts=1]"]
+            options += ["-n", str(request.slots)]
+            # LSF takes one span, and the user's own counts.
+            if not any("span[" in word for word in request.terms.words):
+                options += ["-R", "span[hosts=1]"]
         if request.licences:
             options += ["-R", f"rusage[{','.join(f'{name}={count}' for name, count in request.licences)}]"]
         if request.input is not None:
@@ -211,7 +214,7 @@ LSF = Spelling(
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%Y:%m:%d:%H:%M", time.localtime(moment_s + 59))],
         "words": list,
     },
-    ours=("-J", "-Jd", "-K", "-I", "-Ip", "-Is", "-V", "-h"),
+    ours=("-J", "-K", "-I", "-V", "-h"),
 )
 OPENLAVA = Spelling(
     "Openlava",
