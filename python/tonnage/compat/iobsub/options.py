@@ -25,7 +25,8 @@ in the working directory needs no `./`, as it needed none there: `iobsub -o out.
 
 Without a program, and with a standard input that is no terminal, the input is a script, as bsub takes one: its lines
 of `#BSUB` hold options, which count where none were typed, and its first line names a shell or Python (else /bin/sh).
-It is read whole, 100,000 bytes at most, and travels with the job.
+It is read whole, 100,000 bytes at most, and travels as a word of the job's command line, which other users of a host
+can see: no place for a password.
 
 The options of LSF's bsub mean what they mean there. Where the scheduler is LSF they are passed on as they were typed;
 to any other they are told in its own options, and what it has no counterpart of is refused in one line, exit code 2,
