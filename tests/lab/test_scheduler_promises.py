@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler as by_name
 from tonnage.machine.user import user_name
@@ -164,7 +165,7 @@ def test_a_cancelled_job_takes_all_that_it_started_with_it(site: Site) -> None:
 def test_copies_have_their_numbers_and_run_no_more_at_once_than_the_cap(site: Site) -> None:
     if site.name not in RUNS_ARRAYS:
         pytest.skip(f"the stand-in for {site.name} runs no arrays; what it is asked is in tests/cluster")
-    job = site.submit("sh", "-c", "sleep 0.3; echo $TONNAGE_COPY >>../copies", key="many", copies=5, cap=2)
+    job = site.submit("sh", "-c", "sleep 0.3; echo $TONNAGE_COPY >>../copies", key="many", numbers=upto(5), cap=2)
     most = 0
     while waiting := site.of(job, ended=False):
         most = max(most, sum(line.state == "running" for line in waiting))
