@@ -77,6 +77,20 @@ def test_what_most_trials_do_counts_and_not_their_mean() -> None:
     assert crossing({1: [1.0, 1.0, 1.0], 8: two_kinds, 16: two_kinds}, 10.0).shown_above is None
 
 
+def test_trials_at_two_speeds_on_both_sides_of_the_objective_show_nothing_and_on_one_side_they_do_not_matter() -> None:
+    noise = random.Random(1)
+
+    def two_speeds(middle: float) -> list[float]:
+        return [middle * noise.uniform(0.99, 1.01) * (1.5 if number % 2 else 1.0) for number in range(6)]
+
+    near = {1: two_speeds(2.0), 4: two_speeds(4.0), 8: two_speeds(8.0), 16: two_speeds(16.0)}
+    found = answer(near)
+    assert (found.shown, found.low, found.high) == (False, 0, None)
+    assert "equal trials ran at two speeds" in found.why and "12 of 24 waited" in found.why, found.why
+    far = {n: values for n, values in near.items() if n != 8}
+    assert answer(far).shown, answer(far).why
+
+
 def test_offered_rates_are_answered_in_bytes_per_second_and_as_a_share() -> None:
     rates = {10**9: trials(5.0), 15 * 10**8: trials(6.0), 19 * 10**8: trials(30.0, 0.2), 21 * 10**8: trials(90.0, 0.2)}
     found = answer(rates, rates_with=8, plateau=2 * 10**9)

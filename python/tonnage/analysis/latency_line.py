@@ -23,6 +23,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LatencyLine, Point
+from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import WIDE, count, duration, share
 from tonnage.records import Trials
@@ -239,6 +240,8 @@ def latency_line(
     largest = max(low, min(found.meets or 0, last if high is None else high))
     floor_ns = min((wait.get("min_ns", 0) for wait in waits[first]), default=0)
     few = _too_few(percentile, waits, found) if floor_ns <= objective_ns or first > 1 else ""
+    if not few and rates_with is None:
+        few = _two_kinds(values, objective_ns, found)
     if floor_ns > objective_ns and not few and (rates_with is not None or first == 1):
         none, low, high, largest = True, 0, 0, 0
     return LatencyLine(
@@ -267,13 +270,29 @@ def latencies(waits: Waits, percentile: str) -> dict[int, list[int]]:
 def _too_few(percentile: str, waits: Waits, found: Crossing) -> str:
     """Why the trials that decide cannot tell the percentile; empty where they can."""
     least = math.ceil(_BEYOND / (1 - QUANTILES[percentile]))
-    deciding = {found.meets, found.exceeds, found.shown_within, found.shown_above} - {None}
-    counts = [statistics.median(wait["count"] for wait in waits[load]) for load in deciding if load is not None]
+    counts = [statistics.median(wait["count"] for wait in waits[load]) for load in _deciding(found)]
     if min(counts) >= least:
         return ""
     return (
         f"a trial has {min(counts):.0f} operations, and {name_of(percentile)} needs {least}; "
         "more of them are in longer trials (--budget, up to 5 s each) or with a smaller --transfer"
+    )
+
+
+def _deciding(found: Crossing) -> set[int]:
+    """Loads whose trials the answer rests on."""
+    return {found.meets, found.exceeds, found.shown_within, found.shown_above} - {None}  # type: ignore[return-value]
+
+
+def _two_kinds(values: Latencies, objective_ns: int, found: Crossing) -> str:
+    """Why trials that ran at two speeds cannot tell, where the objective lies between some of one load; else empty."""
+    between = any(min(values[load]) <= objective_ns < max(values[load]) for load in _deciding(found))
+    kinds = two_speeds({load: [1 / wait for wait in waits] for load, waits in values.items()}) if between else None
+    if kinds is None:
+        return ""
+    return (
+        f"equal trials ran at two speeds ({kinds.slow} of {kinds.trials} waited {share(1 / kinds.speed)} as long as "
+        "the others), so that a median is that of the more frequent one; what slows them must be found first"
     )
 
 
