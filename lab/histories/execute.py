@@ -208,7 +208,7 @@ class Execution:
         self._do_kill("any", 0)
         if what == "journal":
             self.counts["faults"] += 1
-            self.judge.forgotten |= unlisted(self._to.below / "to")
+            self.judge.forgotten |= unlisted(self._to.below / "to", by_bytes=self.history.policy.proof != "none")
             for file in self.stage.state.glob("journal.sqlite*"):
                 file.write_bytes(b"no journal" * 500)
         elif self.history.policy.proof != "none":

@@ -45,7 +45,7 @@ class Judge:
         self.flipped = False
         """Bits were stored the other way round."""
         self.forgotten: set[str] = set()
-        """Directories that nobody can know as the mover's: its journal was lost before its manifest had them."""
+        """Names that nobody can know as the mover's: its journal was lost before its manifest had them."""
         self.clearing: set[str] = set()
         """Directories from which files were being cleared when the mover was killed. What the application does there
         within 20 ms of that cannot be told from what the mover did, and nothing can once the journal is lost too."""
@@ -194,7 +194,7 @@ class Judge:
         """The names of one file are names of one file."""
         by_node: dict[int, list[str]] = {}
         for path, node in live.items():
-            if node.kind == FILE and path in there and path not in self._actor.files:
+            if node.kind == FILE and path in there and path not in {*self._actor.files, *self.forgotten}:
                 by_node.setdefault(id(node), []).append(path)
         for paths in by_node.values():
             if len({there[path].ino for path in paths}) > 1:
@@ -239,7 +239,7 @@ class Judge:
         if ended.code == 0:
             return False
         there, failures = self._destination(), ended.status.get("failures", [])
-        if any(self._is_his(found["path"]) for found in failures):
+        if any(self._is_his(found["path"]) or found["path"] in self.forgotten for found in failures):
             return True
         if self._is_unknown() and any("another file has the name" in found["reason"] for found in failures):
             return True

@@ -106,11 +106,13 @@ def clearing(root: Path) -> set[str]:
     return {os.sep.join(parts) for parts in made if parts}
 
 
-def unlisted(root: Path) -> set[str]:
-    """Directories of the destination that are in none of its manifests."""
+def unlisted(root: Path, *, by_bytes: bool) -> set[str]:
+    """Names of the destination that none of its manifests shows to be a mover's: those in none, FIFOs, and, without the
+    checksums of ``by_bytes``, files."""
     listed = set()
     for manifest in (root / STATE).glob("manifest-*.jsonl"):
         for line in manifest.read_bytes().splitlines():
             with contextlib.suppress(ValueError):
                 listed.add(json.loads(line).get("path"))
-    return {path for path, seen in tree(root).items() if seen.kind == DIRECTORY} - listed
+    unknown = {FIFO} if by_bytes else {FIFO, FILE, LINK}
+    return {path for path, seen in tree(root).items() if path not in listed or seen.kind in unknown}
