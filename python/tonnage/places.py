@@ -10,6 +10,9 @@ from pathlib import Path
 from tonnage.errors import RequestError
 from tonnage.own_way import NotSafeError, own_directory
 
+STAND_IN = "# Made by `tonnage compat install`"
+"""Begins the second line of each program that has another's name and starts this one."""
+_HEAD_BYTES = 256
 STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 
 
@@ -49,6 +52,16 @@ def keep_file(file: Path, data: bytes) -> None:
     except OSError:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+def is_stand_in(file: str) -> bool:
+    """Whether it is such a program, changed since or not; whoever looks for the other's own passes it over."""
+    try:
+        with Path(file).open("rb") as program:
+            lines = program.read(_HEAD_BYTES).splitlines()
+    except OSError:
+        return False
+    return len(lines) > 1 and lines[1].startswith(STAND_IN.encode())
 
 
 def launcher() -> list[str]:

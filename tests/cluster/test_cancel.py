@@ -65,7 +65,8 @@ class _Site:
         assert user == user_name() and not ended
         return [Job(job="1", key="k"), Job(job="2"), Job(job="3", key="l")]
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, job: str, copy: int | None = None) -> None:
+        assert copy is None
         if job == "3":
             raise SchedulerError("it is over")
         self.cancelled.append(job)
@@ -78,11 +79,11 @@ def test_what_tonnage_did_not_submit_is_left_unless_any(
     words: Sequence[str], cancelled: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = _Site()
-    monkeypatch.setattr(command, "asked_scheduler", lambda _arguments: site)
+    monkeypatch.setattr(command, "asked_scheduler", lambda *_: site)
     assert run_command(["cancel", *words]) == (0 if "--any" in words else 1)
     assert site.cancelled == cancelled
     told = capsys.readouterr().err
-    assert ("add --any" in told) == ("--any" not in words)
+    assert ("cancel --any" in told) == ("--any" not in words)
 
 
 def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tmp_path: Path) -> None:

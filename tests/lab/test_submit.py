@@ -230,3 +230,45 @@ def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, 
         user("--key", key, "sleep", "1")
         until(lambda key=key: not asks_slurm(key))
         assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1, key
+
+
+def test_copies_of_mine_end_one_by_one_or_together_and_a_strangers_job_stays(user: User, cluster: lab.Slurm) -> None:
+    def typed(*words: str, code: int = 0) -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "tonnage.cli", *words],
+            cwd=user.data,
+            env=user.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S * 2,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout, done.stderr
+
+    def states(job: str) -> dict[str, str]:
+        shown = cluster.ask("squeue", "--noheader", "--array", "--states=all", f"--jobs={job}", "--format=%K %T")
+        return dict(line.split() for line in shown.splitlines())
+
+    job = user("--copies", "6", "--cap", "2", "sleep", "600")[0].split()[-1]
+    stranger = cluster.ask("sbatch", "--parsable", "--wrap", "sleep 600").strip()
+    until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
+    first = next(copy for copy, state in states(job).items() if state == "RUNNING")
+    out, complaint = typed("cancel", f"{job}[{first}]", f"{job}_6", stranger, code=1)
+    assert out == f"Job <{job}[{first}]> is being terminated\nJob <{job}[6]> is being terminated\n"
+    assert complaint.startswith(f"tonnage: error: job {stranger}: it was not submitted by tonnage")
+    # Slurm forgets a copy that never began at once.
+    until(lambda: states(job)[first] == "CANCELLED" and "6" not in states(job))
+    assert typed("cancel", f"{job}_6", f"{job}[99]", code=1)[0] == ""
+    until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
+    lines = typed("bjobs", "-noheader", "-r", "-o", "jobid jobindex stat delimiter=','", job)[0].split()
+    assert len(lines) == 2 and all(line.startswith(f"{job},") and line.endswith(",RUN") for line in lines)
+    assert typed("bkill", job)[0] == f"Job <{job}> is being terminated\n"
+    until(lambda: set(states(job).values()) == {"CANCELLED"})
+    assert typed("cancel", job, code=1)[1].startswith(f"tonnage: error: job {job}: it is no job of yours that waits")
+    assert typed("bkill", job, code=255)[1] == f"Job <{job}>: Job has already finished\n"
+    assert typed("cancel", "--any", stranger)[0] == f"Job <{stranger}> is being terminated\n"
+    assert "No matching job found" in typed("bkill", "99999", code=255)[1]
+    heading, *rows = typed("bqueues")[0].splitlines()
+    assert heading.split()[0] == "QUEUE_NAME" and {row.split()[0] for row in rows} == {"compute", "storage"}
+    assert {row.split()[0] for row in typed("bhosts")[0].splitlines()[1:]} == {"rcss1", "rcss2", "c1", "c2"}

@@ -87,7 +87,7 @@ class Desk:
             raise SchedulerError("sinfo: error: Unable to contact slurm controller")
         return list(self.known_hosts)
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, job: str, copy: int | None = None) -> None:  # noqa: ARG002
         raise SchedulerError(f"{job} cannot be ended here")
 
     def set_cap(self, job: str, cap: int) -> None:

@@ -75,6 +75,9 @@ SITE = Option(
     "tonnage.toml above here, of the user, of the system",
     completes="file",
 )
+SCHEDULER = Option(
+    ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+)
 
 WHERE = Command(
     "where",
@@ -147,9 +150,7 @@ SUBMIT = Command(
             ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
         ),
         Option(("--dry-run",), "print the decision and the command; submit nothing", is_flag=True),
-        Option(
-            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
-        ),
+        SCHEDULER,
         Option(
             ("--local-wait",),
             "longest expected wait for a slot beside the data",
@@ -199,9 +200,7 @@ JOBS = Command(
     (
         Option(("-d", "--done"), "also those that ended lately", is_flag=True),
         Option(("-u", "--user"), "of this user, or all", "USER", "you"),
-        Option(
-            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
-        ),
+        SCHEDULER,
         SITE,
         JSON,
     ),
@@ -211,18 +210,17 @@ JOBS = Command(
 CANCEL = Command(
     "cancel",
     "cancel jobs of yours, waiting or running",
-    "Ends jobs of yours with all their copies, in the scheduler that has them. A job that is not yours is refused, and "
-    "one that Tonnage did not submit unless --any is given. The exit code is 1 where one of them was not cancelled.",
+    "Ends jobs of yours with all their copies, or single copies (3734[5], 3734_5), in the scheduler that has them. A "
+    "job that is not yours is refused, and one that Tonnage did not submit unless --any is given. The exit code is 1 "
+    "where one of them was not cancelled.",
     (
         Option(("jobs",), "their numbers, as `tonnage jobs` lists them", "JOB", repeats=True),
         Option(("--any",), "also jobs of yours that Tonnage did not submit", is_flag=True),
-        Option(
-            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
-        ),
+        SCHEDULER,
         SITE,
         JSON,
     ),
-    (("tonnage cancel 3734", "with all its copies"),),
+    (("tonnage cancel 3734", "with all its copies"), ("tonnage cancel '3734[5]'", "one copy")),
 )
 
 QUEUES = Command(
@@ -230,9 +228,7 @@ QUEUES = Command(
     "list queues, their hosts and jobs",
     "Lists the queues or partitions of the scheduler: open or closed, hosts, slots, jobs that wait and run.",
     (
-        Option(
-            ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
-        ),
+        SCHEDULER,
         SITE,
         JSON,
     ),
@@ -284,5 +280,55 @@ LSLOAD = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (WHERE, SUBMIT, LOAD, JOBS, CANCEL, QUEUES, DOCTOR, IOBSUB, LSLOAD)
+BJOBS = Command(
+    "bjobs",
+    "LSF's list of jobs, of any scheduler",
+    "Prints what `tonnage jobs` knows in the columns of `bjobs`. docs/bjobs.md has the options.",
+    (),
+    (("tonnage bjobs -w", "your jobs"),),
+    verbatim=True,
+)
+
+BKILL = Command(
+    "bkill",
+    "LSF's end of jobs, of any scheduler",
+    "Ends jobs that Tonnage submitted, as `tonnage cancel` does. docs/bkill.md has the options.",
+    (),
+    (("tonnage bkill 3734", "with all its copies"),),
+    verbatim=True,
+)
+
+BQUEUES = Command(
+    "bqueues",
+    "LSF's list of queues, of any scheduler",
+    "Prints what `tonnage queues` knows in the columns of `bqueues`. docs/bqueues.md has the options.",
+    (),
+    (("tonnage bqueues", "all"),),
+    verbatim=True,
+)
+
+BHOSTS = Command(
+    "bhosts",
+    "LSF's list of batch hosts, of any scheduler",
+    "Prints the scheduler's hosts in the columns of `bhosts`. docs/bhosts.md has the options.",
+    (),
+    (("tonnage bhosts", "all"),),
+    verbatim=True,
+)
+
+PLACEMENT: tuple[Command, ...] = (
+    WHERE,
+    SUBMIT,
+    LOAD,
+    JOBS,
+    CANCEL,
+    QUEUES,
+    DOCTOR,
+    IOBSUB,
+    LSLOAD,
+    BJOBS,
+    BKILL,
+    BQUEUES,
+    BHOSTS,
+)
 """Those that stand."""

@@ -196,8 +196,11 @@ class Scheduler(Protocol):
     def hosts(self) -> list[ClusterHost]:
         """Those of all queues."""
 
-    def cancel(self, job: str) -> None:
-        """Ends it, waiting or running, with all its copies."""
+    def cancel(self, job: str, copy: int | None = None) -> None:
+        """Ends it, waiting or running, with all its copies; or the one of this number alone.
+
+        RequestError where the scheduler has no such copies.
+        """
 
     def set_cap(self, job: str, cap: int) -> None:
         """From now on at most ``cap`` copies of the array run at once."""

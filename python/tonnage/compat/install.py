@@ -6,12 +6,13 @@ import hashlib
 import os
 import secrets
 import shlex
+import shutil
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.places import launcher
+from tonnage.places import STAND_IN, launcher
 
 NAMES: dict[str, str] = {
     "ior": "ior",
@@ -20,16 +21,23 @@ NAMES: dict[str, str] = {
     "spectral_wait.py": "spectral_wait",
     "iobsub": "iobsub",
     "lsload": "lsload",
+    "bjobs": "bjobs",
+    "bkill": "bkill",
+    "bqueues": "bqueues",
+    "bhosts": "bhosts",
 }
 """Name of the executable → the subcommand of ``tonnage`` that stands in for it."""
 
-MARKER = "# Made by `tonnage compat install`; the next one replaces it unless it was changed."
+_OF_LSF = ("bjobs", "bkill", "bqueues", "bhosts")
+"""Left to the site where it has LSF, whose own tell more."""
+
+MARKER = f"{STAND_IN}; the next one replaces it unless it was changed."
 """Second line of every file that is ours."""
 
 _SUM = "# sha256 of the lines below: "
 """Begins the third line."""
 
-_WITHOUT_SUM = "# Made by `tonnage compat install`; the next one replaces it."
+_WITHOUT_SUM = f"{STAND_IN}; the next one replaces it."
 """Second line of what older versions wrote, without a sum behind it."""
 
 
@@ -38,13 +46,15 @@ _MOST_BYTES = 1 << 16
 
 
 def install(directory: str, command: list[str] | None = None) -> list[Path]:
-    """Puts an executable for each of ``NAMES`` into ``directory``, which is made if it is not there, and returns them.
+    """Puts an executable for each of ``NAMES`` into ``directory``, which is made if it is not there, and returns them;
+    where the site has LSF, without those for LSF's jobs.
 
     RequestError, before anything is written, where one of the names is taken by a file that is not ours.
     """
     place = Path(directory).absolute()
     command = command or launcher()
-    files = [place / name for name in NAMES]
+    has_lsf = shutil.which("bsub") is not None
+    files = [place / name for name in NAMES if not (has_lsf and name in _OF_LSF)]
     # Where anything fails, what was made until then goes again, in reverse.
     try:
         with ExitStack() as made:

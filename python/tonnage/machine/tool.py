@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from tonnage.errors import TonnageError
+from tonnage.places import is_stand_in
 
 MOST_TEXT = 64 << 20
 """Bytes that a tool may print: the queue of a large site is some MB."""
@@ -97,6 +98,19 @@ def ask(
         text = f"{argv[0]} failed with status {process.returncode}{told}"
         raise ToolError(text, status=process.returncode, said=said.err + said.out)
     return said
+
+
+def site_tool(name: str) -> str:
+    """What to run for a tool that ``tonnage compat install`` may have hidden: its name, or the path of the first that
+    is not ours. ToolMissing where there is none but ours, which would ask this very program again."""
+    first = shutil.which(name)
+    if first is None or not is_stand_in(first):
+        return name
+    every = (shutil.which(name, path=directory) for directory in os.get_exec_path())
+    found = next((file for file in every if file is not None and not is_stand_in(file)), None)
+    if found is None:
+        raise ToolMissing(f"{name} is not installed here, but for tonnage's own")
+    return found
 
 
 def _limited(program: str, timeout_s: float) -> list[str]:

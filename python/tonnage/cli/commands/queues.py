@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from tonnage.cli.placement.answers.queues import Answer
-from tonnage.cli.placement.asked import asked_scheduler
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Queue
+from tonnage.placement.jobs import asked_scheduler
 
 HEADINGS = ("QUEUE_NAME", "STATUS", "MAX", "NJOBS", "PEND", "RUN", "HOSTS")
 _FIGURES = range(2, 6)
@@ -21,7 +21,7 @@ _MOST_HOSTS = 6
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    site_scheduler = asked_scheduler(arguments)
+    site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
     found = site_scheduler.queues()
     if arguments.json:
         print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, queues=tuple(found))), indent=2))

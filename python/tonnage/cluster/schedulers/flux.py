@@ -98,7 +98,9 @@ class Flux:
         said = self._ask("flux", "resource", "list", "-n", "-s", "free,allocated,down", "-o", _RESOURCES)
         return parse_hosts(said.out)
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, job: str, copy: int | None = None) -> None:
+        if copy is not None:
+            raise RequestError("in Flux each copy is a job; hint: `tonnage jobs` lists their numbers")
         self._ask("flux", "cancel", job)
 
     def set_cap(self, job: str, cap: int) -> None:  # noqa: ARG002

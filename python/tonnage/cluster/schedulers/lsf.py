@@ -28,7 +28,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
 from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
-from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
+from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
 _STATES: dict[str, State] = {
@@ -136,8 +136,8 @@ class Lsf:
     def hosts(self) -> list[ClusterHost]:
         return parse_hosts(self._ask("bhosts", "-w").out)
 
-    def cancel(self, job: str) -> None:
-        self._ask("bkill", job)
+    def cancel(self, job: str, copy: int | None = None) -> None:
+        self._ask("bkill", job if copy is None else f"{job}[{copy}]")
 
     def set_cap(self, job: str, cap: int) -> None:
         self._ask("bmod", "-J", f"%{cap}", job)
@@ -170,7 +170,7 @@ class Lsf:
 
     def _ask(self, *argv: str) -> Said:
         try:
-            return ask(argv, timeout_s=self._timeout_s)
+            return ask([site_tool(argv[0]), *argv[1:]], timeout_s=self._timeout_s)
         except (ToolSilent, ToolMissing) as error:
             raise SchedulerError(f"{error}; hint: is LSF's environment set up here?") from None
         except ToolError as error:

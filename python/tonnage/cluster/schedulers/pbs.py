@@ -123,8 +123,10 @@ class Pbs:
     def hosts(self) -> list[ClusterHost]:
         return parse_hosts(self._ask("pbsnodes", "-a", "-F", "json").out)
 
-    def cancel(self, job: str) -> None:
-        self._ask("qdel", job)
+    def cancel(self, job: str, copy: int | None = None) -> None:
+        if copy is not None and "[]" not in job:
+            raise RequestError(f"job {job} has no copies")
+        self._ask("qdel", job if copy is None else job.replace("[]", f"[{copy}]"))
 
     def set_cap(self, job: str, cap: int) -> None:
         self._ask("qalter", f"-Wmax_run_subjobs={cap}", job)

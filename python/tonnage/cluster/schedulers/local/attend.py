@@ -37,7 +37,7 @@ class Case:
     @property
     def is_cancelled(self) -> bool:
         """Whether somebody has ordered its end."""
-        return self.spool.cancelled_at_ns(self.number) is not None
+        return any(self.spool.cancelled_at_ns(self.number, of) is not None for of in (None, self.copy))
 
 
 def attend(case: Case, claimed: Callable[[], object]) -> None:

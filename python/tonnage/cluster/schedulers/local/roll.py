@@ -28,9 +28,15 @@ class Active:
     entry: Entry
     cap: int | None
     cancelled_at_ns: int | None = None
+    cancelled_copies: dict[int, int] = field(default_factory=dict)
+    """Copies that run and are to end by themselves, and since when in nanoseconds since 1970."""
     pending: deque[int] = field(default_factory=deque)
     running: set[int] = field(default_factory=set)
     """Copies that hold their slots: started, or about to be."""
+
+    def end_ordered_ns(self, copy: int) -> int | None:
+        """When the end of a copy was ordered, with its job or by itself."""
+        return self.cancelled_copies.get(copy) if self.cancelled_at_ns is None else self.cancelled_at_ns
 
     def waiting(self) -> Waiting:
         """As the rule of turns wants it."""
@@ -88,7 +94,19 @@ class Roll:
             job.pending.clear()
             for copy in job.running:
                 self._signal(job, copy, signal.SIGTERM)
+        elif job.entry.request.copies is not None:
+            self._look_at_copies(job)
         self._put_away(job)
+
+    def _look_at_copies(self, job: Active) -> None:
+        """Those that waited and were cancelled are claimed by whoever did that; those that run are ended here."""
+        started, _ = self._spool.copies(job.number)
+        job.pending = deque(copy for copy in job.pending if copy not in started)
+        for copy in job.running - job.cancelled_copies.keys():
+            ordered_ns = self._spool.cancelled_at_ns(job.number, copy)
+            if ordered_ns is not None:
+                job.cancelled_copies[copy] = ordered_ns
+                self._signal(job, copy, signal.SIGTERM)
 
     def begin(self) -> list[tuple[Active, int]]:
         """The copies whose turn it is; they hold their slots from now on."""
@@ -124,7 +142,7 @@ class Roll:
             found += [
                 (job.number, copy)
                 for copy in copies
-                if job.cancelled_at_ns is not None or (job.number, copy) not in known
+                if job.end_ordered_ns(copy) is not None or (job.number, copy) not in known
             ]
         return found
 
@@ -141,7 +159,8 @@ class Roll:
                 self._spool.cancel(number)
                 self.look(number)
             return
-        if job.cancelled_at_ns is not None and time.time_ns() - job.cancelled_at_ns > GRACE_NS:
+        ordered_ns = job.end_ordered_ns(copy)
+        if ordered_ns is not None and time.time_ns() - ordered_ns > GRACE_NS:
             self._signal(job, copy, signal.SIGKILL)
         if is_child or (self._spool.ended(number, copy) is None and not self._conclude(job, copy)):
             return

@@ -132,10 +132,14 @@ class Local:
             used = sum(job.slots for job in list_jobs(spool, slots) if job.state == "running")
         return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, job: str, copy: int | None = None) -> None:
         with self._spool() as spool:
             number = self._active(spool, job)
-            spool.cancel(number)
+            if copy is None:
+                spool.cancel(number)
+            else:
+                self._check_copy(spool, number, copy)
+                spool.cancel_copy(number, copy)
             door.wake(spool, number, timeout_s=self._timeout_s)
 
     def set_cap(self, job: str, cap: int) -> None:
@@ -158,6 +162,13 @@ class Local:
             known = spool.entry(number) is not None
             raise SchedulerError(f"job {job} has ended already" if known else f"there is no job {job}")
         return number
+
+    def _check_copy(self, spool: Spool, number: int, copy: int) -> None:
+        entry = spool.entry(number)
+        if entry is None or entry.request.copies is None or copy not in entry.copies:
+            raise RequestError(f"job {number} has no copy {copy}")
+        if spool.ended(number, copy) is not None:
+            raise SchedulerError(f"copy {copy} of job {number} has ended already")
 
     def _check(self, spool: Spool, request: JobRequest) -> None:
         if not request.argv:

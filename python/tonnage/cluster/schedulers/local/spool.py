@@ -11,7 +11,8 @@
         request.json      what was asked for, and in a second line the environment; written before the directory has
                           its name
         N.started N.program N.ended     of copy N; 0 where the job is no array
-        cap cancelled granted           orders, and the word to a job in the foreground
+        cap cancelled N.cancelled       orders
+        granted                         the word to a job in the foreground
         go                a FIFO that wakes it
     ended/NUMBER/         jobs that ended
 
@@ -231,8 +232,17 @@ class Spool:
         """What waits of the job starts no more; the spooler ends what runs."""
         self._write_once(number, "cancelled", b"%d\n" % time.time_ns())
 
-    def cancelled_at_ns(self, number: int) -> int | None:
-        text = self._read(number, "cancelled")
+    def cancel_copy(self, number: int, copy: int) -> None:
+        """One that waits never starts; the spooler ends one that runs."""
+        self._write_once(number, f"{copy}.cancelled", b"%d\n" % time.time_ns())
+        now_ns = time.time_ns()
+        # Whoever claims it first decides: then it is this process that has it, and it does not run it.
+        if self.claim(number, copy, Started(Process.this(), now_ns)):
+            self.end(number, copy, Ended("cancelled", None, "cancelled before it began", now_ns))
+
+    def cancelled_at_ns(self, number: int, copy: int | None = None) -> int | None:
+        """When the end of the job was ordered, or that of the one copy alone."""
+        text = self._read(number, "cancelled" if copy is None else f"{copy}.cancelled")
         return None if text is None else int(text)
 
     def set_cap(self, number: int, cap: int) -> None:

@@ -173,9 +173,9 @@ class Slurm:
             raise Nonsense("scontrol", "list of licences", said.out)
         return found
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, job: str, copy: int | None = None) -> None:
         # It fails for no job that it knows or knew, and only when verbose it says so.
-        said = self._ask("scancel", "--verbose", _number(job)).err
+        said = self._ask("scancel", "--verbose", _number(job if copy is None else f"{job}_{copy}")).err
         if "Invalid job id" in said:
             raise SchedulerError(said.strip().splitlines()[-1])
 

@@ -1,0 +1,103 @@
+"""The options of ``bjobs``, ``bkill``, ``bqueues`` and ``bhosts``."""
+
+from __future__ import annotations
+
+from tonnage.compat.front import FrontEnd, Option
+
+_CHOICE = (
+    Option(("-J",), "jobs of this name; * in it stands for anything, align[3] is a copy", "NAME"),
+    Option(("-q",), "jobs of this queue", "QUEUE"),
+    Option(("-m",), "jobs that run on this host", "HOST"),
+)
+_WIDE = Option(("-w",), "nothing is cut short")
+
+BJOBS = FrontEnd(
+    "bjobs",
+    "LSF's list of jobs, of any scheduler",
+    """
+Prints what `tonnage jobs` knows under the headings of LSF's `bjobs`, whichever scheduler the site has, for scripts that
+read those: Slurm, LSF, PBS, Flux, or the local one. Without words it lists your jobs that wait or run. A job that is
+named, also as `3734[5]`, is told of for as long as the scheduler remembers it.
+
+A job that is not there is `Job <N> is not found` on stderr, none at all `No unfinished job found`; the exit code is
+then 255, as LSF's is. A word that is not understood is exit code 2, a scheduler that does not answer 1.
+
+`-` stands for what is not known. Copies that wait are one line, `49*align`. `STAT` is PEND, RUN, SUSP (which does not
+tell who suspended it), DONE, EXIT or UNKWN.
+
+`-o` takes `jobid jobindex stat user queue job_name from_host exec_host nexec_host slots exit_code submit_time
+start_time finish_time run_time pend_reason exit_reason`, and `server`, the file server by which Tonnage placed the job.
+`NAME:WIDTH` cuts a value to that width, `NAME:-WIDTH` puts it to the right, `delimiter=','` takes the place of columns.
+""",
+    (
+        Option(("-u",), "jobs of this user, or all", "USER"),
+        _WIDE,
+        Option(("-a",), "also those that ended lately"),
+        Option(("-r",), "those that run"),
+        Option(("-p",), "those that wait"),
+        Option(("-s",), "those that are suspended"),
+        Option(("-d",), "those that ended lately"),
+        *_CHOICE,
+        Option(("-l",), "all that is known, in sentences"),
+        Option(("-o",), "these fields", "FIELDS"),
+        Option(("-noheader",), "without the line of headings"),
+        Option(("-json",), "as JSON, with -o"),
+        Option(("-X",), "hosts by their names, as they always are"),
+    ),
+    (
+        ("bjobs -u all -w", "everybody's jobs"),
+        ("bjobs -noheader -o stat 3734", "the state of one"),
+        ("bjobs -o \"jobid stat exit_code delimiter=','\" -a", "for a script"),
+    ),
+    usage="[OPTION]... [JOB]...",
+)
+BKILL = FrontEnd(
+    "bkill",
+    "LSF's end of jobs, of any scheduler",
+    """
+Ends jobs of yours that Tonnage submitted, as `tonnage cancel` does, whichever scheduler the site has: `bkill 3734`,
+`bkill '3734[5]'` or `3734_5` for one copy, `bkill '3734[1-4,9]'` for some, `bkill 0` for all. `-J`, `-q` and `-m`
+choose among them; without 0 they mean the job that was submitted last of those.
+
+It says `Job <3734> is being terminated`; of one that has ended or is not there it says so on stderr, and the exit code
+is 255. Jobs that Tonnage did not submit are left alone: `tonnage cancel --any` ends them. The scheduler chooses the
+signals: other ones cannot be sent.
+""",
+    (
+        *_CHOICE,
+        Option(("-u",), "only your own name is taken", "USER"),
+        Option(("-s",), "signal", "SIGNAL", refused="the scheduler ends a job with signals of its own"),
+    ),
+    (
+        ("bkill 3734", "with all its copies"),
+        ("bkill '3734[5]'", "one copy"),
+        ("bkill -q short 0", "all of one queue"),
+    ),
+    usage="[OPTION]... [JOB]...",
+)
+BQUEUES = FrontEnd(
+    "bqueues",
+    "LSF's list of queues, of any scheduler",
+    """
+Prints what `tonnage queues` knows under the headings of LSF's `bqueues`, whichever scheduler the site has. `-` stands
+for what is not known: PRIO, the limits JL/U, JL/P and JL/H, and SUSP. `MAX` counts slots. `STATUS` is Open:Active, or
+Closed:Inact where a queue takes or starts no jobs. A queue that is not there is `NAME: No such queue` and exit code
+255.
+""",
+    (_WIDE,),
+    (("bqueues", "all"), ("bqueues short", "one")),
+    usage="[OPTION]... [QUEUE]...",
+)
+BHOSTS = FrontEnd(
+    "bhosts",
+    "LSF's list of batch hosts, of any scheduler",
+    """
+Prints the hosts that the scheduler has under the headings of LSF's `bhosts`. `MAX` is slots, `NJOBS` and `RUN` are
+those in use; `-` stands for what is not known: JL/U, SSUSP, USUSP and RSV. `STATUS` is ok, closed where all slots are
+in use (closed_Full with `-w`), or unavail where it takes no jobs. A host that is not there is `NAME: Bad host name` and
+exit code 255.
+""",
+    (_WIDE,),
+    (("bhosts", "all"), ("bhosts -w rcss1", "one")),
+    usage="[OPTION]... [HOST]...",
+)

@@ -1,0 +1,47 @@
+"""What the four commands share: words apart, and which jobs are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tonnage.cluster.scheduler import Job
+from tonnage.compat.front import FrontEnd, parse_arguments, split_program
+from tonnage.compat.lsf import words
+from tonnage.placement.jobs import job_and_copies
+
+FAILED = 255
+"""LSF's commands exit with it where something is not there."""
+
+
+def read_words(front: FrontEnd, typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Options, as ``parse_arguments`` gives them, and the other words: they may stand before options too."""
+    options: list[str] = []
+    names: list[str] = []
+    rest = list(typed)
+    while rest:
+        own, others = split_program(front, rest)
+        options += own
+        names += others[:1]
+        rest = others[1:]
+    return parse_arguments(front, options), names
+
+
+def matches(job: Job, given: dict[str, Any]) -> bool:
+    """Whether it is what ``-J``, ``-q`` and ``-m`` ask for; ``*`` in a name stands for anything."""
+    wanted = given["-J"]
+    if wanted is not None:
+        # In LSF's names brackets are copies, not sets of letters.
+        pattern = wanted.replace("[", "[[]")
+        if not any(fnmatchcase(known, pattern) for known in (job.name, words.name(job))):
+            return False
+    if given["-q"] is not None and given["-q"] not in job.queue.split(","):
+        return False
+    return given["-m"] is None or given["-m"] in job.hosts
+
+
+def named(jobs: Sequence[Job], word: str) -> list[Job]:
+    """The lines of a job, or of the copies that are named; copies told as one line are all of that line."""
+    number, copies = job_and_copies(word, jobs)
+    return [job for job in jobs if job.job == number and (not copies or job.copy is None or job.copy in copies)]
