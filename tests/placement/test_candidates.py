@@ -198,8 +198,12 @@ def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> N
         job("9", server="other"),
     )
     entries = (entry("k1", tasks=5, cap=5, io_share=0.5),)
-    assert promised_tasks({"rcss1"}, world(jobs=jobs, placements=entries)) == pytest.approx(1 + 5 * 0.5 + 3)
-    assert promised_tasks({"rcss1"}, world(jobs=None, placements=entries)) == 0
+    found = promised_tasks({"rcss1"}, world(jobs=jobs, placements=entries))
+    assert found == {"rcss1": pytest.approx(1 + 5 * 0.5 + 3)}
+    assert promised_tasks({"rcss1"}, world(jobs=None, placements=entries)) == {}
+    # Openlava keeps no server with a job: the ledger has it.
+    kept = (job("7", key="k1", server=None), *jobs[3:4])
+    assert promised_tasks({"rcss1", "other"}, world(jobs=kept, placements=entries)) == {"rcss1": 2.5}
 
 
 def test_servers_over_which_the_data_is_spread_carry_their_load_together() -> None:

@@ -126,7 +126,7 @@ def decision(history: History, placements: list[Entry]) -> Any:
     )
     located = Located(path="/data", mount=None, target="nfs:a", servers=tuple(server.name for server in SERVERS))
     candidates = make_candidates(Site(server=SERVERS), SERVERS, located, world)
-    return candidates, promised_tasks([server.name for server in SERVERS], world)
+    return candidates, sum(promised_tasks([server.name for server in SERVERS], world).values())
 
 
 @pytest.fixture

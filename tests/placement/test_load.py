@@ -73,6 +73,13 @@ def test_the_head_room_is_the_line_less_what_runs_and_unknown_where_either_is() 
     assert row(None, line=8).head_room is None and row(None, line=8).running is None
 
 
+def test_what_is_left_is_the_line_less_what_is_promised_and_unknown_where_either_is() -> None:
+    found = rows(SITE, {}, [], {"rcss1": 8, "rcss2": 1}, now_s=NOW_S, promised={"rcss1": 2.5, "rcss2": 3.0})
+    assert [(one.promised, one.left) for one in found] == [(2.5, 5.5), (3.0, -2.0), (0.0, None)]
+    assert [cells(one)[-3:-1] for one in found] == [["2.5", "5.5"], ["3", "-2"], ["0", "-"]]
+    assert row(None, line=8).left is None
+
+
 def test_an_old_reading_is_stale_and_one_without_figures_has_no_age() -> None:
     assert not row().stale and row().age_s == 2
     old = row(reading=replace(READING, at_s=NOW_S - 31, problem="it did not answer within 30 ms"))
@@ -95,8 +102,8 @@ def test_the_text_has_a_line_a_server_under_its_headings() -> None:
     found = rows(SITE, {"rcss1": READING}, [job(1, server="rcss1")], {"rcss1": 8}, now_s=NOW_S)
     head, first, *rest = text(found).splitlines()
     assert head.split() == list(HEADINGS) and len(rest) == 2
-    assert first.split() == ["rcss1", "25%", "1,234/s", "-", "100%", "1", "0", "8", "7", "2s"]
-    assert rest[0].split() == ["rcss2", "-", "-", "-", "-", "0", "0", "-", "-", "-"]
+    assert first.split() == ["rcss1", "25%", "1,234/s", "-", "100%", "1", "0", "8", "7", "-", "-", "2s"]
+    assert rest[0].split() == ["rcss2", "-", "-", "-", "-", "0", "0", "-", "-", "-", "-", "-"]
 
 
 def test_what_is_stale_says_so_in_the_text() -> None:
@@ -131,11 +138,13 @@ def scraped(found: list[Row]) -> dict[tuple[str, str], float]:
 
 def test_a_scrape_has_every_figure_of_every_server() -> None:
     reading = replace(READING, rpc_per_s=70.0)
-    found = scraped(rows(SITE, {"rcss1": reading}, [job(1, server="rcss1")], {"rcss1": 8}, now_s=NOW_S))
+    jobs, promised = [job(1, server="rcss1")], {"rcss1": 2.5}
+    found = scraped(rows(SITE, {"rcss1": reading}, jobs, {"rcss1": 8}, now_s=NOW_S, promised=promised))
     assert {name for name, server in found if server == "rcss1"} == set(names())
     assert found["tonnage_server_cpu_ratio", "rcss1"] == pytest.approx(0.254)
     assert found["tonnage_server_bytes_per_second", "rcss1"] == 5_000_000
     assert found["tonnage_server_head_room_tasks", "rcss1"] == 7
+    assert found["tonnage_server_left_tasks", "rcss1"] == 5.5
     assert found["tonnage_server_index_stale", "rcss1"] == 0 and found["tonnage_server_index_stale", "rcss3"] == 1
     assert ("tonnage_server_cpu_ratio", "rcss2") not in found
 

@@ -313,6 +313,13 @@ def test_a_burst_from_one_user_counts_itself(desk: Desk) -> None:
     assert plan.decision.considered[0].load_s > 0.5, "ten tasks on a line of six, though nobody has seen them run"
 
 
+def test_arrays_of_a_burst_share_the_line_though_the_list_of_jobs_is_older(desk: Desk) -> None:
+    for number, cap in enumerate((4, "auto")):
+        go(wish(key=f"k{number}", copies=50, cap=cap), key_given=False)
+    assert desk.asked.count("jobs") == 1
+    assert [request["cap"] for _, request in sorted(desk.taken().items())] == [4, 2]
+
+
 def _state_line(site: Path, low: int, tasks: int, high: int) -> None:
     target = locate(str(site), Site(), timeout_s=5).target
     keep_line(
@@ -336,6 +343,8 @@ def _state_line(site: Path, low: int, tasks: int, high: int) -> None:
 
 def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_before(site: Path, desk: Desk) -> None:
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
+    # The desk lists none of them as soon as it is asked anew: each has ended before the next one comes.
+    (site / "tonnage.toml").write_text((site / "tonnage.toml").read_text() + '[policy]\nlist_age = "0s"\n')
     caps = []
     for number, (low, tasks, high) in enumerate(((7, 8, 9), (7, 9, 11), (12, 14, 16))):
         _state_line(site, low, tasks, high)

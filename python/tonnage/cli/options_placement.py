@@ -175,7 +175,8 @@ LOAD = Command(
     "load",
     "show how busy each file server is, and its head-room to the load line",
     "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
-    "wait beside it, and how many more tasks it carries. Each index has its age; a stale one is marked.",
+    "wait beside it, how many more tasks it carries, and what of its line is promised to jobs that were sent. Each "
+    "index has its age; a stale one is marked.",
     (
         Option(("server",), "only this one", "SERVER", optional=True),
         Option(("--watch",), "go on, in place", is_flag=True),

@@ -228,40 +228,59 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
 
 def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:
     """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
-    listed = {job.key for job in world.jobs or ()} | {job.job for job in world.jobs or ()}
+    listed = {job.key for job in world.jobs or ()}
     for entry in world.placements:
         server = _server(entry)
         load = loads.get(server or "")
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
-        # One that had its receipt before the list was made and is not in it has ended.
-        since = entry.answered_s is not None and entry.answered_s >= world.jobs_at_s
-        on_its_way = entry.job is None or world.jobs is None or since
-        if on_its_way and entry.key not in listed:
+        if _is_unseen(entry, world) and entry.key not in listed:
             load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
 
 
-def promised_tasks(names: Collection[str], world: World) -> float:
-    """Tasks that others may run on these servers at once: those that run, and what capped arrays have left to start."""
+def _is_unseen(entry: Entry, world: World) -> bool:
+    """Whether it may be with the scheduler though not in its list: one that had its receipt before the list was made
+    and is not in it has ended."""
+    since = entry.answered_s is not None and entry.answered_s >= world.jobs_at_s
+    return entry.refused is None and (entry.job is None or world.jobs is None or since)
+
+
+def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
+    """Server → tasks that jobs placed by it may run at once, of the servers of these names that have any: those that
+    run, and what capped arrays have left to start, each for the share of its time in which it waits for storage. An
+    array that the scheduler's list does not have yet counts with all that it may run.
+
+    A job whose share is not known, as it is another user's, counts in full.
+    """
     known = {entry.key: entry for entry in world.placements}
     wanted = frozenset(names)
-    keys: dict[str, str | None] = {}
+    placed: dict[str, tuple[str, str | None]] = {}
     alive: dict[str, int] = {}
     running: dict[str, int] = {}
     for job in world.jobs or ():
-        if job.server in wanted:
-            keys.setdefault(job.job, job.key)
+        # Some schedulers keep a job's key and not its server.
+        server = job.server or _server(known.get(job.key or ""))
+        if server in wanted:
+            placed.setdefault(job.job, (server, job.key))
             alive[job.job] = alive.get(job.job, 0) + job.count
             if job.state == "running":
                 running[job.job] = running.get(job.job, 0) + job.count
-    found = 0.0
-    for number, key in keys.items():
+    found: dict[str, float] = {}
+    for number, (server, key) in placed.items():
         entry = known.get(key or "")
         capped = entry is not None and entry.intent.get("cap") is not None
         count = alive[number] if capped else running.get(number, 0)
         if count:
-            found += _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
+            share = _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
+            found[server] = found.get(server, 0.0) + share
+    if world.jobs is not None:
+        listed = {job.key for job in world.jobs}
+        for entry in world.placements:
+            name = _server(entry)
+            capped = entry.intent.get("cap") is not None
+            if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
+                found[name] = found.get(name, 0.0) + tasks(entry) * _io_share(entry)
     return found
 
 

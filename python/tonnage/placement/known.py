@@ -178,5 +178,5 @@ def carried_by(
         high=line.high if isinstance(line, KeptLine) else line.tasks,
         source=describe(line, now_s=world.now_s),
         kept=kept if isinstance(kept, int) else None,
-        promised=0.0 if licensed else promised_tasks([server.name for server in servers], world),
+        promised=0.0 if licensed else sum(promised_tasks([server.name for server in servers], world).values()),
     )

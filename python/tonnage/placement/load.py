@@ -49,6 +49,8 @@ class ServerLoad:
     waiting: int | None
     line: int | None
     head_room: int | None
+    promised: float | None
+    left: float | None
     problem: str | None
 
 
@@ -69,6 +71,13 @@ class Row:
     """Those that will, when they start."""
     line: int | None
     """Its load line in tasks."""
+    promised: float | None = None
+    """Tasks that the jobs sent to it may run at once, as a decision counts them: by their measured demand."""
+
+    @property
+    def left(self) -> float | None:
+        """What of its line is promised to nobody, in tasks; below 0: more is promised than it carries."""
+        return None if self.line is None or self.promised is None else self.line - self.promised
 
     @property
     def head_room(self) -> int | None:
@@ -94,6 +103,8 @@ class Row:
             waiting=self.waiting,
             line=self.line,
             head_room=self.head_room,
+            promised=None if self.promised is None else round(self.promised, 3),
+            left=None if self.left is None else round(self.left, 3),
             problem=self.problem,
         )
 
@@ -110,10 +121,12 @@ def rows(
     *,
     now_s: float,
     only: Collection[str] = (),
+    promised: Mapping[str, float] | None = None,
 ) -> list[Row]:
     """A row for each server of the site, or for those of the names ``only``, in the site's order.
 
     ``jobs``: all that wait or run; None where the scheduler did not tell. ``lines``: tasks, by the server's name.
+    ``promised``: tasks, in the same way; None where that is not known.
     """
     running, waiting = _tasks(site, jobs) if jobs is not None else (None, None)
     found = []
@@ -131,6 +144,7 @@ def rows(
                 running=None if running is None else running.get(server.name, 0),
                 waiting=None if waiting is None else waiting.get(server.name, 0),
                 line=lines.get(server.name),
+                promised=None if promised is None else promised.get(server.name, 0.0),
             )
         )
     return found

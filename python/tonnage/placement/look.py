@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.candidates import World, promised_tasks
 from tonnage.placement.indices import fresh_indices
+from tonnage.placement.known import placements_of
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import all_lines, line_of
 from tonnage.placement.load import Row, rows
 from tonnage.placement.site import Server, Site
@@ -42,6 +45,7 @@ class Look:
         self._refresh_ns, self._count_jobs = refresh_ns, count_jobs
         self._jobs: list[Job] | None = None
         self._jobs_ns: int | None = None
+        self._jobs_at_s = 0.0
         self.notes: list[str] = []
 
     def __call__(self) -> list[Row]:
@@ -56,14 +60,30 @@ class Look:
         readings = fresh_indices(self._servers, wait_ns=_WAIT_NS, refresh_ns=self._refresh_ns)
         if asking.ident is not None:
             asking.join()
-        only = [server.name for server in self._servers]
-        return rows(site, readings, self._jobs, lines, now_s=time.time(), only=only)
+        only, now_s = [server.name for server in self._servers], time.time()
+        promised = self._promised(only, now_s) if self._count_jobs else None
+        return rows(site, readings, self._jobs, lines, now_s=now_s, only=only, promised=promised)
+
+    def _promised(self, names: Sequence[str], now_s: float) -> dict[str, float] | None:
+        """What a decision would take off the servers' lines, by the scheduler's jobs and the ledger."""
+        if self._jobs is None:
+            return None
+        try:
+            placements = placements_of(Ledger(), self._jobs, since_s=self._jobs_at_s)
+        except TonnageError as error:
+            note = f"what is promised is not known: {error}"
+            self.notes = [*self.notes, *({note} - {*self.notes})]
+            return None
+        return promised_tasks(
+            names, World(now_s=now_s, jobs=self._jobs, jobs_at_s=self._jobs_at_s, placements=placements)
+        )
 
     def _ask_scheduler(self) -> None:
         now_ns = time.monotonic_ns()
         if self._jobs_ns is not None and now_ns - self._jobs_ns < _JOBS_NS:
             return
         self.notes = []
+        self._jobs_at_s = time.time()
         try:
             self._jobs = scheduler(self._site.scheduler, timeout_s=self._site.policy.scheduler_timeout / 1e9).jobs()
         except TonnageError as error:

@@ -12,7 +12,7 @@ from tonnage.placement.load import Row
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-HEADINGS = ("SERVER", "UT", "BIO", "RPC", "PRESSURE", "RUN", "WAIT", "LINE", "HEAD-ROOM", "AGE")
+HEADINGS = ("SERVER", "UT", "BIO", "RPC", "PRESSURE", "RUN", "WAIT", "LINE", "HEAD-ROOM", "PROMISED", "LEFT", "AGE")
 _UNKNOWN = "-"
 
 
@@ -28,7 +28,14 @@ def cells(row: Row) -> list[str]:
             _percent(reading.pressure_permille),
         ]
     tasks = (row.running, row.waiting, row.line, row.head_room)
-    return [row.server, *figures, *(_UNKNOWN if one is None else f"{one:,}" for one in tasks), _age(row)]
+    demand = (row.promised, row.left)
+    return [
+        row.server,
+        *figures,
+        *(_UNKNOWN if one is None else f"{one:,}" for one in tasks),
+        *(_UNKNOWN if one is None else f"{one:,.1f}".removesuffix(".0") for one in demand),
+        _age(row),
+    ]
 
 
 def problems(rows: Sequence[Row]) -> list[str]:
@@ -57,7 +64,7 @@ def drawn(rows: Sequence[Row], notes: Sequence[str]) -> RenderableType:
                 cell.stylize("dim")
         room = row.head_room
         if room is not None:
-            line[-2].stylize("green" if room > 0 else "yellow" if room == 0 else "red")
+            line[HEADINGS.index("HEAD-ROOM")].stylize("green" if room > 0 else "yellow" if room == 0 else "red")
         table.add_row(*line)
     return Group(table, *(Text(note, style="yellow") for note in notes))
 
