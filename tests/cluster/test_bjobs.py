@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.compat.front import parse_arguments
@@ -67,7 +68,7 @@ def test_jobs_stand_under_lsfs_headings_and_one_that_is_not_there_is_255(local: 
     typed = Typed(tmp_path, "local")
     assert typed("bjobs", code=255) == ([], "No unfinished job found\n")
     argv = ("sh", "-c", "sleep 600")
-    job = local.submit(request(*argv, key="k", directory=tmp_path, name="a-long-name", copies=3, cap=1)).job
+    job = local.submit(request(*argv, key="k", directory=tmp_path, name="a-long-name", numbers=upto(3), cap=1)).job
     until(lambda: any(line.state == "running" for line in lines_of(local, job)))
     (heading, running, waiting), _ = typed("bjobs")
     assert heading.split() == [
@@ -93,7 +94,7 @@ def test_jobs_stand_under_lsfs_headings_and_one_that_is_not_there_is_255(local: 
 def test_a_copy_ends_by_itself_and_one_that_waits_never_runs(local: Local, tmp_path: Path) -> None:
     typed = Typed(tmp_path, "local")
     program = ("sh", "-c", 'touch "ran.$TONNAGE_COPY"; while [ ! -e go ]; do sleep 0.05; done')
-    job = local.submit(request(*program, key="k", directory=tmp_path, copies=5, cap=2)).job
+    job = local.submit(request(*program, key="k", directory=tmp_path, numbers=upto(5), cap=2)).job
     until(lambda: (tmp_path / "ran.1").exists() and (tmp_path / "ran.2").exists())
     lines, complaint = typed("bkill", f"{job}[1,4]", f"{job}_5", "999", f"{job}[9]", code=255)
     assert lines == [f"Job <{job}[{copy}]> is being terminated" for copy in (1, 4, 5)]

@@ -315,7 +315,7 @@ def test_a_burst_from_one_user_counts_itself(desk: Desk) -> None:
 
 def test_arrays_of_a_burst_share_the_line_though_the_list_of_jobs_is_older(desk: Desk) -> None:
     for number, cap in enumerate((4, "auto")):
-        go(wish(key=f"k{number}", copies=50, cap=cap), key_given=False)
+        go(wish(key=f"k{number}", numbers=upto(50), cap=cap), key_given=False)
     assert desk.asked.count("jobs") == 1
     assert [request["cap"] for _, request in sorted(desk.taken().items())] == [4, 2]
 
