@@ -396,6 +396,12 @@ impl<'a> Batch<'a> {
 
     fn place(&mut self, item: &mut Item) -> Attempt<()> {
         if item.shape == Shape::There {
+            // A killed mover may have left one, of a state that the source has no longer.
+            if item.version.kind != Kind::Directory
+                && let Ok(target) = self.handles.target(&item.entry.path)
+            {
+                let _ = names::remove(target.as_fd(), &self.shared.temporary(&item.entry));
+            }
             return Ok(());
         }
         let target = self.handles.target(&item.entry.path)?;

@@ -278,6 +278,27 @@ fn killed_before_the_rename_the_copy_of_an_earlier_state_does_not_count_though_b
 }
 
 #[test]
+fn killed_while_it_copied_a_state_that_is_gone_again_it_leaves_no_temporary() {
+    let mut stage = Stage::new();
+    for name in ["file", "one"] {
+        stage.put(name, name.as_bytes());
+    }
+    fs::hard_link(stage.from.join("one"), stage.from.join("two")).unwrap();
+    all_done(&stage.carry());
+    for name in ["file", "one", "two"] {
+        let temporary = names::temporary(stage.journal.id(), stage.entry(name).id);
+        make(&stage.to.join(String::from_utf8(temporary).unwrap()), b"half");
+        // As it was, by a time that moved twice.
+        let file = fs::File::open(stage.from.join(name)).unwrap();
+        file.set_modified(file.metadata().unwrap().modified().unwrap()).unwrap();
+    }
+    stage.again();
+    all_done(&stage.carry());
+    assert_eq!(stage.names(), ["file", "one", "two"]);
+    stage.assert_same();
+}
+
+#[test]
 fn killed_before_the_rename_a_damaged_temporary_is_copied_again() {
     let mut stage = Stage::new();
     stage.put("file", b"bytes");
