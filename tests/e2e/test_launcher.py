@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 from tonnage import __version__
@@ -32,15 +31,6 @@ def test_an_interrupt_that_comes_while_it_loads_is_told_in_one_line(shell: Shell
     assert process.communicate() == ("", "tonnage: error: interrupted\n") and process.returncode == 130
 
 
-def test_a_later_start_takes_under_a_fifth_of_a_second(shell: Shell) -> None:
-    times = []
-    for _ in range(7):
-        began = time.perf_counter()
-        shell("--version")
-        times.append(time.perf_counter() - began)
-    assert min(times) < 0.2, times
-
-
 def test_version_and_help_import_nothing_that_takes_time() -> None:
     code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\n"
     code += "except SystemExit: pass\nprint(*sys.modules)"
@@ -49,6 +39,8 @@ def test_version_and_help_import_nothing_that_takes_time() -> None:
             [ROOT / ".venv/bin/python", "-I", "-c", code, option], capture_output=True, text=True, check=True
         ).stdout.split()
         assert not {"pydantic", "rich", "numpy", "scipy", "tonnage._native"} & set(loaded)
+        # A start takes as long as what it loads: Python alone has about sixty.
+        assert option == "--help" or len(loaded) < 100, loaded
 
 
 def test_files_in_the_current_directory_do_not_shadow_modules(shell: Shell) -> None:
