@@ -68,12 +68,16 @@ def test_another_file_of_the_copy_s_size_and_time_is_no_copy(stage: Stage, check
 
 def test_a_copy_that_was_brought_back_is_compared_and_is_one(stage: Stage) -> None:
     (stage.local / "file").write_text("bytes")
+    (stage.local / "link").symlink_to("file")
     stage("run", *stage.trees, "--", "true")
     copy, again = stage.remote / "file", stage.remote / "again"
-    subprocess.run(["cp", "-a", copy, again], check=True)
-    again.rename(copy)
+    for path in (copy, stage.remote / "link"):
+        subprocess.run(["cp", "-a", path, again], check=True)
+        again.rename(path)
     brought = copy.stat().st_ino
+    os.utime(stage.local / "link", ns=(10**18, 10**18), follow_symlinks=False)
     stage("run", *stage.trees, "--delete", "done", "--", "true")
+    assert (stage.remote / "link").lstat().st_mtime_ns == 10**18, "its time came, too"
     assert (copy.read_text(), (stage.local / "file").exists()) == ("bytes", False)
     assert copy.stat().st_ino == brought, "its bytes did not go again"
 

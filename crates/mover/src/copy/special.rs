@@ -45,9 +45,9 @@ impl Batch<'_> {
     }
 
     /// Makes a link or a FIFO like the source's under the temporary name.
-    pub(super) fn special(&mut self, entry: Entry) -> Attempt<Item> {
+    pub(super) fn special(&mut self, mut entry: Entry) -> Attempt<Item> {
         let shared = self.shared;
-        let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path);
+        let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path.clone());
         let source = self.handles.source(path)?;
         let read = |errno| ended::source("read", from, path, errno);
         let version = Version::at(&*source, path.name()).map_err(read)?;
@@ -67,6 +67,9 @@ impl Batch<'_> {
         shared.settle(target.as_fd(), &entry)?;
         let failed = |errno| ended::target("make", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
+        if let Some(known) = there.and_then(|there| link_put_there(target.as_fd(), &entry, &there)) {
+            entry.placed = Some(known);
+        }
         if let Claim::Compare(there) = shared.claim(&entry, &version, there)? {
             let same = match &text {
                 Some(text) => fs::readlinkat(&*target, path.name(), Vec::new()).map_err(failed)? == *text,
@@ -218,6 +221,15 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The link `there`, if it is the one that this mover put there under another inode: somebody brought it back.
+fn link_put_there(dir: BorrowedFd, entry: &Entry, there: &Version) -> Option<Placed> {
+    let placed = entry.placed.filter(|placed| there.kind == Kind::Link && !placed.is_of_others())?;
+    let alike = (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns);
+    let text = fs::readlinkat(dir, entry.path.name(), Vec::new()).ok().filter(|_| alike)?;
+    let same = placed.checksum == Some(*blake3::hash(text.as_bytes()).as_bytes());
+    same.then(|| place::placed(there, placed.checksum))
 }
 
 /// How a copy that should be another name of one that is there, and is a file of its own, is said to lack that.
