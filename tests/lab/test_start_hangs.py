@@ -74,7 +74,8 @@ def started(mount: Mounted, home: Path, *words: str) -> tuple[int, str]:
         (("where",), 1, "did not answer within 2 s"),
         (("submit", "--scheduler", "local", "--anywhere", "--dry-run", "true"), 0, "did not answer within 2 s"),
         (("lsload",), None, "no file server is known"),
-        (("doctor",), 0, "does not answer"),
+        (("doctor",), 1, "`submit` takes no job from"),
+        (("doctor",), 1, "does not answer"),
     ],
 )
 def test_it_is_said_that_the_working_directory_does_not_answer(
