@@ -19,7 +19,7 @@ from .days import seeds
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
-pytestmark = pytest.mark.timeout(850)
+pytestmark = pytest.mark.timeout(1700)
 
 TASKS = (
     "knee=8,noise=2%",

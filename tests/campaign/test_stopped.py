@@ -117,7 +117,7 @@ def test_what_ends_the_reads_of_a_search_does_not_end_its_writes(tmp_path: Path)
     command = {"name": "probe", "target": "sim:knee=4,noise=8%", "seed": 1, "search": {"op": ["write", "read"]}}
     campaign = build_campaign({**command, "workload": {"block_size": 1 << 20}}, stored=True)
     out = str(tmp_path / "run")
-    found = run_campaign(campaign, text=None, command_line=[], out=out, observer=_Interrupting(45))
+    found = run_campaign(campaign, text=None, command_line=[], out=out, observer=_Interrupting(65))
     assert found.state == "interrupted"
     points = analyse(Run.open(found.path)).points
     assert {point.stopped for point in points if point.op == "write"} <= {"budget", "aside"}

@@ -82,14 +82,15 @@ class Search:
             self._estimated = values, estimate(values)
         return self._estimated[1]
 
-    def highest(self, points: Sequence[Measured]) -> int | None:
-        """The measured number of tasks on the plateau that does most: what each trial gets at its start grows with the
-        tasks, so the plateau is best told apart from that where it is read. None where none was reached."""
+    def highest(self, points: Sequence[Measured]) -> list[int]:
+        """The measured numbers of tasks on the plateau, those that do most first: what each trial gets at its start
+        grows with the tasks, so the plateau is best told apart from that where it is read. Empty where none was
+        reached."""
         first = self.on_plateau(points)
         if first is None:
-            return None
+            return []
         shares = self._estimate({point.tasks: point.values for point in points if point.values}).shares
-        return max((n for n in shares if n >= first), key=lambda n: (shares[n][0], -n))
+        return sorted((n for n in shares if n >= first), key=lambda n: (-shares[n][0], n))
 
     def _first_look(self, values: dict[int, Sequence[float]]) -> int | None:
         """Each number is measured once before any is repeated: the largest, the doublings in random order, and then
@@ -111,19 +112,31 @@ class Search:
         """One round of trials, in random order, so that drift of the storage does not look like an effect of tasks."""
         found = self._estimate(values)
         wanted = self._matters(values, found)
-        singles = sum(len(values[n]) < 2 for n in wanted)
-        between = self._between(values, found) if trials_left >= singles + 2 else None
-        # Up to the largest number the claim goes, and no other tells what comes beyond the one before it.
-        wanted += [max(values)] if len(values) > 2 else []
+        singles = [n for n in wanted if len(values[n]) < 2]
+        between = self._between(values, found) if trials_left >= len(singles) + 2 else None
+        again = [n for n in wanted if len(values[n]) >= 2]
+        again += self._against(values, found) if len(values) > 2 else []
         if between is not None:
-            wanted += [between, between]
+            singles += [between, between]
         elif self._known(values, found):
             return []
         # Where not all of them can be had, those that were measured least go first.
-        self._random.shuffle(wanted)
-        wanted = sorted(wanted, key=lambda n: len(values.get(n, ())) >= 2)[:trials_left]
-        self._random.shuffle(wanted)
-        return wanted
+        self._random.shuffle(singles)
+        self._random.shuffle(again)
+        trials = [*singles, *again][:trials_left]
+        self._random.shuffle(trials)
+        return trials
+
+    def _against(self, values: dict[int, Sequence[float]], found: Estimate) -> list[int]:
+        """Points that may yet speak against the load line, to be measured more often: the largest number, for up to it
+        the claim goes and no other tells what comes beyond the one before; and of those between, which are many, the
+        one that may lie highest."""
+        top = max(values)
+        between = [n for n in values if found.knee_high < n < top]
+        highest = max(
+            between, key=lambda n: math.log(_mean(values[n])) + found.noise / len(values[n]) ** 0.5, default=top
+        )
+        return [top, highest, highest]
 
     def _matters(self, values: dict[int, Sequence[float]], found: Estimate) -> list[int]:
         """Points to repeat: around the knee and on the plateau; the rest until each has two."""
