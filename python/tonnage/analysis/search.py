@@ -133,9 +133,9 @@ class Search:
         one that may lie highest."""
         top = max(values)
         between = [n for n in values if found.knee_high < n < top]
-        highest = max(
-            between, key=lambda n: math.log(_mean(values[n])) + found.noise / len(values[n]) ** 0.5, default=top
-        )
+        if not between:
+            return [top]
+        highest = max(between, key=lambda n: math.log(_mean(values[n])) + found.noise / len(values[n]) ** 0.5)
         return [top, highest, highest]
 
     def _matters(self, values: dict[int, Sequence[float]], found: Estimate) -> list[int]:
