@@ -267,6 +267,7 @@ impl Pass<'_> {
         if insert.execute(fields)? == 1 {
             self.kept.next_id += 1;
             self.kept.totals.add(state, version.kind, version.size);
+            self.touched(id, version);
             let entry = Entry {
                 id,
                 path: path.clone(),
@@ -281,7 +282,11 @@ impl Pass<'_> {
         }
         let known = format!("{STORED} WHERE dir = ? AND name = ?");
         let stored = self.db.prepare_cached(&known)?.query_row(params![dir, path.name()], stored)?;
-        match stored.change(version) {
+        let change = stored.change(version);
+        if !matches!(change, Change::None) {
+            self.touched(stored.id, version);
+        }
+        match change {
             Change::None => Ok(None),
             Change::Times => {
                 let present = "UPDATE entry SET present = 1, mtime_ns = ?2, ctime_ns = ?3, size = ?4, links = ?5 WHERE id = ?1";
@@ -296,6 +301,13 @@ impl Pass<'_> {
                 self.again(&stored, version, State::Queued)?;
                 super::read::one(self.db, stored.id)
             }
+        }
+    }
+
+    /// Something of it has changed. Of a directory its attributes may have, which its version does not tell from a name in it.
+    fn touched(&mut self, id: i64, version: &Version) {
+        if version.kind == Kind::Directory {
+            self.memory.directories.insert(id);
         }
     }
 
