@@ -335,6 +335,7 @@ impl<'a> Batch<'a> {
 
     /// Everything from the journal's *placing* to its *done*, for copies that are whole and synced.
     pub(super) fn finish(&mut self, items: Vec<Item>) -> Result<()> {
+        self.shared.parts.standing.check_state()?;
         let made = std::mem::take(&mut self.handles.made);
         self.say_dropped(&items)?;
         let refused = self.say_placing(&items, &made)?;

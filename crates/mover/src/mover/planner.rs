@@ -239,6 +239,7 @@ impl<'a> Planner<'a> {
 
     fn scanner(&self, look: impl FnOnce(&Scanner<'_>, &mut dyn FnMut(Vec<Entry>)) -> Result<Scanned>) -> Result<Scanned> {
         let core = self.core;
+        core.standing.check_state()?;
         let scanner =
             Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
         look(&scanner, &mut |entries| core.queue(entries, true))
