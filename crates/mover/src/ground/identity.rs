@@ -9,12 +9,12 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, Access, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Seat;
-use super::refused;
+use super::{refused, words};
 use crate::STATE_DIRECTORY;
 use crate::copy::has_stored;
 use crate::error::{MoverError, Result};
@@ -100,6 +100,20 @@ pub(super) fn require_marked(options: &Options, (to, missing): (&Tree, bool), pa
     let there =
         if missing { None } else { token_of(to, &TreePath::root().join(STATE_DIRECTORY.as_bytes()).join(known.mark.as_bytes())) };
     if there.is_some_and(|(token, _)| token == known.token) { Ok(()) } else { Err(unmarked(&options.to)) }
+}
+
+/// Refuses a destination where movers have left their manifests and this user may add none, before anything is made in it.
+pub(super) fn require_own(to: &Tree) -> Result<()> {
+    let directory = to.directory(&TreePath::root().join(STATE_DIRECTORY.as_bytes()));
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    match directory.and_then(|directory| fs::accessat(&directory, ".", access, AtFlags::EACCESS)) {
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            let to = to.path().display();
+            let wrong = format!("{to} has manifests of another user's movers, in {to}/{STATE_DIRECTORY}: {}", words(error));
+            Err(refused(&wrong, "name a directory of your own, such as a new one in it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn hex_of(path: &Path) -> String {

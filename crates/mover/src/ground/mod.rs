@@ -53,6 +53,9 @@ impl Ground {
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;
         identity::require_marked(options, (&parent, name.is_some()), &to)?;
+        if name.is_none() {
+            identity::require_own(&parent)?;
+        }
         let notes = probe::probe(&parent, &options.to, &options.state, options.overwrite, &probe::CALLS)?;
         let to = match &name {
             None => parent,
