@@ -10,10 +10,10 @@ use crate::version::{Kind, Version};
 
 /// What an entry was before a change.
 pub(super) struct Stored {
-    id: i64,
+    pub(super) id: i64,
     pub(super) state: State,
     present: bool,
-    version: Version,
+    pub(super) version: Version,
     /// Whether it is known what lies, or may lie, at the destination.
     placed: bool,
 }
@@ -51,13 +51,16 @@ impl Journal {
     pub fn done(&self, ids: &[i64]) -> Result<Vec<i64>> {
         self.write(|pass| {
             let mut changed = Vec::new();
-            let (any_before, any_chunk) = (pass.any("before")?, pass.any("chunk")?);
+            let (any_before, any_chunk, any_anew) = (pass.any("before")?, pass.any("chunk")?, pass.any("anew")?);
             for &id in ids {
                 let Some(stored) = pass.stored(id)? else { continue };
                 if any_before {
                     pass.run("DELETE FROM before WHERE entry = ?", id)?;
                 }
                 let doubted = pass.memory.doubted.remove(&id);
+                if any_anew {
+                    pass.settle_anew(id)?;
+                }
                 if stored.state == State::Placing {
                     if any_chunk {
                         pass.forget_chunks(&stored)?;
@@ -298,6 +301,9 @@ impl Pass<'_> {
                 self.say(stored.id, NEVER_STAGED).map(|()| None)
             }
             Change::Again => {
+                if stored.state == State::Cleared {
+                    self.made_anew(&stored)?;
+                }
                 self.again(&stored, version, State::Queued)?;
                 super::read::one(self.db, stored.id)
             }
@@ -416,7 +422,7 @@ impl Pass<'_> {
     }
 
     /// One statement about one entry.
-    fn run(&self, statement: &str, id: i64) -> Sql<()> {
+    pub(super) fn run(&self, statement: &str, id: i64) -> Sql<()> {
         self.db.prepare_cached(statement)?.execute([id]).map(|_| ())
     }
 }
