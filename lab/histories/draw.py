@@ -64,6 +64,7 @@ class Draw:
             markers=rng.choice(("", "", "COMPLETE")),
             order=rng.choice(("oldest", "newest", "smallest", "largest")),
             limit=rng.choice((0, 0, 0, 0, 30)),
+            listed=rng.choice((0, 0, 1)),
         )
 
     def _parts(self) -> list[Callable[[], None]]:
@@ -199,6 +200,7 @@ class Draw:
             [self._links] * 3
             + [self._late] * 3
             + [self._aside, self._aside, self._sparse, self._checkpoint, self._meets]
+            + [self._narrowed] * 2
         )
         idioms += [self._removed, self._away]
         if self._policy_is.to == "fuse":
@@ -244,6 +246,28 @@ class Draw:
             self._add("write", f"{one}.new", 70_000, seed + number)
             self._add("rename", f"{one}.new", one)
             self._add("pause", self._rng.choice((0, 3, 30)))
+
+    def _narrowed(self, one: str, _two: str, seed: int) -> None:
+        """A directory is staged, and changes itself; somebody waits, and the mover may be killed after that."""
+        rng = self._rng
+        directory = rng.choice(DIRECTORIES)
+        self._add("mkdir", directory)
+        self._add("write", f"{directory}/one", 5000, seed)
+        self._add("mover")
+        self._add("wait")
+        for _ in range(rng.randint(1, 3)):
+            changes: tuple[tuple[str | int, ...], ...] = (
+                ("chmod", directory, rng.choice((0o700, 0o750, 0o755, 0o500))),
+                ("chown", directory, rng.choice((0, 1000))),
+                ("xattr", directory, rng.choice(("a", "b")), 10, seed),
+            )
+            self._add(*rng.choice(changes))  # type: ignore[arg-type]
+        if rng.random() < 0.5:
+            self._add("write", f"{directory}/two", 5000, seed + 1)
+        self._add("wait")
+        if rng.random() < 0.5:
+            self._add("kill", "any", 0)
+        self._add("write", one, 5000, seed + 2)
 
     def _late(self, one: str, _two: str, seed: int) -> None:
         """Staged, then changed through a mapping or a descriptor that was open before."""

@@ -12,7 +12,7 @@ from typing import Any
 from staged import STATE, Stage
 
 from histories.actor import Actor
-from histories.grounds import Ground, discard
+from histories.grounds import Ground, discard, hand_down_a_list
 from histories.judge import Judge, Wrong
 from histories.life import Ended, Hangs, Life
 from histories.look import aside, clearing, unlisted
@@ -37,6 +37,9 @@ class Execution:
         self.stage.state = self.stage.source / STATE
         self.stage.source.mkdir()
         (self._to.below / "to").mkdir()
+        if policy.listed and policy.to != "fuse":
+            # It shows no lists, so that nobody can take one off.
+            hand_down_a_list(self._to.below / "to")
         self.clears = policy.clear != "never"
         self.user = SourceUser(self.stage.source, self.clears)
         self.actor = Actor(self._to.below / "to")
@@ -95,6 +98,16 @@ class Execution:
         life, self.life = self.life, None
         ended = life.drain()
         self.judge.reasons(ended)
+
+    def _do_wait(self) -> None:
+        """As a user waits: what it says is safe is so at once, and stays so whatever becomes of the mover."""
+        if not self.life or self._rules:
+            return
+        self.life.freeze(False)
+        status = self.life.wait()
+        if status and not (status["queued"]["files"] or status["failed"]["files"] or status["failures"]):
+            self.counts["waits"] += 1
+            self.judge.waited()
 
     def _do_kill(self, moment: str, wait_ms: int) -> None:
         if not self.life:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -50,7 +51,9 @@ class Ground:
         if self.kind != "tmpfs":
             with (self.work / "image").open("xb") as image:
                 image.truncate(SIZES[self.kind] * MIB)
-            subprocess.run([f"mkfs.{self.kind}", "-q", self.work / "image"], check=True, capture_output=True)
+            # A small ext4 has small blocks where its defaults say so, and takes few attributes.
+            words = ["-b", "4096"] if self.kind == "ext4" else []
+            subprocess.run([f"mkfs.{self.kind}", "-q", *words, self.work / "image"], check=True, capture_output=True)
 
     def mount(self) -> None:
         if self.kind == "fuse":
@@ -77,6 +80,15 @@ def discard(tree: Path) -> None:
     if tree.is_dir():
         with tempfile.TemporaryDirectory(dir=tree.parent) as last:
             tree.rename(Path(last) / "gone")
+
+
+def hand_down_a_list(directory: Path) -> None:
+    """A third user may use all that is made in it, where the file system knows access lists."""
+    none = 2**32 - 1
+    entries = ((1, 7, none), (2, 7, 4711), (4, 5, none), (0x10, 7, none), (0x20, 5, none))
+    value = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    with contextlib.suppress(OSError):
+        os.setxattr(directory, "system.posix_acl_default", value)
 
 
 def possible() -> list[str]:

@@ -80,6 +80,7 @@ class Judge:
         self._foreign(there, ended)
         if ended.code == 0:
             self._copied(source, there)
+            self._unlisted(there)
         elif not self.is_obstructed(ended):
             kind = "stuck" if ended.status else "refused"
             self.say(kind, f"exit {ended.code} though nothing stands in the way: {ended.reasons()}")
@@ -88,6 +89,30 @@ class Judge:
         if aside:
             self.say("aside", f"{len(aside)} files are left set aside")
         self._verified(there, ended)
+
+    def waited(self) -> None:
+        """Of a mover that works: its directories are as their sources, but for times, and what the owner may do."""
+        there = self._destination()
+        self._unlisted(there)
+        for path, node in self._model.walk():
+            mine = node.kind == DIRECTORY and self._policy.stages(path) and not self._is_his(path)
+            if not mine or path in self.forgotten or path not in there:
+                continue
+            wanted, found = node.now(), there[path].version
+            if (wanted.mode | 0o700, wanted.owner) != (found.mode | 0o700, found.owner):
+                self.say("directory's mode", f"{path} is {found.mode:o} of {found.owner} once wait said safe: {wanted}")
+            if self._fits(wanted) and not set(wanted.attributes) <= set(found.attributes):
+                self.say("directory's attributes", f"{path} has {found.attributes} once wait said safe: {wanted}")
+
+    def _unlisted(self, there: dict[str, Seen]) -> None:
+        """No source has an access list, so no copy has."""
+        for path in there.keys() & dict(self._model.walk()).keys():
+            full = self._ground.below / "to" / path
+            if self._is_his(path) or path in self.forgotten or full.is_symlink():
+                continue
+            lists = [name for name in os.listxattr(full) if name.startswith("system.posix_acl")]
+            if lists:
+                self.say("access", f"{path} at the destination has {lists}")
 
     # The source.
 

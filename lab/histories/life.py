@@ -16,6 +16,8 @@ from typing import Any
 from staged import LAB, STATE, Stage
 
 PATIENCE_S = 60.0
+WAIT_S = 5.0
+"""A wait that something stands in the way of says nothing."""
 LOOK_S = 0.0002
 MOMENTS = ("any", "temporary", "aside", "placed")
 
@@ -54,6 +56,16 @@ class Life:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
             self._stopped = stopped
+
+    def wait(self) -> dict[str, Any]:
+        """What ``tonnage stage wait`` gets; empty where the mover has ended, or is not there in time."""
+        assert self._process.stdin and self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{WAIT_S}\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+            return json.loads(line) if line else {}
+        return {}
 
     def drain(self) -> Ended:
         """Until it ends. Raises TimeoutExpired for one that does not."""

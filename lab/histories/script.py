@@ -38,6 +38,8 @@ class Policy:
     order: str = "oldest"
     limit: int = 0
     """MiB a second; 0: none."""
+    listed: int = 0
+    """1: the destination hands down an access list to what is made in it."""
 
     def __str__(self) -> str:
         said = [(about.name, getattr(self, about.name), about.default) for about in fields(self)]

@@ -17,7 +17,8 @@ def status(**more: Any) -> dict[str, Any]:
     return {
         "id": "0" * 32, "name": "run7", "from": "/local", "to": "/gpfs", "progress": "watching",
         **{name: dict(NOTHING) for name in totals},
-        "copied_bytes": 0, "rate_bytes_per_s": None, "rate_files_per_s": None, "left_ns": None, "workers": 2,
+        "copied_bytes": 0, "replaced_after_clearing": 0,
+        "rate_bytes_per_s": None, "rate_files_per_s": None, "left_ns": None, "workers": 2,
         "limit_bytes_per_s": None, "limit_files_per_s": None, "gentle_bytes_per_s": None,
         "source_used_permille": 400, "above_high_mark": False, "watch": "inotify", "scans": 1,
         "waiting": [], "failures": [], "notes": [],

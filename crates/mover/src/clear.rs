@@ -272,9 +272,14 @@ impl<'a> Clearer<'a> {
         if self.unsettled && self.settled.is_none_or(|since| since.elapsed() > REST) {
             self.give_all_back();
         }
+        self.standing.check_state()?;
         let (waiting, more, passed) = self.set_some_aside()?;
         if !waiting.is_empty() {
             std::thread::sleep(GRACE);
+            if let Err(error) = self.standing.check_state() {
+                self.let_go(&waiting);
+                return Err(error);
+            }
         }
         let mut taken = Vec::new();
         for file in &waiting {

@@ -77,6 +77,9 @@ pub struct Status {
     /// Copies that lack attributes of their sources, because the destination does not take them.
     #[serde(default)]
     pub dropped_attributes: u64,
+    /// Names whose contents this mover had cleared, and whose copies were replaced since by what was made under the name later.
+    #[serde(default)]
+    pub replaced_after_clearing: u64,
     /// Bytes copied by this process, whole files or not.
     pub copied_bytes: u64,
     /// Bytes a second now.

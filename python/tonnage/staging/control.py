@@ -61,6 +61,7 @@ class Server:
                 "hint: give --state a directory on a local file system"
             ) from None
         (state / SOCKET).chmod(0o600)
+        self._made = (state / SOCKET).lstat()
         self._socket.listen(_AT_ONCE)
         threading.Thread(target=self._accept, name="stage-control", daemon=True).start()
 
@@ -70,12 +71,14 @@ class Server:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._remove()
+        self._remove(self._made)
 
-    def _remove(self) -> None:
+    def _remove(self, made: os.stat_result | None = None) -> None:
+        """``made``: only that one; where the state directory was replaced, another mover has its own there."""
         file = self._state / SOCKET
-        with suppress(FileNotFoundError):
-            if stat.S_ISSOCK(file.lstat().st_mode):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found = file.lstat()
+            if stat.S_ISSOCK(found.st_mode) and (made is None or os.path.samestat(found, made)):
                 file.unlink()
 
     def _accept(self) -> None:

@@ -92,7 +92,8 @@ class Host:
         try:
             return self.mover.wait(0)
         except RuntimeError as error:
-            raise MeasurementError(f"{error}; hint: mend that, then go on with `tonnage stage resume`") from None
+            hint = "" if "; hint: " in str(error) else "; hint: mend that, then go on with `tonnage stage resume`"
+            raise MeasurementError(f"{error}{hint}") from None
 
     @property
     def metrics_port(self) -> int | None:

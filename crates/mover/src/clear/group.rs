@@ -228,6 +228,17 @@ impl Clearer<'_> {
         }
     }
 
+    /// Gives these back, and makes nothing for that: the state directory is another's by now, or gone, and so is what lies in it.
+    pub(super) fn let_go(&mut self, waiting: &[Waiting]) {
+        for name in waiting.iter().flat_map(|file| &file.names) {
+            if let Ok(aside) = self.aside.counterpart(&name.path.parent()) {
+                // What fails is found by the next mover of this source.
+                _ = self.aside.put_back_from(aside.as_fd(), &name.path, &mut self.times);
+            }
+        }
+        self.times.restore();
+    }
+
     fn put_back(&mut self, path: &TreePath) -> SysResult<Back> {
         let aside = rustix::io::fcntl_dupfd_cloexec(self.aside.directory(&path.parent())?, 0)?;
         self.aside.put_back_from(aside.as_fd(), path, &mut self.times)

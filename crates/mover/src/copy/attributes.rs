@@ -1,9 +1,9 @@
 //! What a copy keeps of its source beside the bytes: owner, extended attributes, mode, times; as far as this user may.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::{Errno, Result};
 
 use crate::version::{Kind, Version};
@@ -12,11 +12,16 @@ const NS_PER_S: i64 = 1_000_000_000;
 /// The kernel's own bounds of a list of names and of a value.
 const LARGEST: usize = 64 << 10;
 
+/// Who may use a file beside its mode; and of a directory, what is made in it gets from the beginning.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
+const LISTS: [&[u8]; 2] = [ACCESS_LIST, DEFAULT_LIST];
+
 /// What a copy lacks of what its source has, in words; mostly nothing.
 pub(super) type Dropped = Vec<String>;
 
-/// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last, because all else would move them. `beside` is the group of the
-/// directory it was just made in, where that is known.
+/// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last,
+/// because all else would move them. `beside` is the group of the directory it was just made in, where that is known.
 pub(super) fn give(
     copy: BorrowedFd,
     source: BorrowedFd,
@@ -25,6 +30,14 @@ pub(super) fn give(
     beside: Option<u32>,
 ) -> Result<Dropped> {
     let owned = own(version, beside, |uid, gid| fs::fchown(copy, uid, gid))?;
+    let dropped = give_extended(copy, source)?;
+    fs::fchmod(copy, Mode::from_raw_mode(owned.mode(version.mode)))?;
+    fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })?;
+    Ok(dropped)
+}
+
+/// Gives a copy the extended attributes of its source; which of them it does not take.
+fn give_extended(copy: BorrowedFd, source: BorrowedFd) -> Result<Dropped> {
     let mut dropped = Dropped::new();
     each_extended(source, &mut |name| {
         if !give_one(copy, source, name)? {
@@ -32,8 +45,6 @@ pub(super) fn give(
         }
         Ok(())
     })?;
-    fs::fchmod(copy, Mode::from_raw_mode(owned.mode(version)))?;
-    fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })?;
     Ok(dropped)
 }
 
@@ -92,16 +103,37 @@ pub(super) fn lacking(there: BorrowedFd, source: BorrowedFd, version: &Version) 
     Ok(dropped)
 }
 
-/// The same for a directory, whose time of access nobody keeps.
-pub(super) fn give_directory(copy: BorrowedFd, source: BorrowedFd, version: &Version) -> Result<Dropped> {
-    give(copy, source, version, accessed(&fs::fstat(copy)?), None)
+/// Gives a directory of this mover's the owner, mode and extended attributes of its source, and leaves it no access list that the
+/// source does not have. `more`: permissions that it keeps beside the source's. `None` where it has all of that already.
+pub(super) fn give_directory(copy: BorrowedFd, source: BorrowedFd, version: &Version, more: u32) -> Result<Option<Dropped>> {
+    let there = Version::of(copy)?;
+    let stray: Vec<&[u8]> = LISTS.into_iter().filter(|list| has(copy, list) && !has(source, list)).collect();
+    let itself = (there.mode | more, there.uid, there.gid) == (version.mode | more, version.uid, version.gid);
+    if itself && stray.is_empty() && holds(copy, source) {
+        return Ok(None);
+    }
+    let owned = own(version, None, |uid, gid| fs::fchown(copy, uid, gid))?;
+    let bits = Mode::from_raw_mode(owned.mode(version.mode | more));
+    // First: it narrows what a list grants, and is what is left where the list goes.
+    fs::fchmod(copy, bits)?;
+    stray.iter().try_for_each(|list| fs::fremovexattr(copy, *list))?;
+    let dropped = give_extended(copy, source)?;
+    // A list that was given brought a mode of its own.
+    fs::fchmod(copy, bits)?;
+    Ok(Some(dropped))
+}
+
+/// Gives it the time of change as well; the time of access is nobody's to keep.
+pub(super) fn give_directory_time(copy: BorrowedFd, version: &Version) -> Result<()> {
+    let kept = accessed(&fs::fstat(copy)?);
+    fs::futimens(copy, &Timestamps { last_access: kept, last_modification: timespec(version.mtime_ns) })
 }
 
 /// The same for a link or a FIFO, which is not opened.
 pub(super) fn give_named(dir: BorrowedFd, name: &[u8], version: &Version) -> Result<()> {
     let owned = own(version, None, |uid, gid| fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW))?;
     if version.kind == Kind::Fifo {
-        fs::chmodat(dir, name, Mode::from_raw_mode(owned.mode(version)), AtFlags::empty())?;
+        fs::chmodat(dir, name, Mode::from_raw_mode(owned.mode(version.mode)), AtFlags::empty())?;
     }
     let kept = accessed(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?);
     let times = Timestamps { last_access: kept, last_modification: timespec(version.mtime_ns) };
@@ -125,9 +157,9 @@ struct Owned {
 
 impl Owned {
     /// A set-id bit means the owner it was set for, and no other.
-    fn mode(&self, version: &Version) -> u32 {
+    fn mode(&self, mode: u32) -> u32 {
         let lost = if self.user { 0 } else { 0o4000 } | if self.group { 0 } else { 0o2000 };
-        version.mode & !lost
+        mode & !lost
     }
 }
 
@@ -172,6 +204,42 @@ fn each_extended(source: BorrowedFd, each: &mut dyn FnMut(&[u8]) -> Result<()>) 
 pub(super) fn same_extended(copy: BorrowedFd, source: BorrowedFd) -> bool {
     let all = |file| extended(file).ok();
     all(copy).is_some_and(|copy| all(source).is_some_and(|source| copy == source))
+}
+
+/// Whether a copy has every extended attribute of its source; it may have more.
+fn holds(copy: BorrowedFd, source: BorrowedFd) -> bool {
+    let (Ok(there), Ok(wanted)) = (extended(copy), extended(source)) else { return false };
+    wanted.iter().all(|(name, value)| there.get(name) == Some(value))
+}
+
+/// Whether a file has this extended attribute.
+fn has(file: BorrowedFd, name: &[u8]) -> bool {
+    fs::fgetxattr_query(file, name).is_ok_and(|length| length > 0)
+}
+
+/// Whether what is made in this directory gets an access list from it.
+pub(super) fn hands_down_lists(directory: BorrowedFd) -> bool {
+    has(directory, DEFAULT_LIST)
+}
+
+/// Takes the access lists off what was just made that the directory it was made in has handed down, and gives it the mode `bits`: the list had
+/// its own say in that. Nobody else could use it so far, where it was made for its owner alone: such a mode bounds what a list grants.
+pub(super) fn disinherit(made: BorrowedFd, bits: u32) -> Result<()> {
+    let lists: Vec<&[u8]> = LISTS.into_iter().filter(|list| has(made, list)).collect();
+    if lists.is_empty() {
+        return Ok(());
+    }
+    lists.iter().try_for_each(|list| fs::fremovexattr(made, *list))?;
+    fs::fchmod(made, Mode::from_raw_mode(bits))
+}
+
+/// The same for a FIFO, which is not opened; its mode is given later.
+pub(super) fn disinherit_fifo(dir: BorrowedFd, name: &[u8]) -> Result<()> {
+    let fifo = fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    match fs::removexattr(format!("/proc/self/fd/{}", fifo.as_raw_fd()), ACCESS_LIST) {
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        other => other,
+    }
 }
 
 /// Extended attributes by name.
@@ -274,9 +342,9 @@ mod tests {
         let version = Version { mode: 0o6755, ..Version::of(&dir).unwrap() };
         let lost = own(&version, None, |_, _| Err(Errno::PERM)).unwrap();
         assert!(!lost.group);
-        assert_eq!(lost.mode(&version) & 0o2000, 0);
-        assert_eq!(Owned { user: false, group: true }.mode(&version), 0o2755);
-        assert_eq!(Owned { user: true, group: true }.mode(&version), 0o6755);
+        assert_eq!(lost.mode(version.mode) & 0o2000, 0);
+        assert_eq!(Owned { user: false, group: true }.mode(version.mode), 0o2755);
+        assert_eq!(Owned { user: true, group: true }.mode(version.mode), 0o6755);
     }
 
     #[test]

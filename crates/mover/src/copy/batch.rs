@@ -202,7 +202,7 @@ impl<'a> Batch<'a> {
             return Ok(item);
         }
         match entry.version.kind {
-            Kind::Directory => self.directory(entry),
+            Kind::Directory => self.directory(entry, each),
             Kind::Link | Kind::Fifo => self.special(entry),
             Kind::File => self.file(entry, each),
             Kind::Special => Err(ended::refused("sockets and devices are never staged".to_owned())),
@@ -286,7 +286,8 @@ impl<'a> Batch<'a> {
         if source.sparse {
             fs::ftruncate(sink, size).map_err(failed)?;
         }
-        let beside = Some(dir.group);
+        // A directory that got another group meanwhile may have handed that one down.
+        let beside = (!shared.groups.load(Ordering::SeqCst)).then_some(dir.group);
         let dropped =
             attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
         Ok((hasher.map(|hasher| *hasher.finalize().as_bytes()), dropped))
@@ -334,6 +335,7 @@ impl<'a> Batch<'a> {
 
     /// Everything from the journal's *placing* to its *done*, for copies that are whole and synced.
     pub(super) fn finish(&mut self, items: Vec<Item>) -> Result<()> {
+        self.shared.parts.standing.check_state()?;
         let made = std::mem::take(&mut self.handles.made);
         self.say_dropped(&items)?;
         let refused = self.say_placing(&items, &made)?;
@@ -485,6 +487,11 @@ impl Shared {
     pub(super) fn create(&self, target: &Target, temporary: &[u8], path: &TreePath) -> Attempt<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || fs::openat(target, temporary, flags, Mode::RUSR | Mode::WUSR);
-        anew(target.as_fd(), temporary, &create).map_err(|errno| ended::target("create", &self.parts.to, path, errno))
+        let failed = |errno| ended::target("create", &self.parts.to, path, errno);
+        let made = anew(target.as_fd(), temporary, &create).map_err(failed)?;
+        if self.lists.load(Ordering::SeqCst) {
+            attributes::disinherit(made.as_fd(), 0o600).map_err(failed)?;
+        }
+        Ok(made)
     }
 }

@@ -1,20 +1,18 @@
-//! The beginning and the end: what a mover before this one left half done, and the directories' own modes and times.
+//! What a mover before this one left half done.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::PoisonError;
 
-use rustix::fs::{self, FileType, OFlags, RawDir};
+use rustix::fs::{FileType, RawDir};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::ended::{self, Attempt, split};
-use super::stream::{Buffer, Sync};
-use super::{Carrier, Shared, attributes};
-use crate::entry::{Entry, Outcome, Placed, State};
+use super::ended::split;
+use super::stream::Buffer;
+use super::{Carrier, Shared};
+use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::journal::Owed;
 use crate::names;
 use crate::path::TreePath;
-use crate::tree::Tree;
 use crate::version::{Kind, Version};
 
 /// Entries that are looked at together.
@@ -127,37 +125,9 @@ impl Carrier {
         }
         if entry.version.kind == Kind::File { shared.parts.journal.forget_chunks(entry.id) } else { Ok(()) }
     }
-
-    /// Gives the directories that this mover made their modes, owners, attributes and times, once nothing more is put into them.
-    /// Returns why it could not, for each where so.
-    pub fn finish_directories(&self) -> Result<Vec<(i64, String)>> {
-        let (shared, mut failures) = (&self.shared, Vec::new());
-        let together = Sync::handle(&shared.parts.to).ok();
-        let directories = shared.parts.journal.directories()?;
-        for ids in directories.chunks(PAGE as usize) {
-            for entry in shared.parts.journal.entries(ids)? {
-                if let Err(Outcome::Failed { reason, .. }) = split(shared.finish_directory(&entry))? {
-                    failures.push((entry.id, reason));
-                }
-            }
-        }
-        if !directories.is_empty() && together.is_none_or(|handle| fs::syncfs(handle).is_err()) {
-            failures.push((0, format!("the times of directories of {} may not be durable", shared.parts.to.path().display())));
-        }
-        Ok(failures)
-    }
 }
 
 impl Shared {
-    /// Whether the directory `there`, which has the entry's name, was made by this mover. Where inodes have no lasting numbers, what
-    /// the journal says of the name decides.
-    pub(super) fn made_directory(&self, entry: &Entry, there: &Version) -> bool {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&entry.path).copied();
-        let mut numbers = made.into_iter().chain(entry.placed.map(|placed| placed.ino)).filter(|&ino| ino != Placed::OF_OTHERS);
-        let renumbered = !self.parts.standing.inodes_last;
-        numbers.any(|ino| renumbered || ino == there.ino)
-    }
-
     /// What was being replaced when a mover was ended whose journal is lost: the number in its name says nothing any more. What the
     /// manifest knows gets its name back, or goes where that is taken; anything else may be another's, and stays.
     fn give_name_back(&self, at: &TreePath, directory: BorrowedFd, name: &[u8]) -> Result<()> {
@@ -180,31 +150,4 @@ impl Shared {
         ));
         Ok(())
     }
-
-    fn finish_directory(&self, entry: &Entry) -> Attempt<()> {
-        let (path, to) = (&entry.path, &self.parts.to);
-        let failed = |errno| ended::target("set the mode and times of", to, path, errno);
-        let target = to.directory(path).map_err(failed)?;
-        let there = Version::of(&target).map_err(failed)?;
-        if !self.made_directory(entry, &there) {
-            return Ok(());
-        }
-        // Gone from the source: then what the journal knows is the last there was.
-        let source = open_directory(&self.parts.from, entry);
-        let version = source.as_ref().and_then(|source| Version::of(source).ok()).unwrap_or(entry.version);
-        if (there.mode, there.mtime_ns, there.uid, there.gid) == (version.mode, version.mtime_ns, version.uid, version.gid) {
-            return Ok(());
-        }
-        let source = source.as_ref().map_or(target.as_fd(), AsFd::as_fd);
-        let mut dropped = attributes::give_directory(target.as_fd(), source, &version).map_err(failed)?;
-        attributes::compare_times(&version, &Version::of(&target).map_err(failed)?, &mut dropped);
-        if !dropped.is_empty() {
-            self.parts.journal.say_dropped(&[(entry.id, dropped.join(", "))])?;
-        }
-        Ok(())
-    }
-}
-
-fn open_directory(from: &Tree, entry: &Entry) -> Option<std::os::fd::OwnedFd> {
-    from.open_beneath(&entry.path, OFlags::RDONLY | OFlags::DIRECTORY).ok()
 }

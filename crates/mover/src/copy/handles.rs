@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::Shared;
 use super::ended::{self, Attempt};
+use super::{Shared, attributes};
 use crate::entry::Placed;
 use crate::error::Result;
 use crate::path::TreePath;
@@ -117,6 +118,9 @@ impl<'a> Handles<'a> {
             other => other.map_err(|errno| ended::target("open directory", to, path, errno))?,
         };
         let found = Version::of(&file).map_err(|errno| ended::target("look at directory", to, path, errno))?;
+        if attributes::hands_down_lists(file.as_fd()) {
+            self.shared.lists.store(true, Ordering::SeqCst);
+        }
         let covered = self.shared.sync.covers(file.as_fd());
         let opened = Rc::new(Target { file, covered, group: found.gid });
         keep(&mut self.targets, path.clone(), &opened);
@@ -137,6 +141,10 @@ impl<'a> Handles<'a> {
                 let ino = Version::at(&*parent, path.name()).map_err(failed)?.ino;
                 known.insert(path.clone(), ino);
                 self.made.push(path.clone());
+                // Before anybody may know it for this mover's, and give it the lists of its source.
+                let file = to.directory(path).map_err(failed)?;
+                attributes::disinherit(file.as_fd(), mode | 0o700).map_err(failed)?;
+                return Ok(file);
             }
             // Another worker was faster, or somebody else's link came in between, which opening it refuses.
             Err(Errno::EXIST) => {}

@@ -146,6 +146,8 @@ impl Large {
                     values[index] = Some(hash);
                 }
             }
+            // The mover before this one may have been killed right after it made it.
+            attributes::disinherit(kept.as_fd(), 0o600).map_err(failed)?;
             kept
         } else {
             journal.forget_chunks(entry.id)?;

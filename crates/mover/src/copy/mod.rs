@@ -8,6 +8,7 @@ mod attributes;
 mod batch;
 mod chunks;
 mod device;
+mod directories;
 mod edges;
 mod ended;
 mod handles;
@@ -35,6 +36,7 @@ use crate::settle::Settler;
 use crate::tree::Tree;
 pub use attributes::{Extended, extended};
 pub use device::has_stored;
+pub use directories::Renewed;
 pub use large::{Large, Started};
 pub use look::{Copies, REMOVED};
 
@@ -104,6 +106,10 @@ struct Shared {
     notes: Mutex<Vec<String>>,
     /// Whether the destination has failed to sync: what it says of other bytes is not believed any more.
     doubted: AtomicBool,
+    /// Whether a directory of the destination hands down access lists: what is made may have some that its source has not.
+    lists: AtomicBool,
+    /// Whether directories of the destination have been given groups, which they may hand down, since they were opened.
+    groups: AtomicBool,
 }
 
 impl Carrier {
@@ -119,6 +125,8 @@ impl Carrier {
                 linking: Mutex::default(),
                 notes: Mutex::default(),
                 doubted: AtomicBool::new(false),
+                lists: AtomicBool::new(false),
+                groups: AtomicBool::new(false),
             }),
         }
     }

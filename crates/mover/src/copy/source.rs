@@ -99,8 +99,16 @@ fn open(dir: BorrowedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
 }
 
 fn wait_for_the_next_stamp(version: &Version) {
-    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
-    sleep(until_next_stamp(version.ctime_ns, now_ns));
+    sleep(until_next_stamp(version.ctime_ns, now_ns()));
+}
+
+/// Whether it is so young that the next change may have the same time.
+pub(super) fn is_young(version: &Version) -> bool {
+    !until_next_stamp(version.ctime_ns, now_ns()).is_zero()
+}
+
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
 /// How long after `now_ns` a change may still have the time `ctime_ns`.

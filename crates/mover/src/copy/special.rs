@@ -1,6 +1,7 @@
 //! Directories, links, FIFOs and further names of one file: what is made rather than copied.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{self, AtFlags, Mode};
 use rustix::io::{Errno, Result as SysResult};
@@ -22,7 +23,7 @@ use crate::version::{Kind, Version};
 
 impl Batch<'_> {
     /// Makes a directory, or finds it there.
-    pub(super) fn directory(&mut self, entry: Entry) -> Attempt<Item> {
+    pub(super) fn directory(&mut self, entry: Entry, each: bool) -> Attempt<Item> {
         let shared = self.shared;
         let from = &shared.parts.from;
         let source = self.handles.source(&entry.path)?;
@@ -31,17 +32,17 @@ impl Batch<'_> {
         if version.kind != Kind::Directory {
             return Err(Outcome::Changed.into());
         }
-        let there = match self.handles.look(&entry.path)? {
+        let made = match self.handles.look(&entry.path)? {
             Some(there) if there.kind != Kind::Directory => return Err(shared.taken(&entry.path, &version, &there)),
-            _ => {
-                let made = self.handles.directory(&entry.path)?;
-                Version::of(&*made).map_err(|errno| ended::target("look at", &shared.parts.to, &entry.path, errno))?
-            }
+            _ => self.handles.directory(&entry.path)?,
         };
+        let there = Version::of(&*made).map_err(|errno| ended::target("look at", &shared.parts.to, &entry.path, errno))?;
         let intended = entry.placed.is_some_and(|placed| placed.ino == Placed::TO_BE_MADE);
         let ours = intended || shared.made_directory(&entry, &there);
         let placed = Placed::directory(if ours { there.ino } else { Placed::OF_OTHERS });
-        Ok(Item { version, placed, shape: Shape::There, read_back: false, dropped: Some(Vec::new()), entry })
+        let each = each || !made.covered;
+        let dropped = if ours { shared.give_directory_early(&entry, made.as_fd(), each)? } else { Vec::new() };
+        Ok(Item { version, placed, shape: Shape::There, read_back: false, dropped: Some(dropped), entry })
     }
 
     /// Makes a link or a FIFO like the source's under the temporary name.
@@ -90,6 +91,9 @@ impl Batch<'_> {
             None => fs::mkfifoat(&*target, &temporary[..], Mode::RUSR | Mode::WUSR),
         });
         made.map_err(failed)?;
+        if version.kind == Kind::Fifo && shared.lists.load(Ordering::SeqCst) {
+            attributes::disinherit_fifo(target.as_fd(), &temporary).map_err(failed)?;
+        }
         let made =
             attributes::give_named(target.as_fd(), &temporary, &version).and_then(|()| Version::at(&*target, &temporary[..]));
         let made = made.map_err(failed)?;

@@ -9,11 +9,12 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, Access, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 use serde::{Deserialize, Serialize};
 
-use super::refused;
+use super::lock::Seat;
+use super::{refused, words};
 use crate::STATE_DIRECTORY;
 use crate::copy::has_stored;
 use crate::error::{MoverError, Result};
@@ -79,13 +80,14 @@ pub struct Standing {
     /// Whether the inode of a directory at the destination tells whose it is: others, such as FUSE, may number theirs anew at any time.
     pub inodes_last: bool,
     marker: (TreePath, u64),
+    seat: Option<Seat>,
 }
 
 #[cfg(test)]
 impl Standing {
     /// Of a destination whose inodes keep their numbers.
     pub(crate) fn lasting() -> Self {
-        Self { inodes_last: true, marker: (TreePath::root(), 0) }
+        Self { inodes_last: true, marker: (TreePath::root(), 0), seat: None }
     }
 }
 
@@ -98,6 +100,20 @@ pub(super) fn require_marked(options: &Options, (to, missing): (&Tree, bool), pa
     let there =
         if missing { None } else { token_of(to, &TreePath::root().join(STATE_DIRECTORY.as_bytes()).join(known.mark.as_bytes())) };
     if there.is_some_and(|(token, _)| token == known.token) { Ok(()) } else { Err(unmarked(&options.to)) }
+}
+
+/// Refuses a destination where movers have left their manifests and this user may add none, before anything is made in it.
+pub(super) fn require_own(to: &Tree) -> Result<()> {
+    let directory = to.directory(&TreePath::root().join(STATE_DIRECTORY.as_bytes()));
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    match directory.and_then(|directory| fs::accessat(&directory, ".", access, AtFlags::EACCESS)) {
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            let to = to.path().display();
+            let wrong = format!("{to} has manifests of another user's movers, in {to}/{STATE_DIRECTORY}: {}", words(error));
+            Err(refused(&wrong, "name a directory of your own, such as a new one in it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn hex_of(path: &Path) -> String {
@@ -148,7 +164,7 @@ pub(crate) fn establish(
     let inodes_last = numbered && known.as_ref().is_none_or(|known| known.token != token || known.marker == ino);
     let now = Known { from: from_text, to: to_text, source, destination, mark, token, marker: ino };
     keep(state, &now).map_err(|error| MoverError::path("write", file, error))?;
-    Ok(Standing { inodes_last, marker: (name, ino) })
+    Ok(Standing { inodes_last, marker: (name, ino), seat: None })
 }
 
 fn unmarked(to: &Path) -> MoverError {
@@ -161,6 +177,18 @@ fn elsewhere(to: &Path, why: &str) -> MoverError {
 }
 
 impl Standing {
+    /// The same for a mover whose state directory is locked.
+    #[must_use]
+    pub(super) fn in_seat(self, seat: Seat) -> Self {
+        Self { seat: Some(seat), ..self }
+    }
+
+    /// Whether this mover still has the state directory that it locked. Fails with what ends it: no command reaches it any more,
+    /// nothing it notes is found again, and another mover may be at work.
+    pub fn check_state(&self) -> Result<()> {
+        self.seat.as_ref().map_or(Ok(()), Seat::check)
+    }
+
     /// Whether the paths still lead to the trees that are open, and the marker is where it was. Fails with what ends the mover: what
     /// is written from now on would lie where nobody looks for it.
     pub fn check(&self, from: &Tree, to: &Tree) -> Result<()> {
@@ -173,6 +201,7 @@ impl Standing {
 
     /// The same of the destination alone.
     pub fn check_destination(&self, to: &Tree) -> Result<()> {
+        self.check_state()?;
         if leads_elsewhere(to) {
             return Err(ended("destination", to, "its path leads to another directory now"));
         }

@@ -3,10 +3,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{self, AtFlags, FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::{refused, words};
@@ -16,10 +16,36 @@ const NAME: &str = "lock";
 const LOOKS: u32 = 10;
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Where a lock was taken. Whoever removes or replaces the file there takes the right to work along: another mover may have it now.
+#[derive(Debug)]
+pub struct Seat {
+    path: PathBuf,
+    itself: (u64, u64),
+}
+
+impl Seat {
+    /// Fails where the lock is not the one that was taken. What cannot be looked at is for the calls that need it to tell.
+    pub(super) fn check(&self) -> Result<()> {
+        let gone = match fs::statat(fs::CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => (found.st_dev, found.st_ino) != self.itself,
+            Err(error) => matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+        };
+        if !gone {
+            return Ok(());
+        }
+        let state = self.path.parent().unwrap_or(&self.path).display();
+        Err(MoverError::Moved(format!(
+            "state directory {state} is not the one that this mover locked: it was removed or replaced; \
+             hint: put it back and resume, or begin anew"
+        )))
+    }
+}
+
 /// The right to work, as long as this lives. The kernel takes it back when the process ends, however that happens.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    path: PathBuf,
 }
 
 impl Lock {
@@ -55,7 +81,7 @@ impl Lock {
             taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
         }
         match taken {
-            Ok(()) => Ok(Self { file }),
+            Ok(()) => Ok(Self { file, path: state.join(NAME) }),
             Err(Errno::WOULDBLOCK) => {
                 let mut holder = String::new();
                 (&file).take(4096).read_to_string(&mut holder).ok();
@@ -69,6 +95,12 @@ impl Lock {
                 Err(refused(&wrong, "give --state a directory on node-local storage"))
             }
         }
+    }
+
+    /// Where it is.
+    pub(super) fn seat(&self) -> Result<Seat> {
+        let found = fs::fstat(&self.file).map_err(|error| MoverError::path("look at", &self.path, error))?;
+        Ok(Seat { path: self.path.clone(), itself: (found.st_dev, found.st_ino) })
     }
 
     /// Leaves a line for whoever finds the lock taken.

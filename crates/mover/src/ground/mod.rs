@@ -36,7 +36,7 @@ pub struct Ground {
     pub to: Arc<Tree>,
     identity: Identity,
     notes: Vec<String>,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Ground {
@@ -53,6 +53,9 @@ impl Ground {
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;
         identity::require_marked(options, (&parent, name.is_some()), &to)?;
+        if name.is_none() {
+            identity::require_own(&parent)?;
+        }
         let notes = probe::probe(&parent, &options.to, &options.state, options.overwrite, &probe::CALLS)?;
         let to = match &name {
             None => parent,
@@ -64,7 +67,7 @@ impl Ground {
         };
         lock.sign(&options.name);
         let identity = Identity { from: place::path_of(from.root())?, to: place::path_of(to.root())? };
-        Ok(Self { from: Arc::new(from), to: Arc::new(to), identity, notes, _lock: lock })
+        Ok(Self { from: Arc::new(from), to: Arc::new(to), identity, notes, lock })
     }
 
     /// Both trees, by the names that the system has for them.
@@ -75,7 +78,9 @@ impl Ground {
 
     /// Makes sure that both trees are those of the journal, before anything is written to them, and marks the destination.
     pub fn establish(&self, options: &Options, journal: &Journal) -> Result<Standing> {
-        identity::establish(&options.state, (&self.from, &self.to), journal, &self.identity, options.trees_changed)
+        let trees = (&*self.from, &*self.to);
+        let standing = identity::establish(&options.state, trees, journal, &self.identity, options.trees_changed)?;
+        Ok(standing.in_seat(self.lock.seat()?))
     }
 
     /// What the user must know of these file systems.

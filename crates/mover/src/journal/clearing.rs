@@ -2,7 +2,8 @@
 
 use rusqlite::params;
 
-use super::{Journal, Sql, row};
+use super::states::Stored;
+use super::{Journal, Pass, Sql, row};
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
@@ -17,6 +18,21 @@ impl Journal {
     pub fn names_given_up(&self, ino: u64) -> Result<Vec<Entry>> {
         let which = "WHERE e.state >= 4 AND e.state = 4 AND e.present = 1 AND e.kind = 0 AND e.ino = ?1";
         self.list(which, params![ino as i64])
+    }
+
+    /// How many names had other contents that were cleared, and were replaced at the destination by what was made under the name
+    /// later; and one of these names. A journal from before that was counted has none.
+    pub fn replaced_after_clearing(&self) -> Result<(u64, Option<TreePath>)> {
+        let counted = self.read(|db| {
+            let there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'anew')";
+            if !db.query_row(there, [], |row| row.get::<_, bool>(0))? {
+                return Ok((0, None));
+            }
+            let counted = "SELECT count(*), min(entry) FROM anew WHERE replaced = 1";
+            db.prepare_cached(counted)?.query_row([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, Option<i64>>(1)?)))
+        })?;
+        let one = counted.1.map_or(Ok(Vec::new()), |id| self.entries(&[id]))?;
+        Ok((counted.0, one.into_iter().next().map(|entry| entry.path)))
     }
 
     /// Keeps the times of change that directories of the source have before files are taken out of them.
@@ -48,5 +64,30 @@ impl Journal {
             pass.db.prepare_cached("UPDATE entry SET reason = ? WHERE id = ?")?.execute(params![reason, id])?;
             pass.turn(&stored, State::Failed)
         })
+    }
+}
+
+impl Pass<'_> {
+    /// A name that was cleared has something again, which will take the place of the copy. What was taken over from a manifest counts
+    /// as cleared, and nobody knows whether it was.
+    pub(super) fn made_anew(&self, stored: &Stored) -> Sql<()> {
+        if stored.version.ctime_ns == 0 && stored.version.ino == 0 {
+            return Ok(());
+        }
+        self.run(
+            "INSERT INTO anew SELECT id, placed_checksum, 1, 0 FROM entry WHERE id = ?1 \
+             ON CONFLICT (entry) DO UPDATE SET checksum = excluded.checksum, open = 1",
+            stored.id,
+        )
+    }
+
+    /// What has the name is at the destination. Without checksums it counts as other contents.
+    pub(super) fn settle_anew(&self, id: i64) -> Sql<()> {
+        self.run(
+            "UPDATE anew SET open = 0, replaced = max(replaced, (SELECT placed_ino <> 0 AND \
+             (kind <> 0 OR placed_checksum IS NULL OR placed_checksum IS NOT anew.checksum) FROM entry WHERE id = anew.entry)) \
+             WHERE entry = ?1 AND open = 1",
+            id,
+        )
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Memory {
     pub(super) doubted: HashSet<i64>,
     /// Entries that this process has made done; kept once that was asked for.
     pub(super) done_here: Option<HashSet<i64>>,
+    /// Directories that are new or have another time of change, since this was last asked.
+    pub(super) directories: HashSet<i64>,
 }
 
 /// Which of the regular files that are done and at the source are in doubt.
@@ -80,6 +82,30 @@ impl Journal {
     /// These are on their way, and may have been written since they were begun.
     pub fn doubt_once_done(&self, ids: impl Iterator<Item = i64>) {
         self.lock().memory.doubted.extend(ids);
+    }
+
+    /// Directories of which something was seen to have changed since this was last asked, if only a name in them.
+    #[must_use]
+    pub fn directories_touched(&self) -> Vec<i64> {
+        std::mem::take(&mut self.lock().memory.directories).into_iter().collect()
+    }
+
+    /// Has these among them when that is asked next.
+    pub fn touch_directories(&self, ids: impl IntoIterator<Item = i64>) {
+        self.lock().memory.directories.extend(ids);
+    }
+
+    /// Queues those of these that are done; they come back.
+    pub fn redo(&self, ids: &[i64]) -> Result<Vec<Entry>> {
+        self.write(|pass| {
+            let mut again = Vec::new();
+            for &id in ids {
+                let Some(stored) = pass.stored(id)?.filter(|stored| stored.state == State::Done) else { continue };
+                pass.turn(&stored, State::Queued)?;
+                again.extend(read::one(pass.db, id)?);
+            }
+            Ok(again)
+        })
     }
 
     /// From now on it is remembered what this process makes done.

@@ -82,11 +82,13 @@ pub(super) fn create(db: &mut Connection, id: &str, identity: &Identity, first_i
     transaction.commit()
 }
 
-/// Adds what journals of this version had not from the beginning.
+/// Adds what journals of this version had not from the beginning. `anew`: names that this mover had cleared and that were made again;
+/// `open` until it is known whether that has `replaced` other contents.
 pub(super) fn complete(db: &Connection) -> Sql<()> {
     db.execute_batch(
         "CREATE TABLE IF NOT EXISTS dropped (entry INTEGER PRIMARY KEY, what TEXT NOT NULL);
-         CREATE TABLE IF NOT EXISTS time_before (path BLOB PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID;",
+         CREATE TABLE IF NOT EXISTS time_before (path BLOB PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID;
+         CREATE TABLE IF NOT EXISTS anew (entry INTEGER PRIMARY KEY, checksum BLOB, open INTEGER NOT NULL, replaced INTEGER NOT NULL);",
     )
 }
 

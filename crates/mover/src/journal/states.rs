@@ -10,10 +10,10 @@ use crate::version::{Kind, Version};
 
 /// What an entry was before a change.
 pub(super) struct Stored {
-    id: i64,
+    pub(super) id: i64,
     pub(super) state: State,
     present: bool,
-    version: Version,
+    pub(super) version: Version,
     /// Whether it is known what lies, or may lie, at the destination.
     placed: bool,
 }
@@ -51,13 +51,16 @@ impl Journal {
     pub fn done(&self, ids: &[i64]) -> Result<Vec<i64>> {
         self.write(|pass| {
             let mut changed = Vec::new();
-            let (any_before, any_chunk) = (pass.any("before")?, pass.any("chunk")?);
+            let (any_before, any_chunk, any_anew) = (pass.any("before")?, pass.any("chunk")?, pass.any("anew")?);
             for &id in ids {
                 let Some(stored) = pass.stored(id)? else { continue };
                 if any_before {
                     pass.run("DELETE FROM before WHERE entry = ?", id)?;
                 }
                 let doubted = pass.memory.doubted.remove(&id);
+                if any_anew {
+                    pass.settle_anew(id)?;
+                }
                 if stored.state == State::Placing {
                     if any_chunk {
                         pass.forget_chunks(&stored)?;
@@ -267,6 +270,7 @@ impl Pass<'_> {
         if insert.execute(fields)? == 1 {
             self.kept.next_id += 1;
             self.kept.totals.add(state, version.kind, version.size);
+            self.touched(id, version);
             let entry = Entry {
                 id,
                 path: path.clone(),
@@ -281,7 +285,11 @@ impl Pass<'_> {
         }
         let known = format!("{STORED} WHERE dir = ? AND name = ?");
         let stored = self.db.prepare_cached(&known)?.query_row(params![dir, path.name()], stored)?;
-        match stored.change(version) {
+        let change = stored.change(version);
+        if !matches!(change, Change::None) {
+            self.touched(stored.id, version);
+        }
+        match change {
             Change::None => Ok(None),
             Change::Times => {
                 let present = "UPDATE entry SET present = 1, mtime_ns = ?2, ctime_ns = ?3, size = ?4, links = ?5 WHERE id = ?1";
@@ -293,9 +301,19 @@ impl Pass<'_> {
                 self.say(stored.id, NEVER_STAGED).map(|()| None)
             }
             Change::Again => {
+                if stored.state == State::Cleared {
+                    self.made_anew(&stored)?;
+                }
                 self.again(&stored, version, State::Queued)?;
                 super::read::one(self.db, stored.id)
             }
+        }
+    }
+
+    /// Something of it has changed. Of a directory its attributes may have, which its version does not tell from a name in it.
+    fn touched(&mut self, id: i64, version: &Version) {
+        if version.kind == Kind::Directory {
+            self.memory.directories.insert(id);
         }
     }
 
@@ -404,7 +422,7 @@ impl Pass<'_> {
     }
 
     /// One statement about one entry.
-    fn run(&self, statement: &str, id: i64) -> Sql<()> {
+    pub(super) fn run(&self, statement: &str, id: i64) -> Sql<()> {
         self.db.prepare_cached(statement)?.execute([id]).map(|_| ())
     }
 }

@@ -4,6 +4,7 @@
 //! the desk. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
 
 mod desk;
+mod directories;
 mod landing;
 mod look;
 mod offline;

@@ -27,7 +27,7 @@ const TICK_NS: u64 = 50_000_000;
 const FILL_NS: u64 = 500_000_000;
 /// Longest wait for a hint while something is on its way, and while nothing is.
 const BUSY: Duration = Duration::from_millis(10);
-const IDLE: Duration = Duration::from_millis(50);
+pub(super) const IDLE: Duration = Duration::from_millis(50);
 /// So often copies that are missing go again by one mover.
 const LOOKS: u32 = 4;
 /// Entries that come from the journal at once.
@@ -35,7 +35,7 @@ const PAGE: u32 = 8192;
 
 /// The planner's own state.
 pub(super) struct Planner<'a> {
-    core: &'a Core,
+    pub(super) core: &'a Core,
     tuner: Option<Tuner>,
     clearer: Clearer<'a>,
     tick_ns: u64,
@@ -45,12 +45,24 @@ pub(super) struct Planner<'a> {
     shown: bool,
     /// Looks at the copies that found some missing.
     looks_in_vain: u32,
+    /// All directories at the destination were brought up to date since the mover began; later only those that were touched are.
+    pub(super) directories_known: bool,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
         let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt, &core.standing);
-        Self { core, tuner, clearer, tick_ns: 0, fill_ns: 0, scanned_ns: 0, shown: false, looks_in_vain: 0 }
+        Self {
+            core,
+            tuner,
+            clearer,
+            tick_ns: 0,
+            fill_ns: 0,
+            scanned_ns: 0,
+            shown: false,
+            looks_in_vain: 0,
+            directories_known: false,
+        }
     }
 
     /// Until everything is done, or the mover is halted.
@@ -182,6 +194,7 @@ impl<'a> Planner<'a> {
         let scanned = self.scanner(|scanner, sink| scanner.scan(&TreePath::root(), sink))?;
         self.doubt(true)?;
         self.look(Look { copies: false, writers: self.core.settler.stores() == Stores::Closed })?;
+        self.renew_directories()?;
         self.scanned_ns = self.core.now_ns();
         self.core.told_by_scan(&scanned, true);
         Ok(())
@@ -215,15 +228,18 @@ impl<'a> Planner<'a> {
     /// Scans; how many entries were queued by it.
     fn scan_counting(&mut self, below: &TreePath) -> Result<u64> {
         let scanned = self.scanner(|scanner, sink| scanner.scan(below, sink))?;
+        let mut queued = scanned.queued;
         if below.is_root() {
+            queued += self.renew_directories()?;
             self.scanned_ns = self.core.now_ns();
             self.core.told_by_scan(&scanned, false);
         }
-        Ok(scanned.queued)
+        Ok(queued)
     }
 
     fn scanner(&self, look: impl FnOnce(&Scanner<'_>, &mut dyn FnMut(Vec<Entry>)) -> Result<Scanned>) -> Result<Scanned> {
         let core = self.core;
+        core.standing.check_state()?;
         let scanner =
             Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
         look(&scanner, &mut |entries| core.queue(entries, true))
@@ -371,25 +387,6 @@ impl<'a> Planner<'a> {
         offline::say_finished(&self.core.journal, true)?;
         self.core.lock().progress = Progress::Finished;
         Ok(true)
-    }
-}
-
-impl Planner<'_> {
-    /// Gives the directories at the destination their times; one that does not take them after some tries is not safe.
-    fn finish_directories(&self) -> Result<()> {
-        let mut failures = self.core.carrier.finish_directories()?;
-        for _ in 1..self.core.options.attempts {
-            if failures.is_empty() || self.core.halted() {
-                break;
-            }
-            std::thread::sleep(IDLE);
-            failures = self.core.carrier.finish_directories()?;
-        }
-        for (id, reason) in failures {
-            self.core.journal.strand(id, &reason)?;
-            self.core.lock().note(reason);
-        }
-        Ok(())
     }
 }
 

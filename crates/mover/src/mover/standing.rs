@@ -6,6 +6,7 @@ use crate::entry::State;
 use crate::gentle::Own;
 use crate::journal::Journal;
 use crate::options::{Clear, Options};
+use crate::path::TreePath;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
 use super::Core;
@@ -82,6 +83,7 @@ impl Core {
 pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progress) -> Status {
     let totals = journal.totals();
     let (dropped_attributes, what) = journal.all_dropped().unwrap_or_default();
+    let (replaced_after_clearing, which) = journal.replaced_after_clearing().unwrap_or_default();
     let failures = journal.failures(0, SHOWN as u32).unwrap_or_default();
     let cleared = totals.of(State::Cleared);
     Status {
@@ -98,6 +100,7 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
         gone: totals.of(State::Gone),
         skipped: totals.of(State::Skipped),
         dropped_attributes,
+        replaced_after_clearing,
         copied_bytes: 0,
         rate_bytes_per_s: None,
         rate_files_per_s: None,
@@ -116,8 +119,20 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
             .map(|entry| Failure { path: entry.path.to_string(), reason: entry.reason.unwrap_or_default() })
             .collect(),
         will_not_fit: Totals::default(),
-        notes: journal.notes().into_iter().chain(dropped_note(options, dropped_attributes, &what)).collect(),
+        notes: journal
+            .notes()
+            .into_iter()
+            .chain(dropped_note(options, dropped_attributes, &what))
+            .chain(which.map(|path| replaced_note(&path)))
+            .collect(),
     }
+}
+
+fn replaced_note(path: &TreePath) -> String {
+    format!(
+        "names that were cleared at the source got other contents there, which replaced the cleared ones at the destination, \
+         such as {path}; hint: --exclude files that are appended to or made anew, or do not delete"
+    )
 }
 
 /// The number is left out: it would be said anew with each.

@@ -141,6 +141,8 @@ def report(status: Status) -> str:
         ("skipped", "never staged (sockets, devices)"),
     )
     rows += [(name, f"{totals_text(status[name])} {told}") for name, told in more if status[name]["files"]]
+    if replaced := status["replaced_after_clearing"]:
+        rows.append(("replaced", f"{files_text(replaced)} whose earlier contents had been cleared from the source"))
     if status["running"]:
         rows.append(("now", progress_line(status)))
         rows.append(("watch", f"{status['watch']}, {status['scans']} scans"))
