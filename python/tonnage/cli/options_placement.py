@@ -139,7 +139,7 @@ SUBMIT = Command(
         ),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
-        Option(("--profile",), "run directory that measured the program, for how much it waits for storage", "RUN"),
+        Option(("--profile",), "run directory that measured the program, for what a copy asks of the line", "RUN"),
         Option(("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=_share),
         Option(
             ("--anywhere",),
@@ -175,8 +175,8 @@ LOAD = Command(
     "load",
     "show how busy each file server is, and its head-room to the load line",
     "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
-    "wait beside it, how many more tasks it carries, and what of its line is promised to jobs that were sent. Each "
-    "index has its age; a stale one is marked.",
+    "wait beside it, how many more tasks it carries, what of its line is promised to jobs that were sent, what others "
+    "use and what is left. Each index has its age; a stale one is marked.",
     (
         Option(("server",), "only this one", "SERVER", optional=True),
         Option(("--watch",), "go on, in place", is_flag=True),

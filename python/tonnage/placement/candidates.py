@@ -202,7 +202,7 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
     for job in world.jobs or ():
         entry = by_key.get(job.key or "") or by_job.get(job.job)
-        used = uses.of(job, _server(entry))
+        used = uses.of(job, server_of(entry))
         if not used:
             continue
         if job.state == "pending":
@@ -211,13 +211,13 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
             running[job.job] = running.get(job.job, 0) + job.count
             for server in used:
                 load = loads[server.name]
-                load.on_server += job.count * _io_share(entry)
+                load.on_server += job.count * asks(entry)
                 load.running += job.count
                 load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
     for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
         submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        placed = ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+        placed = ready * asks(entry) * weight(world.now_s - submitted_s, decay_s)
         for server in used:
             load = loads[server.name]
             load.waiting += ready
@@ -230,13 +230,13 @@ def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> Non
     """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
     listed = {job.key for job in world.jobs or ()}
     for entry in world.placements:
-        server = _server(entry)
+        server = server_of(entry)
         load = loads.get(server or "")
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
         if _is_unseen(entry, world) and entry.key not in listed:
-            load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
+            load.placed += tasks(entry) * asks(entry) * weight(world.now_s - entry.at_s, decay_s)
 
 
 def _is_unseen(entry: Entry, world: World) -> bool:
@@ -260,7 +260,7 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
     running: dict[str, int] = {}
     for job in world.jobs or ():
         # Some schedulers keep a job's key and not its server.
-        server = job.server or _server(known.get(job.key or ""))
+        server = job.server or server_of(known.get(job.key or ""))
         if server in wanted:
             placed.setdefault(job.job, (server, job.key))
             alive[job.job] = alive.get(job.job, 0) + job.count
@@ -272,15 +272,15 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
         capped = entry is not None and entry.intent.get("cap") is not None
         count = alive[number] if capped else running.get(number, 0)
         if count:
-            share = _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
+            share = asks(entry) * (count if entry is None else min(count, tasks(entry)))
             found[server] = found.get(server, 0.0) + share
     if world.jobs is not None:
         listed = {job.key for job in world.jobs}
         for entry in world.placements:
-            name = _server(entry)
+            name = server_of(entry)
             capped = entry.intent.get("cap") is not None
             if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
-                found[name] = found.get(name, 0.0) + tasks(entry) * _io_share(entry)
+                found[name] = found.get(name, 0.0) + tasks(entry) * asks(entry)
     return found
 
 
@@ -289,11 +289,15 @@ def tasks(entry: Entry) -> int:
     return int(entry.intent.get("tasks") or 1)
 
 
-def _io_share(entry: Entry | None) -> float:
-    return 1.0 if entry is None else float(entry.intent.get("io_share", 1.0))
+def asks(entry: Entry | None) -> float:
+    """Tasks of the load line that one copy of it asks; ledgers of before say how much it waits, which was the same."""
+    if entry is None:
+        return 1.0
+    return float(entry.intent.get("asks", entry.intent.get("io_share", 1.0)))
 
 
-def _server(entry: Entry | None) -> str | None:
+def server_of(entry: Entry | None) -> str | None:
+    """The server that it was placed by."""
     return None if entry is None else entry.intent.get("server")
 
 

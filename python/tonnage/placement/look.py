@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.candidates import World, promised_tasks
-from tonnage.placement.indices import fresh_indices
-from tonnage.placement.known import placements_of
+from tonnage.placement.indices import Reading, fresh_indices
+from tonnage.placement.known import placements_of, plateau_of
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import all_lines, line_of
+from tonnage.placement.lines import Found, all_lines, line_of
 from tonnage.placement.load import Row, rows
+from tonnage.placement.others import others_on
 from tonnage.placement.site import Server, Site
 
 _WAIT_NS = 3 * 10**9
@@ -52,7 +53,8 @@ class Look:
         site = self._site
         kept = all_lines(site)[0]
         found = ((server.name, line_of(site, server, None, among=kept)) for server in self._servers)
-        lines = {name: line.tasks for name, line in found if line}
+        known = {name: line for name, line in found if line}
+        lines = {name: line.tasks for name, line in known.items()}
         # A daemon: Ctrl-C does not wait for a scheduler that hangs.
         asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
         if self._count_jobs or lines:
@@ -61,11 +63,17 @@ class Look:
         if asking.ident is not None:
             asking.join()
         only, now_s = [server.name for server in self._servers], time.time()
-        promised = self._promised(only, now_s) if self._count_jobs else None
-        return rows(site, readings, self._jobs, lines, now_s=now_s, only=only, promised=promised)
+        world = self._world(readings, now_s) if self._count_jobs else None
+        promised = None if world is None else promised_tasks(only, world)
+        others = {} if world is None else {name: self._others(name, line, world) for name, line in known.items()}
+        return rows(site, readings, self._jobs, lines, now_s=now_s, only=only, promised=promised, others=others)
 
-    def _promised(self, names: Sequence[str], now_s: float) -> dict[str, float] | None:
-        """What a decision would take off the servers' lines, by the scheduler's jobs and the ledger."""
+    def _others(self, name: str, line: Found, world: World) -> int | None:
+        found = others_on([name], world, self._site.policy, line=line.tasks, plateau=plateau_of(line))
+        return found[0]
+
+    def _world(self, readings: Mapping[str, Reading], now_s: float) -> World | None:
+        """What a decision would know, by the scheduler's jobs, the ledger and the indices."""
         if self._jobs is None:
             return None
         try:
@@ -74,9 +82,7 @@ class Look:
             note = f"what is promised is not known: {error}"
             self.notes = [*self.notes, *({note} - {*self.notes})]
             return None
-        return promised_tasks(
-            names, World(now_s=now_s, jobs=self._jobs, jobs_at_s=self._jobs_at_s, placements=placements)
-        )
+        return World(now_s=now_s, jobs=self._jobs, jobs_at_s=self._jobs_at_s, placements=placements, readings=readings)
 
     def _ask_scheduler(self) -> None:
         now_ns = time.monotonic_ns()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tonnage.cli.placement.answers.submit import previewed, submitted
 from tonnage.cli.placement.decision import report
+from tonnage.cli.stream import one_line
 from tonnage.cluster.terms import Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
@@ -116,6 +117,8 @@ def _refuse_with_interactive(arguments: Namespace) -> None:
 
 def _announce(plan: Plan) -> None:
     print(where_to(plan), flush=True)
+    if plan.decision.cap_why is not None:
+        print(f"tonnage: {one_line(plan.decision.cap_why)}", file=sys.stderr)
     _notes(plan)
 
 

@@ -29,11 +29,29 @@ class DecisionTold(Decision):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DemandTold:
+    """What one copy asks of storage."""
+
+    tasks: float
+    """Of the load line."""
+    bytes: int
+    operations: int
+    io_share: float
+    """Of its time alone, in which it waits for storage."""
+    bytes_per_s: int | None
+    plateau_share: float | None
+    """That rate as a share of the load line's plateau."""
+    measured: bool
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanTold:
     """A submission as it was decided."""
 
     located: LocatedTold
     servers: tuple[str, ...]
+    demand: DemandTold
     decision: DecisionTold
     request: JobRequest
     load_line_tasks: int | None
@@ -90,6 +108,7 @@ def _values(plan: Plan) -> dict[str, Any]:
     return {
         "located": told(plan.located),
         "servers": tuple(server.name for server in plan.servers),
+        "demand": DemandTold(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandTold)}),
         "decision": DecisionTold(**decision, of=len(plan.decision.considered)),
         "request": plan.request,
         "load_line_tasks": plan.line,
