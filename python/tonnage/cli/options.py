@@ -276,7 +276,7 @@ EXPLAIN = Command(
 )
 
 ANSWERS = ("submit", "where", "load", "jobs", "queues", "doctor")
-"""Commands of placement whose answer has a schema (``tonnage.cli.placement.answers``)."""
+"""Commands of placement whose answer has a schema (``tonnage.placement.answers``)."""
 
 SCHEMA = Command(
     "schema",

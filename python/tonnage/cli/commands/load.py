@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from tonnage.cli.placement.answers.load import Answer
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.answers.load import Answer
 from tonnage.placement.load import Row
 from tonnage.placement.look import Look, asked_for
 from tonnage.placement.site import load_site

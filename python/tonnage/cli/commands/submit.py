@@ -9,11 +9,11 @@ from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from tonnage.cli.placement.answers.submit import previewed, submitted
 from tonnage.cli.placement.decision import report
 from tonnage.cli.stream import one_line
 from tonnage.cluster.terms import Mail, Terms
 from tonnage.errors import RequestError
+from tonnage.placement.answers.submit import previewed, submitted
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
 from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit

@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
         import json
         from dataclasses import asdict
 
-        from tonnage.cli.placement.answers.where import answer
+        from tonnage.placement.answers.where import answer
 
         print(json.dumps(asdict(answer(located, servers, readings, line)), indent=2, allow_nan=False))
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
-from tonnage.cli.placement.answers.where import LocatedTold, told
 from tonnage.cluster.scheduler import JobRequest
+from tonnage.placement.answers.where import LocatedTold, told
 from tonnage.placement.choice import Decision, Scored
 from tonnage.placement.plan import Plan
 from tonnage.placement.submit import Outcome
