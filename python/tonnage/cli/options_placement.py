@@ -11,17 +11,15 @@ _MOST_HOSTS = 1 << 16
 
 
 def _cap(text: str) -> int | str:
-    return "auto" if text == "auto" else count(text)
+    from tonnage.placement.asked import parse_cap
+
+    return parse_cap(text)
 
 
 def _key(text: str) -> str:
-    import re
+    from tonnage.placement.asked import parse_key
 
-    from tonnage.errors import RequestError
-
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text):
-        raise RequestError(f"{text!r} cannot be a key; hint: up to 64 letters, digits, '.', '_' and '-'")
-    return text
+    return parse_key(text)
 
 
 def _hosts(text: str) -> tuple[str, ...]:
@@ -42,11 +40,9 @@ def _share(text: str) -> Any:
 
 
 def _copies(text: str) -> Any:
-    from tonnage.cluster.numbers import parse_numbers, upto
+    from tonnage.placement.asked import parse_copies
 
-    number, percent, at_once = text.partition("%")
-    # A mere number is how many.
-    return parse_numbers(text) if not number.isalnum() else (upto(count(number)), count(at_once) if percent else None)
+    return parse_copies(text)
 
 
 def _dependency(text: str) -> Any:

@@ -18,6 +18,7 @@ from tonnage.placement.load import Row, rows
 from tonnage.placement.others import others_on
 from tonnage.placement.site import Server, Site
 
+NOTHING_READ = "no index of any server could be read; hint: `tonnage doctor` tells what is wrong"
 _WAIT_NS = 3 * 10**9
 """For a server's answer, where a person waits for the table."""
 _JOBS_NS = 5 * 10**9

@@ -57,6 +57,21 @@ class PlanTold:
     load_line_tasks: int | None
     notes: tuple[str, ...]
 
+    @property
+    def host(self) -> str | None:
+        """The first choice; None: the scheduler decides."""
+        return next(iter(self.decision.hosts), None)
+
+    @property
+    def cap(self) -> int | None:
+        """Copies at once; None: no limit."""
+        return self.decision.cap
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons, in sentences."""
+        return self.decision.why
+
 
 @dataclass(frozen=True, kw_only=True)
 class Previewed(PlanTold):
