@@ -87,6 +87,10 @@ def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
     (job,) = user("jobs", "--done")["jobs"]
     assert (job["key"], job["server"]) == ("k1", "rcss1")
     assert user("queues")["queues"]
+    running = user("submit", "sleep", "600")["job"]
+    ended, unknown = user("cancel", running, "999", codes=(1,))["jobs"]
+    assert (ended["cancelled"], ended["problem"]) == (True, None)
+    assert not unknown["cancelled"] and unknown["problem"]
     (row,) = user("load")["servers"]
     assert row["source"] == "proc" and row["line"] == 6 and row["host"]["memory_free_bytes"]
     checked = user("doctor", codes=(0, 1))
