@@ -30,7 +30,10 @@ from tonnage.records import RunWriter
 from tonnage.records.load_lines import KeptLine, keep_line
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "indices"))
 
+import exporter
+import tree
 from desk import Desk
 
 SITE = """
@@ -285,6 +288,25 @@ def test_a_program_that_moves_half_of_the_plateau_asks_half_of_the_line(site: Pa
     assert entry is not None and entry.intent["asks"] == 3 and plan.decision.cap_why in entry.intent["decision"]["why"]
     second = preview(wish(key="k2", numbers=upto(50), profile=run)).plan
     assert second is not None and second.request.cap == 1 and "other jobs may use 6 of it" in second.decision.why[-1]
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_measured_job_finds_what_others_use_also_where_nobody_looked_at_the_server_before(site: Path) -> None:
+    began_s = time.time()
+    busy = tree.Server(disks=("sda",))
+
+    def told() -> str:
+        ran_s = (now_s := time.time()) - began_s
+        moved = 2 * int(ran_s * 5 * 10**8 / 2)
+        return tree.scrape(replace(busy, bytes=moved, idle_s=8000 + ran_s), now_s)
+
+    with exporter.exporter(exporter.tells(told)) as server:
+        line = f'indices = "{server.address}"\nline = {{ tasks = 6, plateau = "1GB/s" }}\n'
+        line += '[policy]\nindex_timeout = "20s"\n'
+        (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line = { tasks = 6 }\n", line))
+        plan = preview(wish(numbers=upto(50), profile=a_profile(site.parent / "RUN", 5 * 10**8))).plan
+    assert plan is not None and plan.request.cap == 1 and plan.notes == ()
+    assert plan.decision.why[-1].endswith("; by its indices others use 3 of it")
 
 
 @pytest.mark.usefixtures("desk")

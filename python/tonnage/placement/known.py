@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -27,6 +28,8 @@ from tonnage.records.load_lines import KeptLine
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 _T = TypeVar("_T")
+_GAP_S = 0.5
+"""Between two looks at a server's counters where there was none of late."""
 
 
 def working_directory() -> str:
@@ -88,8 +91,18 @@ class Glance:
         return read_look(self._said["look"])
 
 
-def fresh_readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
+def fresh_readings(
+    servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str], *, rates: bool = False
+) -> dict[str, Reading]:
+    """What the servers' indices say; what does not count is noted.
+
+    ``rates``: a server that was looked at only once so far is looked at again, half a second later.
+    """
     readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    if rates and any(one.cpus is not None and one.ut_permille is None for one in readings.values()):
+        time.sleep(_GAP_S)
+        now_s = time.time()
+        readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
     for name, reading in readings.items():
         if reading.age_s(now_s) > policy.index_age / 1e9:
             why = f": {reading.problem}" if reading.problem else ""

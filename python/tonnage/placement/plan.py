@@ -164,7 +164,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
     found = load_lines(site, servers, located)
-    readings = fresh_readings(servers, policy, now_s, notes)
+    readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
     placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
