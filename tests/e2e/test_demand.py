@@ -141,3 +141,20 @@ def test_a_program_that_asks_half_of_the_line_runs_two_at_a_time_and_alone_besid
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(alone)), alone
         unmeasured = user.json("submit", "--dry-run", "--copies", "3", "true")["decision"]["cap_why"]
         assert "others use 4 of it, which counts for jobs that were measured" in unmeasured
+
+
+def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_share_the_line(user: User) -> None:
+    run, rate = profile(user)
+    user.site("proc:", rate)
+    site = user.data / "tonnage.toml"
+    without = user("submit", "--dry-run", "--profile", run, "true").stdout
+    assert "nothing holds jobs alone to that" in without and "so that it carries 1 such at once" in without
+    site.write_text(site.read_text().replace("line =", 'licence = "io"\nline ='))
+    for number in (1, 2, 3):
+        made = user.json("submit", "--profile", run, "-o", f"alone.{number}", *meets(1))
+        assert made["request"]["licences"] == [["io", LINE]]
+        assert made["decision"]["cap_why"].endswith(
+            f"; each holds {LINE} of {LINE} io, so that no more than 1 run at once"
+        )
+    spans = user.spans("alone", 3)
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans)), spans

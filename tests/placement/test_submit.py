@@ -319,7 +319,7 @@ def test_a_measured_job_alone_is_told_what_holds_such_jobs_back_or_that_nothing_
     (site / "tonnage.toml").write_text(text.replace("line =", 'licence = "nfs"\nline ='))
     plan = preview(wish(profile=run)).plan
     assert plan is not None and plan.request.licences == (("nfs", 3),)
-    assert plan.decision.why[-1].endswith("each holds 3 of 6 nfs, so that 2 run at once")
+    assert plan.decision.why[-1].endswith("each holds 3 of 6 nfs, so that no more than 2 run at once")
     assert preview(wish()).plan.request.licences == (("nfs", 1),)  # type: ignore[union-attr]
 
 

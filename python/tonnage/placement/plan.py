@@ -247,7 +247,7 @@ def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], lic
     count, total = dict(_licences(servers, demand, carried))[licensed], dict(_totals(servers)).get(licensed)
     if total is None:
         return f"{told}; each holds one {licensed}, and the site file does not say how many there are"
-    return f"{told}; each holds {count} of {total} {licensed}, so that {total // count} run at once"
+    return f"{told}; each holds {count} of {total} {licensed}, so that no more than {total // count} run at once"
 
 
 def _licences(servers: Sequence[Server], demand: Demand, carried: Carried | None) -> tuple[tuple[str, int], ...]:
