@@ -17,6 +17,8 @@ from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
+HOLDS_A_SLOT = ("running", "suspended")
+"""States of a job that is where it runs."""
 FAR_CONSIDERED = 64
 """Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""
 
@@ -176,7 +178,15 @@ def _access(site: Site, server: Server, host: str, near: bool, measured: KeptLin
 
 
 def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_bytes_per_s: int | None) -> float | None:
-    """Share of a server's capacity in use, 0…1: its CPUs, and its devices against the plateau at its load line.
+    """Share of a server's capacity in use, 0…1. None where the reading is stale."""
+    share = share_in_use(reading, policy, now_s, plateau_bytes_per_s)
+    return None if share is None else min(1.0, share)
+
+
+def share_in_use(
+    reading: Reading | None, policy: Policy, now_s: float, plateau_bytes_per_s: int | None
+) -> float | None:
+    """Its CPUs, and its devices against the plateau at its load line, which they may exceed.
 
     Where no plateau is known, the share of time in which some task waited for I/O. None where the reading is stale.
     """
@@ -189,41 +199,48 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
         shares.append(reading.bio_bytes_per_s / plateau_bytes_per_s)
     elif reading.pressure_permille is not None:
         shares.append(reading.pressure_permille / 1000)
-    return min(1.0, max(shares)) if shares else None
+    return max(shares) if shares else None
 
 
 def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
-    loads, uses = {server.name: _Load() for server in servers}, Uses(servers)
+    loads = {server.name: _Load() for server in servers}
     decay_s = policy.decay / 1e9
-    by_job = {entry.job: entry for entry in world.placements if entry.job}
-    by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
-    for job in world.jobs or ():
-        entry = by_key.get(job.key or "") or by_job.get(job.job)
-        used = uses.of(job, _server(entry))
-        if not used:
-            continue
+    for job, entry, used in jobs_at(servers, world):
         if job.state == "pending":
             pending.append((job, entry, used))
-        elif job.state in ("running", "suspended"):
+        elif job.state in HOLDS_A_SLOT:
             running[job.job] = running.get(job.job, 0) + job.count
             for server in used:
                 load = loads[server.name]
-                load.on_server += job.count * _io_share(entry)
+                load.on_server += job.count * io_share(entry)
                 load.running += job.count
                 load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
     for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
         submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        placed = ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+        placed = ready * io_share(entry) * weight(world.now_s - submitted_s, decay_s)
         for server in used:
             load = loads[server.name]
             load.waiting += ready
             load.placed += placed
     _add_unseen(loads, world, decay_s)
     return loads
+
+
+def jobs_at(
+    servers: Sequence[Server], world: World
+) -> Iterator[tuple[Job | ListedJob, Entry | None, Sequence[Server]]]:
+    """Each job that uses one of the servers, with what the ledger has of it, and those that it uses."""
+    uses = Uses(servers)
+    by_job = {entry.job: entry for entry in world.placements if entry.job}
+    by_key = {entry.key: entry for entry in world.placements}
+    for job in world.jobs or ():
+        entry = by_key.get(job.key or "") or by_job.get(job.job)
+        if used := uses.of(job, _server(entry)):
+            yield job, entry, used
 
 
 def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:
@@ -236,7 +253,7 @@ def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> Non
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
         if _is_unseen(entry, world) and entry.key not in listed:
-            load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
+            load.placed += tasks(entry) * io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
 
 
 def _is_unseen(entry: Entry, world: World) -> bool:
@@ -272,7 +289,7 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
         capped = entry is not None and entry.intent.get("cap") is not None
         count = alive[number] if capped else running.get(number, 0)
         if count:
-            share = _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
+            share = io_share(entry) * (count if entry is None else min(count, tasks(entry)))
             found[server] = found.get(server, 0.0) + share
     if world.jobs is not None:
         listed = {job.key for job in world.jobs}
@@ -280,7 +297,7 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
             name = _server(entry)
             capped = entry.intent.get("cap") is not None
             if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
-                found[name] = found.get(name, 0.0) + tasks(entry) * _io_share(entry)
+                found[name] = found.get(name, 0.0) + tasks(entry) * io_share(entry)
     return found
 
 
@@ -289,7 +306,8 @@ def tasks(entry: Entry) -> int:
     return int(entry.intent.get("tasks") or 1)
 
 
-def _io_share(entry: Entry | None) -> float:
+def io_share(entry: Entry | None) -> float:
+    """Of its time, in which it waits for storage; all of it where that is not known."""
     return 1.0 if entry is None else float(entry.intent.get("io_share", 1.0))
 
 
