@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,6 +68,16 @@ def describe(found: Found | None, *, now_s: float) -> str:
     )
 
 
+def plateaus_of(lines: Mapping[str, Found | None]) -> dict[str, int]:
+    """Bytes per second at the load line, of the servers where it is known."""
+    rates = {
+        name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
+        for name, line in lines.items()
+        if line is not None
+    }
+    return {name: rate for name, rate in rates.items() if rate}
+
+
 def _tasks(number: int) -> str:
     return f"{number} task{'s' if number > 1 else ''}"
 
@@ -88,25 +98,49 @@ def line_directories(site: Site) -> list[Path]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Every line that is kept."""
+
+    lines: tuple[KeptLine, ...]
+    problems: tuple[str, ...]
+    """A sentence for each file that should hold one and does not."""
+    silent: tuple[str, ...]
+    """Directories that did not answer: what they hold is not known."""
+
+
 def all_lines(site: Site) -> tuple[list[KeptLine], list[str]]:
     """Every line that is kept, and a sentence for what should be one and is not."""
+    found = known_lines(site)
+    silent = [f"{directory} does not answer" for directory in found.silent]
+    return [*found.lines], [*silent, *found.problems]
+
+
+def known_lines(site: Site) -> Lines:
+    """As they can be read now; within the policy's ``file_timeout`` for each directory."""
     lines: list[KeptLine] = []
     problems: list[str] = []
+    silent: list[str] = []
     for directory in line_directories(site):
         try:
             told = carefully(partial(_told, directory), [directory], timeout_s=site.policy.file_timeout / 1e9)
         except OSError:
-            problems.append(f"{directory} does not answer")
+            silent.append(str(directory))
             continue
         lines += (KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told["lines"])
         problems += told["problems"]
-    return lines, problems
+    return Lines(tuple(lines), tuple(problems), tuple(silent))
 
 
 def _told(directory: Path) -> dict[str, list[Any]]:
     """As a child can tell it."""
     lines, problems = lines_in(directory)
     return {"lines": [asdict(line) for line in lines], "problems": problems}
+
+
+def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[KeptLine]:
+    """Those that were measured of this server alone, the oldest first."""
+    return sorted((line for line in among if _concerns(site, server, None, line)), key=lambda one: one.measured_at_s)
 
 
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:
