@@ -10,6 +10,7 @@ from tonnage.cli.placement.load_table import HEADINGS, cells, problems
 from tonnage.cli.placement.watch_lines import iso, span_text, users_text
 from tonnage.cli.stage.look import statuses
 from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
+from tonnage.cli.stream import one_line
 from tonnage.dashboard.board import Board, Row, Table
 from tonnage.errors import RequestError
 from tonnage.placement.look import Look
@@ -29,7 +30,7 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
         return None
     columns = tuple(heading.lower() for heading in HEADINGS)
     empty = "No server answered."
-    look = Look(site, site.server, asks_who_sees=True)
+    look = Look(site, site.server, asks_who_sees=True, jobs_age_ns=int(_SERVERS_S * 1e9) // 2)
     history: History | None = None
     with suppress(RequestError):
         # Without one the page knows only what it has seen itself.
@@ -63,7 +64,7 @@ def _there(state: State) -> Iterator[str]:
         yield f"Above its load line since {iso(state.since_s)}, for {span_text(state.lasts_s)}{known}."
     there = state.seen.there
     if there is not None and there.users:
-        yield f"{users_text(there)}."
+        yield one_line(f"{users_text(there)}.")
 
 
 def drains_board() -> Board:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tonnage.cluster.scheduler import Job, TellsWhoSees
 from tonnage.cluster.schedulers import scheduler
@@ -20,7 +21,7 @@ from tonnage.placement.site import Server, Site
 
 _WAIT_NS = 3 * 10**9
 """For a server's answer, where a person waits for the table."""
-_JOBS_NS = 5 * 10**9
+JOBS_NS = 5 * 10**9
 """The list of all jobs costs a large site's scheduler more than an index costs a server: asked no more often."""
 
 
@@ -47,13 +48,15 @@ class Look:
         refresh_ns: int = 0,
         count_jobs: bool = True,
         asks_who_sees: bool = False,
+        jobs_age_ns: int = JOBS_NS,
     ) -> None:
-        """``refresh_ns``: indices younger than this are taken as they are kept. ``count_jobs``: False where only a
+        """``refresh_ns``: indices younger than this are taken as they are kept; ``jobs_age_ns``: the scheduler's list
+        likewise. ``count_jobs``: False where only a
         server with a load line needs its jobs counted. ``asks_who_sees``: the scheduler also tells, once, whether it
         hides others' jobs."""
         self.site, self.servers = site, servers
         self._refresh_ns, self._count_jobs, self._asks_who_sees = refresh_ns, count_jobs, asks_who_sees
-        self._ledger_failed = False
+        self._jobs_age_ns, self._ledger_failed = jobs_age_ns, False
         self._jobs: list[Job] | None = None
         self._jobs_ns: int | None = None
         self._jobs_at_s = 0.0
@@ -109,15 +112,17 @@ class Look:
 
     def _ask_scheduler(self) -> None:
         now_ns = time.monotonic_ns()
-        if self._jobs_ns is not None and now_ns - self._jobs_ns < _JOBS_NS:
+        if self._jobs_ns is not None and now_ns - self._jobs_ns < self._jobs_age_ns:
             return
         self.notes, self.jobs_problem = [], None
         self._jobs_at_s = time.time()
         try:
             asked = scheduler(self.site.scheduler, timeout_s=self.site.policy.scheduler_timeout / 1e9)
             self._jobs = asked.jobs()
-            if self._asks_who_sees and self.only_own is None and isinstance(asked, TellsWhoSees):
-                self.only_own = asked.hides_others()
+            if self._asks_who_sees and isinstance(asked, TellsWhoSees):
+                self._asks_who_sees = False
+                with suppress(TonnageError):
+                    self.only_own = asked.hides_others()
         except TonnageError as error:
             self._jobs = None
             self.jobs_problem = f"jobs are not known: {error}"

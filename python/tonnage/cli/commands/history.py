@@ -53,6 +53,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_servers(arguments: Namespace) -> int:
+    from tonnage.analysis.text import count
     from tonnage.cli.placement.server_history import answer, text
     from tonnage.placement.lines import all_lines
     from tonnage.placement.site import load_site
@@ -66,9 +67,8 @@ def _of_servers(arguments: Namespace) -> int:
     kept = History().read()
     lines, notes = all_lines(site)
     if kept.damaged:
-        notes.append(
-            f"{kept.damaged} lines of the history cannot be read and do not count; a watch that was killed leaves one"
-        )
+        lost = count(kept.damaged, "line")
+        notes.append(f"{lost} of the history cannot be read; a watch that is killed while it writes leaves one")
     now_s = time.time()
     every = {one.server for one in reports(kept, site, (), now_s=now_s)}
     if not every:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tonnage.cli.placement.stop import Stop
 from tonnage.cli.placement.watch_lines import of_event, of_state, told
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.look import Look, asked_for
+from tonnage.placement.look import JOBS_NS, Look, asked_for
 from tonnage.placement.site import load_site
 from tonnage.placement.watch import History, Watch
 from tonnage.units import format_time
@@ -28,7 +28,9 @@ def run(arguments: Namespace) -> int:
     if every_ns < _SHORTEST_NS:
         raise RequestError(f"--every {format_time(every_ns)} is too often; hint: give at least 100ms")
     site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
-    look = Look(site, asked_for(site, [arguments.server] if arguments.server else []), asks_who_sees=True)
+    servers = asked_for(site, [arguments.server] if arguments.server else [])
+    # Two looks in a row are two lists of jobs, however often somebody wants to look.
+    look = Look(site, servers, asks_who_sees=True, jobs_age_ns=min(JOBS_NS, every_ns // 2))
     watch = Watch(look, every_s=every_ns / 1e9, history=History())
     if arguments.once:
         return _once(watch, as_json=arguments.json)

@@ -19,6 +19,7 @@ _ROWS = 5
 """Of a table that are shown, the newest or the most."""
 _CELL = 24
 """Signs of a name in a table."""
+_WIDTH = 80
 _HALF = 12
 """Hours in a row of text: those of a day do not fit."""
 
@@ -73,7 +74,7 @@ def _head(report: ServerReport) -> str:
     watched_s = known_s + unknown_s
     known = f", {share(known_s / watched_s)} of it known" if watched_s else ""
     between = f"{_date(report.from_s)} to {_date(report.until_s)}"
-    return f"{one_line(report.server)}, {between}\n  watched for {span_text(watched_s)}{known}"
+    return f"{_cut(report.server)}, {between}\n  watched for {span_text(watched_s)}{known}"
 
 
 def _when(report: ServerReport) -> list[str]:
@@ -92,7 +93,7 @@ def _when(report: ServerReport) -> list[str]:
         ends = "it goes on, or its end was not seen" if longest.ended_s is None else f"until {_date(longest.ended_s)}"
         told.append(f"  longest: {span_text(longest.lasted_s)}, from {_date(longest.began_s)}, {ends}")
     if report.users:
-        whose = [f"{one_line(one.user)} {one.episodes} (up to {count(one.most_tasks, 'task')})" for one in report.users]
+        whose = [f"{_cut(one.user)} {one.episodes} (up to {count(one.most_tasks, 'task')})" for one in report.users]
         told += _wrapped("  users in its episodes: ", whose)
     if any(episode.only_own for episode in report.episodes):
         told.append("  of some of them the scheduler told of your own jobs alone")
@@ -108,15 +109,22 @@ def _busiest(found: Busiest) -> str:
 
 def _wrapped(head: str, items: Sequence[str]) -> list[str]:
     """At most five of them, on lines of 80 columns."""
+    more = [f"and {len(items) - _ROWS} more"] if len(items) > _ROWS else []
+    shown = items[:_ROWS]
+    told = [f"{item}," for item in shown[:-1]] + [*shown[-1:], *more]
     lines, line = [], head
-    told = some([*items], _ROWS).split(", ")
-    for number, item in enumerate(told):
-        item += "," if number + 1 < len(told) else ""
-        if len(line) + len(item) + 1 > 80 and line != head:
+    for item in told:
+        if len(line) + len(item) > _WIDTH and line.strip() and line != head:
             lines.append(line.rstrip())
             line = " " * len(head)
         line += f"{item} "
     return [*lines, line.rstrip()]
+
+
+def _cut(name: str) -> str:
+    """A name of anybody's, in a table or a sentence."""
+    shown = one_line(name)
+    return shown if len(shown) <= _CELL else f"{shown[: _CELL - 1]}…"
 
 
 def _of_line(report: ServerReport) -> str:
@@ -134,7 +142,7 @@ def _episodes(report: ServerReport) -> str:
             f"{'≥ ' if one.ended_s is None else ''}{span_text(one.lasted_s)}",
             str(one.line),
             _tasks(one.most),
-            one_line(some(sorted(one.users, key=lambda user: -one.users[user]), 2))[:_CELL] or "-",
+            _cut(some(sorted(one.users, key=lambda user: -one.users[user]), 2)) or "-",
         ]
         for one in reversed(newest)
     ]
@@ -185,7 +193,7 @@ def _lines(report: ServerReport) -> str:
                 f"[{one.low}, {one.high}]",
                 one.operation,
                 rate_text(one.plateau_bytes_per_s),
-                one_line(one.host)[:_CELL],
+                _cut(one.host),
             ]
             for one in report.measured[-_ROWS:]
         ]

@@ -119,7 +119,7 @@ class Tracker:
         episode.unknown_s += gap_s
         episode.seen_s = at_s
         self.episode, self._began = episode, _Mark(episode.began_s, tick_s - (at_s - episode.began_s))
-        self._last = None
+        self._last, self.known = _Mark(at_s, tick_s), False
 
     def look(self, seen: Seen, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
         """What a look changes. ``at_s``: seconds since 1970; ``tick_s``: of a clock that goes on evenly. Looks that are
