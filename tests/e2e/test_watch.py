@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -107,6 +108,13 @@ class Watching:
                 return event
             assert event["event"] in ("unknown", "known"), (event, self.said)
 
+    def scraped(self) -> str:
+        """What Prometheus reads."""
+        address = next(line for line in self.said if "metrics on" in line).split()[-1]
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            text: str = answer.read().decode()
+            return text
+
     def end(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -175,9 +183,12 @@ def site(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the local scheduler runs one job at a time here")
 def test_it_tells_when_a_server_passes_its_line_by_its_figures_and_by_jobs_and_the_history_has_both(site: Site) -> None:
-    watch = site.watch()
+    watch = site.watch("--metrics", "0")
     site.figures.bytes_per_s = 3e8
     began = site.checked("watch", watch.until("began"))
+    wait_until(lambda: 'tonnage_server_above_line{server="rcss1"} 1.0' in watch.scraped(), "the gauge")
+    # With those of ``load``, of the same look.
+    assert 'tonnage_server_load_line_tasks{server="rcss1"} 1.0' in watch.scraped()
     assert (began["by"], began["line"], began["jobs"], began["above"]) == ("indices", 1, 0, True)
     assert began["load"] > 1 and began["since_s"] < began["at_s"]
     site.figures.bytes_per_s = 0

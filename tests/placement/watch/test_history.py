@@ -86,18 +86,18 @@ def test_whatever_stands_in_a_line_it_is_a_row_or_counts_as_damaged(tmp_path: Pa
 def test_rows_are_bounded_and_those_of_old_days_become_hours_before_any_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 400_000)
-    monkeypatch.setattr(module, "KEPT_BYTES", 300_000)
+    monkeypatch.setattr(module, "MOST_BYTES", 900_000)
+    monkeypatch.setattr(module, "KEPT_BYTES", 800_000)
     history = History(tmp_path)
     days = 30
     for day in range(days):
         now_s = NOON_S + day * 86400
         history.add([span(day * 288 + number) for number in range(288)], [], now_s=now_s)
-        assert (tmp_path / SPANS).stat().st_size < 450_000
+        assert (tmp_path / SPANS).stat().st_size < 950_000
     kept = history.read().spans
     assert sum(one.known_s for one in kept) == days * 86400
     assert {one.span_s for one in kept} == {300, 3600}
-    newest = [one for one in kept if one.at_s >= NOON_S + (days - 1) * 86400]
+    newest = [one for one in kept if one.at_s >= NOON_S + (days - 14) * 86400]
     assert {one.span_s for one in newest} == {300}
 
 
