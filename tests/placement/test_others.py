@@ -10,7 +10,7 @@ from tonnage.placement.candidates import World
 from tonnage.placement.choice import Plateau
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
-from tonnage.placement.others import others_on
+from tonnage.placement.others import others_on, sent_to
 from tonnage.placement.site import Policy
 
 NOW_S = 1_000_000.0
@@ -39,12 +39,13 @@ def others(
 ) -> tuple[int | None, bool]:
     known = {one.server: one for one in readings}
     around = World(now_s=NOW_S, jobs=jobs, placements=entries, readings=known)
-    return others_on(names, around, Policy(), line=8, plateau=plateau)
+    found, silent = others_on(names, around, Policy(), line=8, plateau=plateau, counted=sent_to(names, around))
+    return None if found is None else round(found), silent
 
 
 def test_the_devices_rate_is_as_many_tasks_as_at_the_plateau() -> None:
     assert others(reading(bio_bytes_per_s=400)) == (4, False)
-    assert others(reading(bio_bytes_per_s=10**6)) == (8, False), "never more than the line"
+    assert others(reading(bio_bytes_per_s=1200)) == (12, False), "beyond the plateau more than the line"
 
 
 def test_a_job_of_ours_that_runs_is_not_counted_twice() -> None:

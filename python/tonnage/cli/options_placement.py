@@ -190,6 +190,30 @@ LOAD = Command(
     ),
 )
 
+WATCH = Command(
+    "watch",
+    "note when a file server's load passes its load line, since when, and whose jobs are there",
+    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
+    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
+    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
+    "docs/watch.md says exactly when an episode begins and ends.",
+    (
+        Option(("server",), "only this one", "SERVER", optional=True),
+        Option(("--every",), "how often to look", "TIME", "30s", parse=time),
+        Option(
+            ("--metrics",), "serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any", "PORT", "off", parse=port
+        ),
+        Option(("--once",), "look once, say of each server what is so, and keep nothing", is_flag=True),
+        SITE,
+        Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout", is_flag=True),
+    ),
+    (
+        ("tonnage watch", "all servers, until Ctrl-C"),
+        ("tonnage watch --json --metrics 9402", "for a log, and for Prometheus"),
+        ("tonnage watch --once rcss1", "is it above its line now, and since when"),
+    ),
+)
+
 JOBS = Command(
     "jobs",
     "list jobs, and where they run",
@@ -317,6 +341,7 @@ PLACEMENT: tuple[Command, ...] = (
     WHERE,
     SUBMIT,
     LOAD,
+    WATCH,
     JOBS,
     CANCEL,
     QUEUES,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.choice import Candidate, weight
+from tonnage.placement.choice import Candidate, Plateau, weight
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
 from tonnage.placement.lists import ListedJob
@@ -17,6 +17,8 @@ from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
+HOLDS_A_SLOT = ("running", "suspended")
+"""States of a job that is where it runs."""
 FAR_CONSIDERED = 64
 """Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""
 
@@ -38,8 +40,8 @@ class World:
     """What the ledger has of late, and of all jobs that wait or run."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Load line in tasks, by the server's name; a server that is not here has none."""
-    plateaus: Mapping[str, int] = field(default_factory=dict)
-    """Bytes per second at that line, in the same way."""
+    plateaus: Mapping[str, Plateau] = field(default_factory=dict)
+    """What that line is as a rate, in the same way."""
     measured: KeptLine | None = None
     """Where the rate of one task was measured."""
 
@@ -140,6 +142,7 @@ def _far(
 
 def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, world: World) -> Candidate:
     bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, world.measured)
+    reading, plateau = world.readings.get(server.name), world.plateaus.get(server.name)
     return Candidate(
         host=host,
         server=server.name,
@@ -152,7 +155,7 @@ def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, w
         line=world.lines.get(server.name),
         on_server=load.on_server,
         placed=load.placed,
-        pressure=pressure(world.readings.get(server.name), site.policy, world.now_s, world.plateaus.get(server.name)),
+        pressure=pressure(reading, site.policy, world.now_s, None if plateau is None else plateau.bytes_per_s),
         used_at_s=load.used_at_s,
     )
 
@@ -194,20 +197,14 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
 
 def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
-    loads, uses = {server.name: _Load() for server in servers}, Uses(servers)
+    loads = {server.name: _Load() for server in servers}
     decay_s = policy.decay / 1e9
-    by_job = {entry.job: entry for entry in world.placements if entry.job}
-    by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
-    for job in world.jobs or ():
-        entry = by_key.get(job.key or "") or by_job.get(job.job)
-        used = uses.of(job, server_of(entry))
-        if not used:
-            continue
+    for job, entry, used in jobs_at(servers, world):
         if job.state == "pending":
             pending.append((job, entry, used))
-        elif job.state in ("running", "suspended"):
+        elif job.state in HOLDS_A_SLOT:
             running[job.job] = running.get(job.job, 0) + job.count
             for server in used:
                 load = loads[server.name]
@@ -224,6 +221,19 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
             load.placed += placed
     _add_unseen(loads, world, decay_s)
     return loads
+
+
+def jobs_at(
+    servers: Sequence[Server], world: World
+) -> Iterator[tuple[Job | ListedJob, Entry | None, Sequence[Server]]]:
+    """Each job that uses one of the servers, with what the ledger has of it, and those that it uses."""
+    uses = Uses(servers)
+    by_job = {entry.job: entry for entry in world.placements if entry.job}
+    by_key = {entry.key: entry for entry in world.placements}
+    for job in world.jobs or ():
+        entry = by_key.get(job.key or "") or by_job.get(job.job)
+        if used := uses.of(job, server_of(entry)):
+            yield job, entry, used
 
 
 def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:

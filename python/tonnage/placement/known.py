@@ -13,13 +13,13 @@ from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.careful import carefully
 from tonnage.placement.candidates import World, promised_tasks
-from tonnage.placement.choice import Carried, Plateau
+from tonnage.placement.choice import Carried
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import Found, all_lines, describe, line_of
+from tonnage.placement.lines import Found, all_lines, describe, line_of, plateau_of
 from tonnage.placement.lists import Listed, ListedJob
-from tonnage.placement.others import others_on
+from tonnage.placement.others import others_on, sent_to
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.placement.where.look import Look, look_here, read_look
@@ -192,10 +192,11 @@ def carried_by(
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in servers)
     together = [server.name for server in (servers if located.striped else servers[:1])]
-    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau_of(line))
+    sent = sent_to(together, world)
+    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau_of(line), counted=sent)
     return Carried(
         server=servers[0].name if len(together) == 1 else "",
-        others=others,
+        others=None if others is None else round(others),
         silent=silent,
         tasks=line.tasks,
         low=line.low if isinstance(line, KeptLine) else line.tasks,
@@ -204,16 +205,3 @@ def carried_by(
         kept=kept if isinstance(kept, int) else None,
         promised=0.0 if licensed else sum(promised_tasks([server.name for server in servers], world).values()),
     )
-
-
-def plateau_of(line: Found | None, tasks: int | None = None) -> Plateau | None:
-    """What a load line is as a rate; None where nobody says. ``tasks``: the line in use, where that is another."""
-    if line is None:
-        return None
-    if isinstance(line, KeptLine):
-        rate, single = line.plateau_bytes_per_s, line.single_bytes_per_s
-    else:
-        rate, single = line.plateau or 0, 0
-    if not rate:
-        return None
-    return Plateau(tasks=tasks or line.tasks, bytes_per_s=rate, single_bytes_per_s=single)

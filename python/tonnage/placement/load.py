@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tonnage.cluster.scheduler import Job
+from tonnage.placement.candidates import HOLDS_A_SLOT
 from tonnage.placement.indices import Reading
 from tonnage.placement.indices.host import Host
 from tonnage.placement.site import Site
 from tonnage.placement.uses import Uses
 
-_HOLDS_A_SLOT = ("running", "suspended")
 _FIGURES = (
     "source",
     "ut_permille",
@@ -164,7 +164,7 @@ def _tasks(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[str, i
     waiting: dict[str, int] = {}
     uses = Uses(site.server)
     for job in jobs:
-        counted = running if job.state in _HOLDS_A_SLOT else waiting if job.state == "pending" else None
+        counted = running if job.state in HOLDS_A_SLOT else waiting if job.state == "pending" else None
         if counted is None:
             continue
         for server in uses.of(job):

@@ -24,10 +24,9 @@ from tonnage.placement.known import (
     fresh_readings,
     load_lines,
     placements_of,
-    plateau_of,
 )
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import Found
+from tonnage.placement.lines import plateau_of, plateaus_of
 from tonnage.placement.lists import Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
@@ -176,7 +175,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         lines |= {server.name: float(line_in_use(carried)) for server in together}
     demand = demand.against(None if carried is None else plateau_of(found[servers[0].name], line_in_use(carried)))
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
-    world = replace(world, lines=lines, plateaus=_plateaus(found), measured=measured)
+    world = replace(world, lines=lines, plateaus=plateaus_of(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
     if wish.served and local and not wish.anywhere:
@@ -216,12 +215,6 @@ def _as_asked(wish: Wish, decision: Decision) -> Decision:
     # The last sentence of an array is about its cap.
     why = (f"{some(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
     return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
-
-
-def _plateaus(lines: Mapping[str, Found | None]) -> dict[str, int]:
-    """Bytes per second at the load line, of the servers where it is known."""
-    found = {name: plateau_of(line) for name, line in lines.items()}
-    return {name: plateau.bytes_per_s for name, plateau in found.items() if plateau is not None}
 
 
 def _alone(

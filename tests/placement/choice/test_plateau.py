@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
-from tonnage.placement.choice import Plateau
+from tonnage.placement.choice import Demand, Plateau
 
 rates = some.integers(1, 10**11)
 
@@ -26,6 +26,7 @@ def test_between_one_task_and_the_plateau_tasks_grow_with_the_rate() -> None:
     plateau = Plateau(tasks=5, bytes_per_s=1000, single_bytes_per_s=400)
     assert plateau.tasks_of(700) == pytest.approx(3)
     assert plateau.tasks_of(1000) == 5
+    assert plateau.tasks_of(1500) == pytest.approx(7.5), "beyond it evenly with the rate"
 
 
 def test_a_line_that_rises_evenly_gives_the_same_with_and_without_one_tasks_rate() -> None:
@@ -35,12 +36,13 @@ def test_a_line_that_rises_evenly_gives_the_same_with_and_without_one_tasks_rate
 
 
 @given(some.integers(1, 1000), rates, some.just(0) | rates, some.floats(0, 1e12), some.floats(1, 2))
-def test_more_bytes_are_never_fewer_tasks_and_never_more_than_the_line(
+def test_more_bytes_are_never_fewer_tasks_and_a_copy_asks_never_more_than_the_line(
     tasks: int, rate: int, single: int, less: float, times: float
 ) -> None:
     plateau = Plateau(tasks=tasks, bytes_per_s=rate, single_bytes_per_s=single)
     assert 0 <= plateau.tasks_of(less) <= plateau.tasks_of(less * times) + 1e-9
-    assert plateau.tasks_of(less * times) <= tasks
+    asked = Demand(bytes=1, operations=1, io_share=0.0, bytes_per_s=int(less * times), measured=True).against(plateau)
+    assert asked.tasks <= tasks
     assert plateau.tasks_of(less) <= less / rate * tasks * (1 + 1e-9)
 
 

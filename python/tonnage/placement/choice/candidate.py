@@ -37,11 +37,12 @@ class Demand:
         return max(self.io_share, self.by_rate)
 
     def against(self, plateau: Plateau | None) -> Demand:
-        """The same, with its rate compared with what a load line gives."""
+        """The same, with its rate compared with what a load line gives; no copy asks more than the line."""
         if plateau is None or self.bytes_per_s is None:
             return self
         share = self.bytes_per_s / plateau.bytes_per_s
-        return replace(self, by_rate=plateau.tasks_of(self.bytes_per_s), plateau_share=share)
+        by_rate = min(plateau.tasks_of(self.bytes_per_s), float(plateau.tasks))
+        return replace(self, by_rate=by_rate, plateau_share=share)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class Plateau:
     """Of one task alone; 0: not known."""
 
     def tasks_of(self, rate_bytes_per_s: float) -> float:
-        """As many tasks as were needed for that rate when the line was measured, at most the line.
+        """As many tasks as were needed for that rate when the line was measured; beyond the plateau more than the line.
 
         Up to one task's rate a share of one task; from there the straight line to the plateau. A measured curve bends
         above that line, so this is rather too much than too little. Where one task's rate is not known, and where the
@@ -29,11 +29,10 @@ class Plateau:
         proportional = rate_bytes_per_s / self.bytes_per_s * self.tasks
         single = self.single_bytes_per_s
         if single <= 0:
-            return min(proportional, float(self.tasks))
+            return proportional
         if rate_bytes_per_s <= SLACK * single:
-            bent = min(rate_bytes_per_s / single, 1.0)
-        elif single < self.bytes_per_s:
-            bent = 1 + (self.tasks - 1) * (rate_bytes_per_s - single) / (self.bytes_per_s - single)
-        else:
-            bent = float(self.tasks)
-        return min(proportional, bent, float(self.tasks))
+            return min(proportional, rate_bytes_per_s / single, 1.0)
+        if single >= self.bytes_per_s:
+            return proportional
+        bent = 1 + (self.tasks - 1) * (rate_bytes_per_s - single) / (self.bytes_per_s - single)
+        return min(proportional, bent)
