@@ -305,8 +305,12 @@ def test_a_measured_job_finds_what_others_use_also_where_nobody_looked_at_the_se
         line += '[policy]\nindex_timeout = "20s"\n'
         (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line = { tasks = 6 }\n", line))
         plan = preview(wish(numbers=upto(50), profile=a_profile(site.parent / "RUN", 5 * 10**8))).plan
+        unmeasured = preview(wish(numbers=upto(50))).plan
     assert plan is not None and plan.request.cap == 1 and plan.notes == ()
     assert plan.decision.why[-1].endswith("; by its indices others use 3 of it")
+    # By the rates that the first one looked for.
+    assert unmeasured is not None and unmeasured.request.cap == 3
+    assert unmeasured.decision.why[-1].endswith("; by its indices others use 3 of it")
 
 
 @pytest.mark.usefixtures("desk")

@@ -192,11 +192,12 @@ def carried_by(
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in servers)
     together = [server.name for server in (servers if located.striped else servers[:1])]
-    sent = sent_to(together, world)
-    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau_of(line), counted=sent)
+    sent, plateau = sent_to(together, world), plateau_of(line)
+    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau, counted=sent)
     return Carried(
         server=servers[0].name if len(together) == 1 else "",
         others=None if others is None else round(others),
+        others_by_rate=plateau is not None,
         silent=silent,
         tasks=line.tasks,
         low=line.low if isinstance(line, KeptLine) else line.tasks,

@@ -94,13 +94,23 @@ def test_two_that_were_measured_a_little_above_half_are_two_and_well_above_are_o
     assert told(measured(600))[0] == 1
 
 
-def test_what_the_indices_show_of_others_is_taken_off_for_a_measured_job_alone() -> None:
+def test_what_the_indices_show_of_others_is_taken_off() -> None:
     limit, why = told(measured(250), carried(others=4))
     assert limit == 2 and why.endswith("; by its indices others use 4 of it")
     assert told(measured(250), carried(others=4, promised=2))[0] == 1
-    limit, why = cap(carried(others=4))
-    assert limit == 8 and "others use 4 of it, which counts for jobs that were measured" in why
-    assert cap(carried(others=4), 0.5)[0] == 16
+    limit, why = told(measured(250), carried(others=12))
+    assert limit == 1 and why.endswith("; by its indices others use all of it")
+
+
+def test_of_a_job_that_nobody_measured_others_are_taken_off_where_a_plateau_tells_them() -> None:
+    limit, why = cap(carried(others=4, others_by_rate=True))
+    assert limit == 4 and why.endswith("; by its indices others use 4 of it")
+    assert cap(carried(others=4, others_by_rate=True), 0.5)[0] == 8
+    assert cap(carried(others=4, others_by_rate=True), asked=6)[0] == 6
+    # Time in which something waited is a guess, and what is not known is not counted: both are not said.
+    for line in (carried(others=4), carried(others=0, others_by_rate=True), carried(silent=True)):
+        limit, why = cap(line)
+        assert limit == 8 and "ind" not in why
 
 
 def test_idle_and_silent_indices_are_told_apart() -> None:

@@ -33,6 +33,8 @@ class Carried:
     """Tasks that other capped jobs may run there at once; 0 where a licence counts them."""
     others: int | None = None
     """Tasks that the indices show beyond the jobs that are promised; None where no index tells of now."""
+    others_by_rate: bool = False
+    """They are those of the devices' rate, as the line has a plateau; else of the time in which something waited."""
     silent: bool = False
     """It has indices, which tell nothing of now: too old, or not read twice yet."""
 
@@ -73,8 +75,7 @@ def choose_cap(
     """Copies at once (None: no limit of ours) and the sentence that says why.
 
     A copy asks ``demand.tasks`` of the line, so ``line ÷ tasks`` of them keep the storage at it. What the indices show
-    of others is taken off for a job whose demand was measured: one of which nothing is known counts as a whole task,
-    which most do not ask. ``slots``: jobs that the hosts take at once, None where that is no bound.
+    of others is taken off. ``slots``: jobs that the hosts take at once, None where that is no bound.
     """
     if asked != "auto":
         return min(asked, copies), f"{asked} at once, as asked"
@@ -86,9 +87,8 @@ def choose_cap(
     if carried is None:
         return None, "not capped: no load line is known; hint: `tonnage probe` measures it"
     line = line_in_use(carried)
-    others = (carried.others or 0) if demand.measured else 0
-    fits = at_once(demand, line - carried.promised - others)
-    why = whose_line(carried) + asks(demand) + _in_use(carried, measured=demand.measured)
+    fits = at_once(demand, line - carried.promised - (_others(demand, carried) or 0))
+    why = whose_line(carried) + asks(demand) + _in_use(demand, carried)
     cap = min(fits, copies, fits if slots is None else max(1, slots))
     if cap < fits:
         why += f"; there are {'no more copies' if cap == copies else f'slots for {cap}'}"
@@ -119,14 +119,22 @@ def asks(demand: Demand) -> str:
     return told
 
 
-def _in_use(carried: Carried, *, measured: bool) -> str:
+def _others(demand: Demand, carried: Carried) -> int | None:
+    """Tasks that count. Time in which something waited is a guess at them, which a job of which nothing is known does
+    not go by: it counts as a whole task itself, which most do not ask."""
+    return carried.others if demand.measured or carried.others_by_rate else None
+
+
+def _in_use(demand: Demand, carried: Carried) -> str:
     told = f"; other jobs may use {carried.promised:g} of it" if carried.promised else ""
-    if carried.others is None:
-        return told + ("; its indices tell nothing of now and do not count" if carried.silent and measured else "")
-    if carried.others:
-        told += f"; by its indices others use {carried.others} of it"
-        return told if measured else f"{told}, which counts for jobs that were measured (--profile)"
-    return f"{told}; by its indices nothing else uses it" if measured else told
+    others = _others(demand, carried)
+    if others:
+        return f"{told}; by its indices others use {others if others < line_in_use(carried) else 'all'} of it"
+    if not demand.measured:
+        return told
+    if others is None:
+        return told + ("; its indices tell nothing of now and do not count" if carried.silent else "")
+    return f"{told}; by its indices nothing else uses it"
 
 
 def _count(tasks: float) -> str:
