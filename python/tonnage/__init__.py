@@ -1,20 +1,42 @@
 """Tonnage tells how much I/O a storage system can carry, and keeps jobs at that line.
 
-In a notebook or a script: ``tonnage.read(RUN)``, ``tonnage.compare(BASE, OTHER)`` (``tonnage.notebook``).
+In a notebook or a script: ``tonnage.read(RUN)``, ``tonnage.compare(BASE, OTHER)`` (``tonnage.notebook``);
+``tonnage.submit(PROGRAM, …)``, ``tonnage.where(PATH)``, ``tonnage.load()`` (``tonnage.placement.api``). What goes wrong
+is a ``tonnage.TonnageError``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False  # not the one of typing, which takes as long to import as all else of `tonnage --version`
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tonnage.errors import RequestError, TonnageError
+    from tonnage.notebook import compare, read
+    from tonnage.placement.api import load, submit, where
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "read"]
+__all__ = ["RequestError", "TonnageError", "__version__", "compare", "load", "read", "submit", "where"]
+
+_HOMES = {
+    "RequestError": "tonnage.errors",
+    "TonnageError": "tonnage.errors",
+    "compare": "tonnage.notebook",
+    "load": "tonnage.placement.api",
+    "read": "tonnage.notebook",
+    "submit": "tonnage.placement.api",
+    "where": "tonnage.placement.api",
+}
 
 
 def __getattr__(name: str) -> Any:
     # The command line imports this package in a few milliseconds; only who asks for these pays for them.
-    if name in ("compare", "read"):
-        from tonnage import notebook
+    if name in _HOMES:
+        from importlib import import_module
 
-        return getattr(notebook, name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

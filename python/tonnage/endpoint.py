@@ -50,9 +50,10 @@ class Endpoint:
         """What a scrape asks for."""
         return f"http://127.0.0.1:{self.port}/metrics"
 
-    def serve_from(self, collector: Any) -> None:
-        """Answers in a thread of its own; ``collector.collect()`` gives the metric families of each scrape."""
-        self._registry.register(collector)
+    def serve_from(self, *collectors: Any) -> None:
+        """Answers in a thread of its own; ``collect()`` of each gives the metric families of each scrape."""
+        for collector in collectors:
+            self._registry.register(collector)
         self._serving = True
         # The interval is how long a close may take.
         serve = partial(self._server.serve_forever, poll_interval=0.1)

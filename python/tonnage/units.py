@@ -70,6 +70,19 @@ def parse_share(text: str) -> float:
     return share
 
 
+def parse_count(text: str) -> int:
+    """A whole number from 1 on, as ``8``."""
+    digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""
+    if not digits:
+        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
+    # Python refuses to read numbers of thousands of digits.
+    if len(digits) > 10 or int(digits) >= 2**31:
+        raise RequestError(
+            f"{text[:20]}{'…' * (len(text) > 20)} is too large; hint: at most {2**31 - 1} can be counted"
+        )
+    return int(digits)
+
+
 def format_size(size: int) -> str:
     """The shortest exact way to write a size that ``parse_size`` reads back: ``1MiB``, ``2GB``, ``4097B``."""
     if size == 0:

@@ -11,6 +11,8 @@ from typing import Any
 import live
 import pytest
 from tonnage.cli.boards import drains_board, servers_board
+from tonnage.cluster.scheduler import Job
+from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.board import Board, Row, Table
 from tonnage.dashboard.keeper import Keeper
 from tonnage.dashboard.runs import Runs
@@ -100,3 +102,27 @@ def test_a_board_that_cannot_be_asked_says_why_and_the_rest_goes_on(tmp_path: Pa
     broken, well = asyncio.run(look())
     assert broken == {"rows": [], "notes": ["no answer; hint: ask later"]}
     assert well["rows"]
+
+
+def test_a_server_above_its_line_says_since_when_and_whose_jobs_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "tonnage.toml").write_text('scheduler = "local"\n[[server]]\nname = "fs1"\nline = { tasks = 2 }\n')
+    running: list[Job] = []
+    monkeypatch.setattr(Local, "jobs", lambda _self, **_: running)
+    # Each look has a list of jobs of its own.
+    monkeypatch.setattr("tonnage.cli.boards._SERVERS_S", 0.0)
+    board = servers_board(tmp_path, None)
+    assert board is not None
+    (row,) = board.ask().rows
+    assert row.details == () and row.kind == "dim"
+    running.append(Job(job="7", user="an\x1b[2Jn", name="align", server="fs1", state="running", count=3))
+    board.ask()
+    (row,) = board.ask().rows
+    since, whose = row.details
+    assert since.startswith("Above its load line since 20") and row.kind == "bad"
+    assert whose == "1 job: an\\x1b[2Jn 3 tasks (align); the scheduler tells of yours alone."
+    running.clear()
+    board.ask()
+    assert board.ask().rows[0].details == ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,27 @@ def test_the_list_fits_and_needs_nothing_from_elsewhere(
     assert dark == (theme == "dark")
     assert seen.trouble == []
     seen.page.close()
+
+
+def test_sentences_below_a_wide_table_wrap_at_what_is_seen_of_it(
+    browser: Any, tmp_path: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    site = f'scheduler = "local"\n[[server]]\nname = "fs1"\nholds = ["{tmp_path}"]\nhosts = ["{os.uname().nodename}"]\n'
+    (tmp_path / "tonnage.toml").write_text(site)
+    tonnage = functools.partial(subprocess.run, check=True, env=live.environment(), stdout=subprocess.PIPE, text=True)
+    name = "align-" * 9
+    said = tonnage([*live.COMMAND, "submit", "--json", "--name", name, "sleep", "600"]).stdout
+    try:
+        seen = Seen(browser, serving(tmp_path).address, width=420)
+        sentence = seen.page.wait_for_selector(f"#servers tr.detail p:has-text('{name}')")
+        box = sentence.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 420 and box["height"] > 30
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 420
+        seen.page.close()
+    finally:
+        tonnage([*live.COMMAND, "cancel", json.loads(said)["job"]])
 
 
 def test_a_run_under_way_appears_moves_and_ends_without_a_reload(

@@ -87,6 +87,10 @@ def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
     (job,) = user("jobs", "--done")["jobs"]
     assert (job["key"], job["server"]) == ("k1", "rcss1")
     assert user("queues")["queues"]
+    running = user("submit", "sleep", "600")["job"]
+    ended, unknown = user("cancel", running, "999", codes=(1,))["jobs"]
+    assert (ended["cancelled"], ended["problem"]) == (True, None)
+    assert not unknown["cancelled"] and unknown["problem"]
     (row,) = user("load")["servers"]
     assert row["source"] == "proc" and row["line"] == 6 and row["host"]["memory_free_bytes"]
     checked = user("doctor", codes=(0, 1))
@@ -97,12 +101,12 @@ def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
 
 def test_what_load_shows_as_promised_is_what_the_next_decision_takes_off_the_line(user: User) -> None:
     (before,) = user("load")["servers"]
-    assert (before["promised"], before["left"]) == (0, 6)
+    assert (before["promised"], before["left"] + before["others"]) == (0, 6)
     user("submit", "--copies", "4", "--cap", "2", "--io-share", "0.5", "sleep", "600")
     # By demand: two at once, each half a task; by count, those of them that run.
     wait_until(lambda: bool([job for job in user("jobs")["jobs"] if job["state"] == "running"]), "the first copy")
     (after,) = user("load")["servers"]
-    assert (after["promised"], after["left"]) == (1, 5)
+    assert (after["promised"], after["left"] + after["others"]) == (1, 5)
     assert after["head_room"] == 6 - after["running"]
     why = user("submit", "--dry-run", "--copies", "3", "true")["decision"]["why"]
     assert "other jobs may use 1 of it" in why[-1]

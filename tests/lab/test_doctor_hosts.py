@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hosts import Daemon, Hosts, hosts
 from logins import logins
 from throttled import Impossible
+from tonnage.cli.placement.answer_schema import answer_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("well1", "well2", "slow", "readonly", "apart", "bare")
@@ -37,7 +39,9 @@ class Lab:
         """Exit code and object of the command as a user of ``well1`` runs it."""
         words = ["--within", within, "--hosts", ",".join(names), *([] if target is None else ["--target", target])]
         said = self.run("--json", *words)
-        return said.returncode, json.loads(said.stdout)
+        found = json.loads(said.stdout)
+        jsonschema.validate(found, answer_schema("doctor"))
+        return said.returncode, found
 
     def run(self, *words: str) -> Any:
         argv = (sys.executable, "-m", "tonnage.cli", "doctor", *words)

@@ -16,6 +16,10 @@ from pathlib import Path
 import pytest
 import slurm as lab
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+
+from measured_program import campaign, meets, most_at_once
+
 HOSTS = (
     lab.Host(name="rcss1", slots=4),
     lab.Host(name="rcss2", slots=2),
@@ -135,6 +139,23 @@ def test_copies_run_no_more_at_once_than_the_line_carries(user: User) -> None:
     most = max(sum(start <= at < end for start, end in spans) for at, _ in spans)
     assert most <= 3, spans
     assert most > 1, "a cap of three that lets only one run is no cap at the line"
+
+
+def test_a_measured_program_that_moves_half_of_the_plateau_runs_two_at_a_time(user: User) -> None:
+    run = user.data.parent / "PROFILE"
+    words: list[str] = ["run", "--no-report", "--out", str(run), str(campaign(user.data.parent, user.data))]
+    command = [sys.executable, "-m", "tonnage.cli", *words]
+    subprocess.run(command, check=True, env=user.environment, capture_output=True, timeout=LIMIT_S * 2)
+    words = ["--profile", str(run), "--copies", "6"]
+    rate = json.loads(user("--dry-run", "--json", *words, "true")[0])["demand"]["bytes_per_s"]
+    if not rate:
+        pytest.skip("the test's files are in memory: nothing of them reaches a storage")
+    site = user.data / "tonnage.toml"
+    site.write_text(site.read_text().replace("tasks = 3", f'tasks = 8, plateau = "{2 * rate}B/s"'))
+    _, err = user(*words, "-o", "two.%I", *meets(2))
+    assert "tonnage: 2 at once: rcss1's load line: 8 tasks at " in err and "each copy asks 4: " in err
+    spans = [tuple(map(float, text_of(user.data / f"two.{number}").split())) for number in range(1, 7)]
+    assert most_at_once(spans) == 2, spans
 
 
 def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster: lab.Slurm) -> None:

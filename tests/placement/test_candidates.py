@@ -201,6 +201,8 @@ def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> N
     found = promised_tasks({"rcss1"}, world(jobs=jobs, placements=entries))
     assert found == {"rcss1": pytest.approx(1 + 5 * 0.5 + 3)}
     assert promised_tasks({"rcss1"}, world(jobs=None, placements=entries)) == {}
+    known = (entry("k1", tasks=5, cap=5, io_share=0.5, asks=4.0),)
+    assert promised_tasks({"rcss1"}, world(jobs=jobs, placements=known)) == {"rcss1": pytest.approx(1 + 5 * 4 + 3)}
     # Openlava keeps no server with a job: the ledger has it.
     kept = (job("7", key="k1", server=None), *jobs[3:4])
     assert promised_tasks({"rcss1", "other"}, world(jobs=kept, placements=entries)) == {"rcss1": 2.5}

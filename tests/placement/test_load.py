@@ -76,8 +76,15 @@ def test_the_head_room_is_the_line_less_what_runs_and_unknown_where_either_is() 
 def test_what_is_left_is_the_line_less_what_is_promised_and_unknown_where_either_is() -> None:
     found = rows(SITE, {}, [], {"rcss1": 8, "rcss2": 1}, now_s=NOW_S, promised={"rcss1": 2.5, "rcss2": 3.0})
     assert [(one.promised, one.left) for one in found] == [(2.5, 5.5), (3.0, -2.0), (0.0, None)]
-    assert [cells(one)[-3:-1] for one in found] == [["2.5", "5.5"], ["3", "-2"], ["0", "-"]]
+    assert [cells(one)[-4:-1] for one in found] == [["2.5", "-", "5.5"], ["3", "-", "-2"], ["0", "-", "-"]]
     assert row(None, line=8).left is None
+
+
+def test_what_others_use_by_the_indices_is_not_left_and_is_shown_beside_it() -> None:
+    lines, promised = {"rcss1": 8, "rcss2": 8}, {"rcss1": 2.5}
+    found = rows(SITE, {}, [], lines, now_s=NOW_S, promised=promised, others={"rcss1": 3, "rcss2": None})
+    assert [(one.others, one.left) for one in found] == [(3, 2.5), (None, 8.0), (None, None)]
+    assert cells(found[0])[-4:-1] == ["2.5", "3", "2.5"]
 
 
 def test_an_old_reading_is_stale_and_one_without_figures_has_no_age() -> None:
@@ -102,8 +109,8 @@ def test_the_text_has_a_line_a_server_under_its_headings() -> None:
     found = rows(SITE, {"rcss1": READING}, [job(1, server="rcss1")], {"rcss1": 8}, now_s=NOW_S)
     head, first, *rest = text(found).splitlines()
     assert head.split() == list(HEADINGS) and len(rest) == 2
-    assert first.split() == ["rcss1", "25%", "1,234/s", "-", "100%", "1", "0", "8", "7", "-", "-", "2s"]
-    assert rest[0].split() == ["rcss2", "-", "-", "-", "-", "0", "0", "-", "-", "-", "-", "-"]
+    assert first.split() == ["rcss1", "25%", "1,234/s", "-", "100%", "1", "0", "8", "7", "-", "-", "-", "2s"]
+    assert rest[0].split() == ["rcss2", "-", "-", "-", "-", "0", "0", "-", "-", "-", "-", "-", "-"]
 
 
 def test_what_is_stale_says_so_in_the_text() -> None:
@@ -139,12 +146,15 @@ def scraped(found: list[Row]) -> dict[tuple[str, str], float]:
 def test_a_scrape_has_every_figure_of_every_server() -> None:
     reading = replace(READING, rpc_per_s=70.0)
     jobs, promised = [job(1, server="rcss1")], {"rcss1": 2.5}
-    found = scraped(rows(SITE, {"rcss1": reading}, jobs, {"rcss1": 8}, now_s=NOW_S, promised=promised))
+    found = scraped(
+        rows(SITE, {"rcss1": reading}, jobs, {"rcss1": 8}, now_s=NOW_S, promised=promised, others={"rcss1": 2})
+    )
     assert {name for name, server in found if server == "rcss1"} == set(names())
     assert found["tonnage_server_cpu_ratio", "rcss1"] == pytest.approx(0.254)
     assert found["tonnage_server_bytes_per_second", "rcss1"] == 5_000_000
     assert found["tonnage_server_head_room_tasks", "rcss1"] == 7
-    assert found["tonnage_server_left_tasks", "rcss1"] == 5.5
+    assert found["tonnage_server_other_tasks", "rcss1"] == 2
+    assert found["tonnage_server_left_tasks", "rcss1"] == 3.5
     assert found["tonnage_server_index_stale", "rcss1"] == 0 and found["tonnage_server_index_stale", "rcss3"] == 1
     assert ("tonnage_server_cpu_ratio", "rcss2") not in found
 

@@ -21,9 +21,16 @@ COPY = {
 }  # fmt: skip
 
 
-def run_of(path: Path, *copies: dict[str, Any], tasks: int = 1, status: str = "ok", **setting: Any) -> Path:
+def run_of(
+    path: Path,
+    *copies: dict[str, Any],
+    tasks: int = 1,
+    status: str = "ok",
+    manifest: dict[str, Any] | None = None,
+    **setting: Any,
+) -> Path:
     """A run of one command trial, with its copies changed as told."""
-    writer = RunWriter.create(path, {})
+    writer = RunWriter.create(path, manifest or {})
     line = {
         "trial": 0, "record": "0000-command", "setting": {"kind": "command", "tasks": tasks, **setting},
         "repetition": 0, "phase": "command", "purpose": "measure", "status": status, "bytes": 0, "operations": 0,
@@ -61,10 +68,24 @@ def test_what_was_mapped_counts_at_the_device(tmp_path: Path) -> None:
     assert demand_of_run(run_of(tmp_path / "run", {"device_read_bytes": 10**6}), POLICY).bytes == 10**6 + 512
 
 
+def test_the_rate_is_all_bytes_over_all_time_of_the_copies(tmp_path: Path) -> None:
+    quick, slow = {"read_call_bytes": 10**6}, {"read_call_bytes": 2 * 10**6, "end_ns": 3 * 10**9}
+    found = demand_of_run(run_of(tmp_path / "run", quick, slow), POLICY)
+    assert found.measured and found.bytes_per_s == (3 * 10**6 + 2000) // 4
+
+
+@pytest.mark.parametrize(("kind", "rate"), [("ext4", 512), ("nfs4", 4000), (None, 4000)])
+def test_what_the_page_cache_gave_is_no_use_of_storage_where_the_kernel_counts_devices(
+    tmp_path: Path, kind: str | None, rate: int
+) -> None:
+    run = run_of(tmp_path / "run", {}, manifest={"target": {"file_system": kind}})
+    assert demand_of_run(run, POLICY).bytes_per_s == rate
+
+
 def test_what_the_kernel_or_an_earlier_version_did_not_count_is_taken_from_the_policy(tmp_path: Path) -> None:
     unknown = {"read_call_bytes": None, "device_read_bytes": None, "read_calls": None}
     found = demand_of_run(run_of(tmp_path / "run", unknown), POLICY)
-    assert (found.bytes, found.operations) == (7, 11)
+    assert (found.bytes, found.operations, found.bytes_per_s) == (7, 11, None)
 
 
 @pytest.mark.parametrize(("tasks", "status", "copy"), [(2, "ok", {}), (1, "failed", {}), (1, "ok", {"exit_code": 3})])

@@ -26,10 +26,14 @@ from tonnage.placement.plan import Plan, Wish
 from tonnage.placement.site import Site
 from tonnage.placement.submit import Outcome, preview, run_interactive, submit
 from tonnage.placement.where import locate
+from tonnage.records import RunWriter
 from tonnage.records.load_lines import KeptLine, keep_line
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "indices"))
 
+import exporter
+import tree
 from desk import Desk
 
 SITE = """
@@ -249,6 +253,78 @@ def test_a_capped_array_takes_what_others_leave_unless_a_licence_counts_them(sit
     request = preview(wish(numbers=upto(50))).plan.request  # type: ignore[union-attr]
     assert request.cap == 6 and request.licences == (("nfs_rcss1", 1),)
     assert request.licence_totals == (("nfs_rcss1", 6),)
+
+
+def a_profile(at: Path, moved: int) -> Path:
+    """A run of a program that waits half of a second alone, and moves so many bytes in it."""
+    writer = RunWriter.create(at, {})
+    setting = {"kind": "command", "tasks": 1}
+    line = {
+        "trial": 0, "record": "0000-command", "setting": setting, "repetition": 0, "phase": "command",
+        "purpose": "measure", "status": "ok", "bytes": 0, "operations": 0, "errors": 0,
+    }  # fmt: skip
+    copy = {
+        "record": "0000-command", "copy": 0, "task": 0, "exit_code": 0, "start_ns": 0, "end_ns": 10**9,
+        "cpu_user_ns": 5 * 10**8, "cpu_system_ns": 0, "read_calls": 1, "write_calls": 0, "read_call_bytes": moved,
+        "write_call_bytes": 0, "device_read_bytes": 0, "device_write_bytes": 0,
+    }  # fmt: skip
+    writer.append_trial(line, [], [], [copy])
+    return at
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_program_that_moves_half_of_the_plateau_asks_half_of_the_line(site: Path) -> None:
+    text = SITE.format(data=site).replace("tasks = 6", 'tasks = 6, plateau = "1GB/s"')
+    (site / "tonnage.toml").write_text(text)
+    run = a_profile(site.parent / "RUN", 5 * 10**8)
+    plan = preview(wish(numbers=upto(50), profile=run)).plan
+    assert plan is not None and plan.request.cap == 2
+    assert plan.decision.cap_why == plan.decision.why[-1]
+    told = f"each copy asks 3: its 500 MB/s is 50% of the plateau (measured in {run}, 1 copy alone)"
+    assert told in plan.decision.why[-1]
+    # What such a job was promised is what the next one finds taken, whoever submits it.
+    go(wish(numbers=upto(50), profile=run))
+    entry = Ledger().entry("k1")
+    assert entry is not None and entry.intent["asks"] == 3 and plan.decision.cap_why in entry.intent["decision"]["why"]
+    second = preview(wish(key="k2", numbers=upto(50), profile=run)).plan
+    assert second is not None and second.request.cap == 1 and "other jobs may use 6 of it" in second.decision.why[-1]
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_measured_job_finds_what_others_use_also_where_nobody_looked_at_the_server_before(site: Path) -> None:
+    began_s = time.time()
+    busy = tree.Server(disks=("sda",))
+
+    def told() -> str:
+        ran_s = (now_s := time.time()) - began_s
+        moved = 2 * int(ran_s * 5 * 10**8 / 2)
+        return tree.scrape(replace(busy, bytes=moved, idle_s=8000 + ran_s), now_s)
+
+    with exporter.exporter(exporter.tells(told)) as server:
+        line = f'indices = "{server.address}"\nline = {{ tasks = 6, plateau = "1GB/s" }}\n'
+        line += '[policy]\nindex_timeout = "20s"\n'
+        (site / "tonnage.toml").write_text(SITE.format(data=site).replace("line = { tasks = 6 }\n", line))
+        plan = preview(wish(numbers=upto(50), profile=a_profile(site.parent / "RUN", 5 * 10**8))).plan
+        unmeasured = preview(wish(numbers=upto(50))).plan
+    assert plan is not None and plan.request.cap == 1 and plan.notes == ()
+    assert plan.decision.why[-1].endswith("; by its indices others use 3 of it")
+    # By the rates that the first one looked for.
+    assert unmeasured is not None and unmeasured.request.cap == 3
+    assert unmeasured.decision.why[-1].endswith("; by its indices others use 3 of it")
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_measured_job_alone_is_told_what_holds_such_jobs_back_or_that_nothing_does(site: Path) -> None:
+    text = SITE.format(data=site).replace("tasks = 6", 'tasks = 6, plateau = "1GB/s"')
+    (site / "tonnage.toml").write_text(text)
+    run = a_profile(site.parent / "RUN", 5 * 10**8)
+    why = preview(wish(profile=run)).plan.decision.why[-1]  # type: ignore[union-attr]
+    assert "so that it carries 2 such at once; nothing holds jobs alone to that; hint: --copies" in why
+    (site / "tonnage.toml").write_text(text.replace("line =", 'licence = "nfs"\nline ='))
+    plan = preview(wish(profile=run)).plan
+    assert plan is not None and plan.request.licences == (("nfs", 3),)
+    assert plan.decision.why[-1].endswith("each holds 3 of 6 nfs, so that no more than 2 run at once")
+    assert preview(wish()).plan.request.licences == (("nfs", 1),)  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("desk")

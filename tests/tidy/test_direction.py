@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
     "notebook": {"analysis", "records", "report"},
-    "": {"notebook"},
+    "": {"notebook", "placement"},
     "__main__": {"cli"},
 }
 """What each Python room may import besides the floor everyone stands on (errors, units and the like)."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tonnage.cli.placement.load_table import HEADINGS, cells, problems
+from tonnage.cli.placement.watch_lines import iso, span_text, users_text
 from tonnage.cli.stage.look import statuses
 from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
+from tonnage.cli.stream import one_line
 from tonnage.dashboard.board import Board, Row, Table
-from tonnage.placement import load
+from tonnage.errors import RequestError
 from tonnage.placement.look import Look
 from tonnage.placement.site import load_site
+from tonnage.placement.watch import History, Watch
+from tonnage.placement.watch.watch import State
 
 _SERVERS_S = 5.0
 _DRAINS_S = 2.0
@@ -25,23 +30,41 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
         return None
     columns = tuple(heading.lower() for heading in HEADINGS)
     empty = "No server answered."
-    return Board("servers", "File servers", columns, empty, _servers(Look(site, site.server)), _SERVERS_S)
+    look = Look(site, site.server, asks_who_sees=True, jobs_age_ns=int(_SERVERS_S * 1e9) // 2)
+    history: History | None = None
+    with suppress(RequestError):
+        # Without one the page knows only what it has seen itself.
+        history = History()
+    watch = Watch(look, every_s=_SERVERS_S, history=history)
+    return Board("servers", "File servers", columns, empty, _servers(look, watch), _SERVERS_S)
 
 
-def _servers(look: Look) -> Callable[[], Table]:
+def _servers(look: Look, watch: Watch) -> Callable[[], Table]:
     def ask() -> Table:
-        found = look()
-        return Table(tuple(map(_server, found)), (*problems(found), *look.notes))
+        found = watch.glance()
+        return Table(tuple(map(_server, found)), (*problems([state.row for state in found]), *look.notes))
 
     return ask
 
 
-def _server(row: load.Row) -> Row:
+def _server(state: State) -> Row:
     """Its bar is how much of its load line is used."""
+    row = state.row
     room = row.head_room
     kind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
     share = row.running / row.line if row.line and row.running is not None else None
-    return Row(tuple(cells(row)), None if share is None else min(1.0, share), kind)
+    kind = "bad" if state.above else kind
+    return Row(tuple(cells(row)), None if share is None else min(1.0, share), kind, tuple(_there(state)))
+
+
+def _there(state: State) -> Iterator[str]:
+    """Since when it is above its line, and who is there."""
+    if state.since_s is not None and state.lasts_s is not None:
+        known = "" if state.known else "; now it is not known"
+        yield f"Above its load line since {iso(state.since_s)}, for {span_text(state.lasts_s)}{known}."
+    there = state.seen.there
+    if there is not None and there.users:
+        yield one_line(f"{users_text(there)}.")
 
 
 def drains_board() -> Board:

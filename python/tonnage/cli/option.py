@@ -90,17 +90,9 @@ def share(text: str) -> float:
 
 
 def count(text: str) -> int:
-    from tonnage.errors import RequestError
+    from tonnage.units import parse_count
 
-    digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""
-    if not digits:
-        raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
-    # Python refuses to read numbers of thousands of digits.
-    if len(digits) > 10 or int(digits) >= 2**31:
-        raise RequestError(
-            f"{text[:20]}{'…' * (len(text) > 20)} is too large; hint: at most {2**31 - 1} can be counted"
-        )
-    return int(digits)
+    return parse_count(text)
 
 
 def port(text: str) -> int:

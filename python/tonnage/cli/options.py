@@ -275,14 +275,15 @@ EXPLAIN = Command(
     ),
 )
 
-ANSWERS = ("submit", "where", "load", "jobs", "queues", "doctor")
-"""Commands of placement whose answer has a schema (``tonnage.cli.placement.answers``)."""
+ANSWERS = ("submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
+"""Commands of placement whose answer has a schema (``tonnage.placement.answers``)."""
 
 SCHEMA = Command(
     "schema",
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
-    "(compare, history, crossover, project, submit, where, load, jobs, queues, doctor), "
+    "(compare, history, crossover, project, submit, where, load, watch, jobs, cancel, queues, doctor; servers: of "
+    "history --servers), "
     "of a campaign file, or of tonnage.toml (site).",
     (
         Option(

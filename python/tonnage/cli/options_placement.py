@@ -11,17 +11,15 @@ _MOST_HOSTS = 1 << 16
 
 
 def _cap(text: str) -> int | str:
-    return "auto" if text == "auto" else count(text)
+    from tonnage.placement.asked import parse_cap
+
+    return parse_cap(text)
 
 
 def _key(text: str) -> str:
-    import re
+    from tonnage.placement.asked import parse_key
 
-    from tonnage.errors import RequestError
-
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text):
-        raise RequestError(f"{text!r} cannot be a key; hint: up to 64 letters, digits, '.', '_' and '-'")
-    return text
+    return parse_key(text)
 
 
 def _hosts(text: str) -> tuple[str, ...]:
@@ -42,11 +40,9 @@ def _share(text: str) -> Any:
 
 
 def _copies(text: str) -> Any:
-    from tonnage.cluster.numbers import parse_numbers, upto
+    from tonnage.placement.asked import parse_copies
 
-    number, percent, at_once = text.partition("%")
-    # A mere number is how many.
-    return parse_numbers(text) if not number.isalnum() else (upto(count(number)), count(at_once) if percent else None)
+    return parse_copies(text)
 
 
 def _dependency(text: str) -> Any:
@@ -139,7 +135,7 @@ SUBMIT = Command(
         ),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
-        Option(("--profile",), "run directory that measured the program, for how much it waits for storage", "RUN"),
+        Option(("--profile",), "run directory that measured the program, for what a copy asks of the line", "RUN"),
         Option(("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=_share),
         Option(
             ("--anywhere",),
@@ -175,8 +171,8 @@ LOAD = Command(
     "load",
     "show how busy each file server is, and its head-room to the load line",
     "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
-    "wait beside it, how many more tasks it carries, and what of its line is promised to jobs that were sent. Each "
-    "index has its age; a stale one is marked.",
+    "wait beside it, how many more tasks it carries, what of its line is promised to jobs that were sent, what others "
+    "use and what is left. Each index has its age; a stale one is marked.",
     (
         Option(("server",), "only this one", "SERVER", optional=True),
         Option(("--watch",), "go on, in place", is_flag=True),
@@ -191,6 +187,30 @@ LOAD = Command(
         ("tonnage load", "once"),
         ("tonnage load --watch", "live, until Ctrl-C"),
         ("tonnage load --json rcss1", "one server, for a script"),
+    ),
+)
+
+WATCH = Command(
+    "watch",
+    "note when a file server's load passes its load line, since when, and whose jobs are there",
+    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
+    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
+    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
+    "docs/watch.md says exactly when an episode begins and ends.",
+    (
+        Option(("server",), "only this one", "SERVER", optional=True),
+        Option(("--every",), "how often to look", "TIME", "30s", parse=time),
+        Option(
+            ("--metrics",), "serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any", "PORT", "off", parse=port
+        ),
+        Option(("--once",), "look once, say of each server what is so, and keep nothing", is_flag=True),
+        SITE,
+        Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout", is_flag=True),
+    ),
+    (
+        ("tonnage watch", "all servers, until Ctrl-C"),
+        ("tonnage watch --json --metrics 9402", "for a log, and for Prometheus"),
+        ("tonnage watch --once rcss1", "is it above its line now, and since when"),
     ),
 )
 
@@ -321,6 +341,7 @@ PLACEMENT: tuple[Command, ...] = (
     WHERE,
     SUBMIT,
     LOAD,
+    WATCH,
     JOBS,
     CANCEL,
     QUEUES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonnage.cli.option import Command, Option, count, share
+from tonnage.cli.options_placement import SITE
 
 if TYPE_CHECKING:
     from tonnage.analysis.normalise import Basis
@@ -34,6 +35,12 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
+def _since(text: str) -> float:
+    from tonnage.cli.placement.since import parse_since
+
+    return parse_since(text)
+
+
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there", is_flag=True)
 PAGE = Option(("--out",), "also write a page with the picture", "FILE", completes="file")
 
@@ -43,9 +50,23 @@ HISTORY = Command(
     "Puts runs in order of time. Of each setting the series of its levels is searched for changes, and beside each "
     "change stands what the manifests say was changed then: kernel, mount options, versions, host, file system. Of "
     "histories in which nothing changed at most one in twenty is given a change. The verdicts are faster, slower, no "
-    "change shown.",
+    "change shown. With --servers it tells of the load of file servers over time (docs/watch.md).",
     (
-        Option(("runs",), "run directories, or directories of them", "DIR", repeats=True, completes="directory"),
+        Option(
+            ("runs",),
+            "run directories, or directories of them; with --servers the names of file servers, without one all",
+            "DIR",
+            optional=True,
+            repeats=True,
+            completes="directory",
+        ),
+        Option(
+            ("--servers",),
+            "of file servers instead, from what `tonnage watch` kept: when each was above its load line, whose jobs "
+            "were there, and what it carried when",
+            is_flag=True,
+        ),
+        Option(("--since",), "with --servers: from a date on, or so long ago", "TIME", "all", parse=_since),
         Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=share),
         Option(
             ("--per",),
@@ -59,12 +80,14 @@ HISTORY = Command(
             choices=("slower", "faster", "changed"),
         ),
         PAGE,
+        SITE,
         JSON,
     ),
     (
         ("tonnage history tonnage-runs --out history.html", "all runs of a directory, as a picture"),
         ("tonnage history --fail-if slower nightly/*", "for a pipeline: exit code 1 where it got slower"),
         ("tonnage history --per disk=60,84 old new", "all runs of two directories, for each of their disks"),
+        ("tonnage history --servers --since 30d rcss1", "when was this file server above its load line?"),
     ),
 )
 

@@ -212,3 +212,11 @@ class TellsLicences(Protocol):
 
     def licences(self) -> dict[str, int]:
         """Name → how many there are; those of other sites' servers included."""
+
+
+@runtime_checkable
+class TellsWhoSees(Protocol):
+    """A scheduler that also tells whether ``jobs`` lists those of all users."""
+
+    def hides_others(self) -> bool:
+        """Whether it lists this user's jobs alone."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import selectors
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -20,6 +22,10 @@ MOST_TEXT = 64 << 20
 """Bytes that a tool may print: the queue of a large site is some MB."""
 _AT_ONCE = 1 << 16
 _AFTER_S = 0.25
+_RUNNING: set[subprocess.Popen[bytes]] = set()
+"""Tools that this process waits for, in whichever thread."""
+_ENDING = threading.Event()
+"""This process ends: no thread is left that could end a tool at its limit."""
 
 
 class ToolError(TonnageError):
@@ -62,8 +68,9 @@ def ask(
 
     Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
     It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
-    started ends with it at the time limit. ToolMissing, ToolSilent, or ToolError with the first line that it said, or
-    where it prints without end. ``outlived``: its limit holds also where this process ends before.
+    started ends with it at the time limit, or with this process, on Ctrl-C too. ToolMissing, ToolSilent, or ToolError
+    with the first line that it said, or where it prints without end. ``outlived``: its limit holds also where this
+    process is killed before.
     """
     try:
         process = subprocess.Popen(
@@ -79,7 +86,7 @@ def ask(
         raise ToolMissing(f"{argv[0]} is not installed here") from None
     except OSError as error:
         raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
-    with process:
+    with process, _running(process):
         try:
             out, err = _conversation(process, os.fsencode(text), until_s=time.monotonic() + timeout_s)
         except subprocess.TimeoutExpired:
@@ -119,6 +126,29 @@ def _limited(program: str, timeout_s: float) -> list[str]:
         raise ToolMissing(f"{program} is not installed here")
     # A little later than the limit that is told, which is the caller's.
     return ["timeout", "--signal=KILL", f"{timeout_s + _AFTER_S:g}"]
+
+
+@contextmanager
+def _running(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """An interrupt reaches the main thread alone, and a tool that another one waits for ends with the process."""
+    _RUNNING.add(process)
+    try:
+        if _ENDING.is_set():
+            _kill(process)
+        yield
+    finally:
+        _RUNNING.discard(process)
+
+
+def _end_all() -> None:
+    _ENDING.set()
+    for process in [*_RUNNING]:
+        _kill(process)
+
+
+atexit.register(_end_all)
+# A child that was forked waits for none of them.
+os.register_at_fork(after_in_child=_RUNNING.clear)
 
 
 class _TooMuch(Exception):
@@ -168,8 +198,7 @@ def _written(descriptor: int, rest: memoryview) -> memoryview:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Ends it and all in its session; one that the kernel holds (a dead mount) is left behind, not waited for."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill(process)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
@@ -178,6 +207,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         # Popen's own exit would wait for it forever.
         process.returncode = -signal.SIGKILL
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """It and all in its session, unless somebody waited for its end already: then the number may be another's."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _text(raw: bytes) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.choice import Candidate, weight
+from tonnage.placement.choice import Candidate, Plateau, weight
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
 from tonnage.placement.lists import ListedJob
@@ -17,6 +17,8 @@ from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
+HOLDS_A_SLOT = ("running", "suspended")
+"""States of a job that is where it runs."""
 FAR_CONSIDERED = 64
 """Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""
 
@@ -38,8 +40,8 @@ class World:
     """What the ledger has of late, and of all jobs that wait or run."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Load line in tasks, by the server's name; a server that is not here has none."""
-    plateaus: Mapping[str, int] = field(default_factory=dict)
-    """Bytes per second at that line, in the same way."""
+    plateaus: Mapping[str, Plateau] = field(default_factory=dict)
+    """What that line is as a rate, in the same way."""
     measured: KeptLine | None = None
     """Where the rate of one task was measured."""
 
@@ -140,6 +142,7 @@ def _far(
 
 def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, world: World) -> Candidate:
     bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, world.measured)
+    reading, plateau = world.readings.get(server.name), world.plateaus.get(server.name)
     return Candidate(
         host=host,
         server=server.name,
@@ -152,7 +155,7 @@ def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, w
         line=world.lines.get(server.name),
         on_server=load.on_server,
         placed=load.placed,
-        pressure=pressure(world.readings.get(server.name), site.policy, world.now_s, world.plateaus.get(server.name)),
+        pressure=pressure(reading, site.policy, world.now_s, None if plateau is None else plateau.bytes_per_s),
         used_at_s=load.used_at_s,
     )
 
@@ -194,30 +197,24 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
 
 def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
-    loads, uses = {server.name: _Load() for server in servers}, Uses(servers)
+    loads = {server.name: _Load() for server in servers}
     decay_s = policy.decay / 1e9
-    by_job = {entry.job: entry for entry in world.placements if entry.job}
-    by_key = {entry.key: entry for entry in world.placements}
     running: dict[str, int] = {}
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
-    for job in world.jobs or ():
-        entry = by_key.get(job.key or "") or by_job.get(job.job)
-        used = uses.of(job, _server(entry))
-        if not used:
-            continue
+    for job, entry, used in jobs_at(servers, world):
         if job.state == "pending":
             pending.append((job, entry, used))
-        elif job.state in ("running", "suspended"):
+        elif job.state in HOLDS_A_SLOT:
             running[job.job] = running.get(job.job, 0) + job.count
             for server in used:
                 load = loads[server.name]
-                load.on_server += job.count * _io_share(entry)
+                load.on_server += job.count * asks(entry)
                 load.running += job.count
                 load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
     for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
         submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        placed = ready * _io_share(entry) * weight(world.now_s - submitted_s, decay_s)
+        placed = ready * asks(entry) * weight(world.now_s - submitted_s, decay_s)
         for server in used:
             load = loads[server.name]
             load.waiting += ready
@@ -226,17 +223,30 @@ def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str,
     return loads
 
 
+def jobs_at(
+    servers: Sequence[Server], world: World
+) -> Iterator[tuple[Job | ListedJob, Entry | None, Sequence[Server]]]:
+    """Each job that uses one of the servers, with what the ledger has of it, and those that it uses."""
+    uses = Uses(servers)
+    by_job = {entry.job: entry for entry in world.placements if entry.job}
+    by_key = {entry.key: entry for entry in world.placements}
+    for job in world.jobs or ():
+        entry = by_key.get(job.key or "") or by_job.get(job.job)
+        if used := uses.of(job, server_of(entry)):
+            yield job, entry, used
+
+
 def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:
     """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
     listed = {job.key for job in world.jobs or ()}
     for entry in world.placements:
-        server = _server(entry)
+        server = server_of(entry)
         load = loads.get(server or "")
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
         if _is_unseen(entry, world) and entry.key not in listed:
-            load.placed += tasks(entry) * _io_share(entry) * weight(world.now_s - entry.at_s, decay_s)
+            load.placed += tasks(entry) * asks(entry) * weight(world.now_s - entry.at_s, decay_s)
 
 
 def _is_unseen(entry: Entry, world: World) -> bool:
@@ -260,7 +270,7 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
     running: dict[str, int] = {}
     for job in world.jobs or ():
         # Some schedulers keep a job's key and not its server.
-        server = job.server or _server(known.get(job.key or ""))
+        server = job.server or server_of(known.get(job.key or ""))
         if server in wanted:
             placed.setdefault(job.job, (server, job.key))
             alive[job.job] = alive.get(job.job, 0) + job.count
@@ -272,15 +282,15 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
         capped = entry is not None and entry.intent.get("cap") is not None
         count = alive[number] if capped else running.get(number, 0)
         if count:
-            share = _io_share(entry) * (count if entry is None else min(count, tasks(entry)))
+            share = asks(entry) * (count if entry is None else min(count, tasks(entry)))
             found[server] = found.get(server, 0.0) + share
     if world.jobs is not None:
         listed = {job.key for job in world.jobs}
         for entry in world.placements:
-            name = _server(entry)
+            name = server_of(entry)
             capped = entry.intent.get("cap") is not None
             if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
-                found[name] = found.get(name, 0.0) + tasks(entry) * _io_share(entry)
+                found[name] = found.get(name, 0.0) + tasks(entry) * asks(entry)
     return found
 
 
@@ -289,11 +299,15 @@ def tasks(entry: Entry) -> int:
     return int(entry.intent.get("tasks") or 1)
 
 
-def _io_share(entry: Entry | None) -> float:
-    return 1.0 if entry is None else float(entry.intent.get("io_share", 1.0))
+def asks(entry: Entry | None) -> float:
+    """Tasks of the load line that one copy of it asks; ledgers of before say how much it waits, which was the same."""
+    if entry is None:
+        return 1.0
+    return float(entry.intent.get("asks", entry.intent.get("io_share", 1.0)))
 
 
-def _server(entry: Entry | None) -> str | None:
+def server_of(entry: Entry | None) -> str | None:
+    """The server that it was placed by."""
     return None if entry is None else entry.intent.get("server")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -16,8 +17,9 @@ from tonnage.placement.choice import Carried
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import Found, all_lines, describe, line_of
+from tonnage.placement.lines import Found, all_lines, describe, line_of, plateau_of
 from tonnage.placement.lists import Listed, ListedJob
+from tonnage.placement.others import others_on, sent_to
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.placement.where.look import Look, look_here, read_look
@@ -26,6 +28,8 @@ from tonnage.records.load_lines import KeptLine
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 _T = TypeVar("_T")
+_GAP_S = 0.5
+"""Between two looks at a server's counters where there was none of late."""
 
 
 def working_directory() -> str:
@@ -87,8 +91,18 @@ class Glance:
         return read_look(self._said["look"])
 
 
-def fresh_readings(servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str]) -> dict[str, Reading]:
+def fresh_readings(
+    servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str], *, rates: bool = False
+) -> dict[str, Reading]:
+    """What the servers' indices say; what does not count is noted.
+
+    ``rates``: a server that was looked at only once so far is looked at again, half a second later.
+    """
     readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    if rates and any(one.cpus is not None and one.ut_permille is None for one in readings.values()):
+        time.sleep(_GAP_S)
+        now_s = time.time()
+        readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
     for name, reading in readings.items():
         if reading.age_s(now_s) > policy.index_age / 1e9:
             why = f": {reading.problem}" if reading.problem else ""
@@ -163,16 +177,28 @@ def placements_of(ledger: Ledger, jobs: Sequence[Job | ListedJob] | None, *, sin
 
 
 def carried_by(
-    servers: Sequence[Server], located: Located, world: World, found: Mapping[str, Found | None], ledger: Ledger
+    servers: Sequence[Server],
+    located: Located,
+    world: World,
+    found: Mapping[str, Found | None],
+    ledger: Ledger,
+    policy: Policy,
 ) -> Carried | None:
-    """The first server's load line, with what is promised of it."""
+    """The first server's load line, with what is promised of it and what its indices show of others."""
     line = found.get(servers[0].name) if servers else None
     if line is None:
         return None
     last = ledger.last({"target": located.target, "pattern": PATTERN})
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in servers)
+    together = [server.name for server in (servers if located.striped else servers[:1])]
+    sent, plateau = sent_to(together, world), plateau_of(line)
+    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau, counted=sent)
     return Carried(
+        server=servers[0].name if len(together) == 1 else "",
+        others=None if others is None else round(others),
+        others_by_rate=plateau is not None,
+        silent=silent,
         tasks=line.tasks,
         low=line.low if isinstance(line, KeptLine) else line.tasks,
         high=line.high if isinstance(line, KeptLine) else line.tasks,

@@ -6,12 +6,9 @@ that fell silent, knows what to ask for. The same lines tell a decision what was
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-import struct
-import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -19,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import TonnageError
+from tonnage.placement.appended import append, lock_within, rewrite
 from tonnage.placement.entries import Entries, Entry
 from tonnage.places import STATE_HINT, user_state
 
@@ -32,7 +30,6 @@ KEPT = "entries.json"
 """What the ledger says, derived from it."""
 _BEGIN = re.compile(rb'\{"kind":"[a-z]+","key":"([A-Za-z0-9._-]{1,64})"')
 """Of each line: tells which are worth parsing."""
-_POLL_S = 0.002
 _PATIENCE_S = 10.0
 """A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
 
@@ -58,7 +55,7 @@ class Ledger:
         number = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "little") + 1
         descriptor = self._open(self._directory / LOCK, os.O_RDWR | os.O_CREAT)
         try:
-            if not _lock_within(descriptor, number, timeout_s):
+            if not lock_within(descriptor, number, timeout_s):
                 raise LedgerError(
                     f"another submission with the key {key} has not ended for {timeout_s:g} s; "
                     "hint: wait for it, then try again"
@@ -136,9 +133,10 @@ class Ledger:
         descriptor = self._open(self._directory / LOCK, os.O_RDWR | os.O_CREAT)
         try:
             # The byte 0 of the lock file is the ledger's own; keys have those after it.
-            if not _lock_within(descriptor, 0, _PATIENCE_S):
+            if not lock_within(descriptor, 0, _PATIENCE_S):
                 raise LedgerError(f"another process has {self._file} locked; hint: see which with lsof, then try again")
-            self._write(line, durable)
+            if append(self._file, line, durable=durable) > MOST_BYTES:
+                self._compact()
         except OSError as error:
             raise LedgerError(
                 f"cannot write {self._file}: {error.strerror}; nothing is submitted without a record; "
@@ -147,69 +145,13 @@ class Ledger:
         finally:
             os.close(descriptor)
 
-    def _write(self, line: bytes, durable: bool) -> None:
-        file = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            size = os.fstat(file).st_size
-            if size and os.pread(file, 1, size - 1) != b"\n":
-                # A writer died in the middle of its line: that line is lost, this one is not.
-                line = b"\n" + line
-            if os.write(file, line) != len(line):
-                raise OSError(28, "No space left on device")
-            if durable:
-                os.fdatasync(file)
-                if size == 0:
-                    _sync_directory(self._directory)
-        finally:
-            os.close(file)
-        if size > MOST_BYTES:
-            self._compact()
-
     def _compact(self) -> None:
-        """The newest lines, whole, in a new file of the same name; whoever reads the old one reads it to its end."""
+        """The newest lines, whole."""
         whole = self._read()
-        kept = whole if len(whole) <= KEPT_BYTES else whole[-KEPT_BYTES:].partition(b"\n")[2]
-        fresh = self._directory / f".{FILE}.new"
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            view = memoryview(kept)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        fresh.replace(self._file)
-        _sync_directory(self._directory)
+        rewrite(self._file, whole if len(whole) <= KEPT_BYTES else whole[-KEPT_BYTES:].partition(b"\n")[2])
 
     def _open(self, path: Path, flags: int) -> int:
         try:
             return os.open(path, flags | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise LedgerError(f"cannot open {path}: {error.strerror}; {STATE_HINT}") from None
-
-
-def _lock(descriptor: int, start: int) -> bool:
-    """Takes one byte for this open file (not for the process: threads keep each other away as well)."""
-    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start, 1, 0)
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def _lock_within(descriptor: int, start: int, timeout_s: float) -> bool:
-    end = time.monotonic() + timeout_s
-    while not _lock(descriptor, start):
-        if time.monotonic() > end:
-            return False
-        time.sleep(_POLL_S)
-    return True
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tonnage.errors import RequestError
 from tonnage.machine.careful import carefully
+from tonnage.placement.choice import Plateau
 from tonnage.placement.site.model import Line, Server, Site
 from tonnage.placement.where.located import Located
 from tonnage.places import user_state
@@ -68,6 +69,25 @@ def describe(found: Found | None, *, now_s: float) -> str:
     )
 
 
+def plateau_of(line: Found | None, tasks: int | None = None) -> Plateau | None:
+    """What a load line is as a rate; None where nobody says. ``tasks``: the line in use, where that is another."""
+    if line is None:
+        return None
+    if isinstance(line, KeptLine):
+        rate, single = line.plateau_bytes_per_s, line.single_bytes_per_s
+    else:
+        rate, single = line.plateau or 0, 0
+    if not rate:
+        return None
+    return Plateau(tasks=tasks or line.tasks, bytes_per_s=rate, single_bytes_per_s=single)
+
+
+def plateaus_of(lines: Mapping[str, Found | None]) -> dict[str, Plateau]:
+    """The same of servers, by name; those where nobody says are not there."""
+    found = {name: plateau_of(line) for name, line in lines.items()}
+    return {name: plateau for name, plateau in found.items() if plateau is not None}
+
+
 def _tasks(number: int) -> str:
     return f"{number} task{'s' if number > 1 else ''}"
 
@@ -88,25 +108,49 @@ def line_directories(site: Site) -> list[Path]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Every line that is kept."""
+
+    lines: tuple[KeptLine, ...]
+    problems: tuple[str, ...]
+    """A sentence for each file that should hold one and does not."""
+    silent: tuple[str, ...]
+    """Directories that did not answer: what they hold is not known."""
+
+
 def all_lines(site: Site) -> tuple[list[KeptLine], list[str]]:
     """Every line that is kept, and a sentence for what should be one and is not."""
+    found = known_lines(site)
+    silent = [f"{directory} does not answer" for directory in found.silent]
+    return [*found.lines], [*silent, *found.problems]
+
+
+def known_lines(site: Site) -> Lines:
+    """As they can be read now; within the policy's ``file_timeout`` for each directory."""
     lines: list[KeptLine] = []
     problems: list[str] = []
+    silent: list[str] = []
     for directory in line_directories(site):
         try:
             told = carefully(partial(_told, directory), [directory], timeout_s=site.policy.file_timeout / 1e9)
         except OSError:
-            problems.append(f"{directory} does not answer")
+            silent.append(str(directory))
             continue
         lines += (KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told["lines"])
         problems += told["problems"]
-    return lines, problems
+    return Lines(tuple(lines), tuple(problems), tuple(silent))
 
 
 def _told(directory: Path) -> dict[str, list[Any]]:
     """As a child can tell it."""
     lines, problems = lines_in(directory)
     return {"lines": [asdict(line) for line in lines], "problems": problems}
+
+
+def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[KeptLine]:
+    """Those that were measured of this server alone, the oldest first."""
+    return sorted((line for line in among if _concerns(site, server, None, line)), key=lambda one: one.measured_at_s)
 
 
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:

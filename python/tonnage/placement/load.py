@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tonnage.cluster.scheduler import Job
+from tonnage.placement.candidates import HOLDS_A_SLOT
 from tonnage.placement.indices import Reading
 from tonnage.placement.indices.host import Host
 from tonnage.placement.site import Site
 from tonnage.placement.uses import Uses
 
-_HOLDS_A_SLOT = ("running", "suspended")
 _FIGURES = (
     "source",
     "ut_permille",
@@ -50,6 +50,7 @@ class ServerLoad:
     line: int | None
     head_room: int | None
     promised: float | None
+    others: int | None
     left: float | None
     problem: str | None
 
@@ -74,10 +75,14 @@ class Row:
     promised: float | None = None
     """Tasks that the jobs sent to it may run at once, as a decision counts them: by their measured demand."""
 
+    others: int | None = None
+    """Tasks that its indices show beyond those jobs; None where they tell nothing of now."""
+
     @property
     def left(self) -> float | None:
-        """What of its line is promised to nobody, in tasks; below 0: more is promised than it carries."""
-        return None if self.line is None or self.promised is None else self.line - self.promised
+        """What of its line is promised to nobody and not in use by others, as far as that is known, in tasks; below 0:
+        more than it carries."""
+        return None if self.line is None or self.promised is None else self.line - self.promised - (self.others or 0)
 
     @property
     def head_room(self) -> int | None:
@@ -104,6 +109,7 @@ class Row:
             line=self.line,
             head_room=self.head_room,
             promised=None if self.promised is None else round(self.promised, 3),
+            others=self.others,
             left=None if self.left is None else round(self.left, 3),
             problem=self.problem,
         )
@@ -122,11 +128,12 @@ def rows(
     now_s: float,
     only: Collection[str] = (),
     promised: Mapping[str, float] | None = None,
+    others: Mapping[str, int | None] | None = None,
 ) -> list[Row]:
     """A row for each server of the site, or for those of the names ``only``, in the site's order.
 
     ``jobs``: all that wait or run; None where the scheduler did not tell. ``lines``: tasks, by the server's name.
-    ``promised``: tasks, in the same way; None where that is not known.
+    ``promised``, ``others``: tasks, in the same way; None where that is not known.
     """
     running, waiting = _tasks(site, jobs) if jobs is not None else (None, None)
     found = []
@@ -145,6 +152,7 @@ def rows(
                 waiting=None if waiting is None else waiting.get(server.name, 0),
                 line=lines.get(server.name),
                 promised=None if promised is None else promised.get(server.name, 0.0),
+                others=None if others is None else others.get(server.name),
             )
         )
     return found
@@ -156,7 +164,7 @@ def _tasks(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[str, i
     waiting: dict[str, int] = {}
     uses = Uses(site.server)
     for job in jobs:
-        counted = running if job.state in _HOLDS_A_SLOT else waiting if job.state == "pending" else None
+        counted = running if job.state in HOLDS_A_SLOT else waiting if job.state == "pending" else None
         if counted is None:
             continue
         for server in uses.of(job):

@@ -24,7 +24,8 @@ _GAUGES: tuple[tuple[str, str, Callable[[dict[str, Any]], float | None]], ...] =
     ("load_line_tasks", "its load line", lambda row: row["line"]),
     ("head_room_tasks", "the load line less the tasks that run", lambda row: row["head_room"]),
     ("promised_tasks", "tasks that the jobs sent to it may run at once, by their demand", lambda row: row["promised"]),
-    ("left_tasks", "the load line less what is promised", lambda row: row["left"]),
+    ("other_tasks", "tasks that its indices show beyond those jobs", lambda row: row["others"]),
+    ("left_tasks", "the load line less what is promised and what others use", lambda row: row["left"]),
 )
 """(name after ``tonnage_server_``, meaning, value); what is not known has no sample."""
 _FIGURES = 5

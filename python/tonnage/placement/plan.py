@@ -13,7 +13,8 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.terms import Terms
 from tonnage.placement.candidates import make_candidates
-from tonnage.placement.choice import Decision, Demand, NoFileServer, decide, line_in_use
+from tonnage.placement.choice import Carried, Decision, Demand, NoFileServer, decide, line_in_use
+from tonnage.placement.choice.cap import asks, at_once, whose_line
 from tonnage.placement.known import (
     PATTERN,
     Glance,
@@ -25,7 +26,7 @@ from tonnage.placement.known import (
     placements_of,
 )
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import Found
+from tonnage.placement.lines import plateau_of, plateaus_of
 from tonnage.placement.lists import Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
@@ -111,6 +112,7 @@ class Plan:
             "cap": request.cap,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
+            "asks": self.demand.tasks,
             "request": {name: value for name, value in asdict(request).items() if name != "key"},
             "decision": decision_as_dict(decision),
             "how": list(self.located.how),
@@ -161,18 +163,19 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     servers = servers_of(located, site)
     demand = _demand(wish, policy)
     found = load_lines(site, servers, located)
-    readings = fresh_readings(servers, policy, now_s, notes)
+    readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
     placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
     world = replace(world, placements=placements)
-    carried = carried_by(servers, located, world, found, ledger)
+    carried = carried_by(servers, located, world, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     if carried is not None:
         together = servers if located.striped else servers[:1]
         lines |= {server.name: float(line_in_use(carried)) for server in together}
+    demand = demand.against(None if carried is None else plateau_of(found[servers[0].name], line_in_use(carried)))
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
-    world = replace(world, lines=lines, plateaus=_plateaus(found), measured=measured)
+    world = replace(world, lines=lines, plateaus=plateaus_of(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
     if wish.served and local and not wish.anywhere:
@@ -190,14 +193,14 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         carried=carried,
     )
     decision = _as_asked(wish, decision)
-    if wish.copies is None and not any(server.licence for server in servers):
-        decision = replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
+    if wish.copies is None:
+        decision = _alone(demand, carried, decision, servers, lines)
     return Plan(
         located=located,
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, directory, servers, decision),
+        request=_request(wish, directory, servers, decision, _licences(servers, demand, carried)),
         line=None if carried is None else line_in_use(carried),
         by_line=wish.cap == "auto" and decision.cap is not None and carried is not None,
         notes=tuple(notes),
@@ -214,14 +217,39 @@ def _as_asked(wish: Wish, decision: Decision) -> Decision:
     return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
 
 
-def _plateaus(lines: Mapping[str, Found | None]) -> dict[str, int]:
-    """Bytes per second at the load line, of the servers where it is known."""
-    rates = {
-        name: line.plateau_bytes_per_s if isinstance(line, KeptLine) else line.plateau
-        for name, line in lines.items()
-        if line is not None
-    }
-    return {name: rate for name, rate in rates.items() if rate}
+def _alone(
+    demand: Demand,
+    carried: Carried | None,
+    decision: Decision,
+    servers: Sequence[Server],
+    lines: Mapping[str, float],
+) -> Decision:
+    """With a sentence on what keeps jobs that are submitted one by one at the line, or that nothing does."""
+    licensed = next((server.licence for server in servers if server.licence), None)
+    if demand.measured and carried is not None and decision.bind != "free":
+        told = _one_by_one(demand, carried, servers, licensed)
+        return replace(decision, why=(*decision.why, told), cap_why=told)
+    return decision if licensed else replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
+
+
+def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], licensed: str | None) -> str:
+    most = at_once(demand, line_in_use(carried))
+    told = f"{whose_line(carried)}{asks(demand)}, so that it carries {most} such at once"
+    if licensed is None:
+        return f"{told}; nothing holds jobs alone to that; hint: --copies N, or a `licence` in tonnage.toml"
+    count, total = dict(_licences(servers, demand, carried))[licensed], dict(_totals(servers)).get(licensed)
+    if total is None:
+        return f"{told}; each holds one {licensed}, and the site file does not say how many there are"
+    return f"{told}; each holds {count} of {total} {licensed}, so that no more than {total // count} run at once"
+
+
+def _licences(servers: Sequence[Server], demand: Demand, carried: Carried | None) -> tuple[tuple[str, int], ...]:
+    """Of each licence of the servers, how many a copy holds: one, or so many that no more copies get theirs than the
+    line carries, where a run measured what one asks and the site file says how many there are."""
+    totals = dict(_totals(servers))
+    most = at_once(demand, line_in_use(carried)) if carried is not None and demand.measured else None
+    names = dict.fromkeys(server.licence for server in servers if server.licence)
+    return tuple((name, max(1, totals.get(name, 1) // most) if most else 1) for name in names if name)
 
 
 def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[str, ...]:
@@ -234,10 +262,15 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
     return (f"{told}; hint: with a `licence` in tonnage.toml the scheduler holds such jobs back",)
 
 
-def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: Decision) -> JobRequest:
+def _request(
+    wish: Wish,
+    directory: str,
+    servers: Sequence[Server],
+    decision: Decision,
+    licences: tuple[tuple[str, int], ...],
+) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
     beside = decision.bind == "pin" and (not wish.hosts or (server is not None and set(wish.hosts) <= {*server.hosts}))
-    licences = dict.fromkeys(one.licence for one in servers if one.licence)
     return JobRequest(
         argv=wish.argv,
         key=wish.key,
@@ -251,7 +284,7 @@ def _request(wish: Wish, directory: str, servers: Sequence[Server], decision: De
         slots=wish.slots,
         numbers=wish.numbers,
         cap=decision.cap,
-        licences=tuple((name, 1) for name in licences if name),
+        licences=licences,
         licence_totals=_totals(servers),
         output=wish.output,
         error=wish.error,

@@ -14,19 +14,24 @@ from tonnage.records import Run
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
 
+COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
+"""File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
+
 Copy = Mapping[str, Any]
 
 
 def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
-    """What one copy alone used in a ``command`` run, by the kernel's account: medians over its copies at ``tasks`` 1.
+    """What one copy alone used in a ``command`` run, by the kernel's account: medians over its copies at ``tasks`` 1,
+    and the rate of all of them together.
 
     The share of its time in which a copy waits is what its time on a processor, and waiting for one, leaves of its time
-    alone; a program of several threads may so pass for one that never waits. RequestError where the run has no such
-    trial.
+    alone; a program of several threads may so pass for one that never waits, and its rate tells what it asks.
+    RequestError where the run has no such trial.
     """
     try:
         run = Run.open(run_directory)
         trials = run.trials()
+        file_system = (run.manifest.get("target") or {}).get("file_system")
         alone = {
             line["record"]
             for line in trials
@@ -46,6 +51,8 @@ def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
         bytes=policy.reference_bytes if moved is None else moved,
         operations=policy.reference_operations if calls is None else calls,
         io_share=median(map(_waits, copies)),
+        bytes_per_s=_rate(copies, counted=file_system in COUNTED),
+        measured=True,
         source=f"measured in {run_directory}, {len(copies)} cop{'y' if len(copies) == 1 else 'ies'} alone",
     )
 
@@ -62,6 +69,18 @@ def _bytes_of(copy: Copy) -> int | None:
     by_calls = _sum(copy, "read_call_bytes", "write_call_bytes")
     at_devices = _sum(copy, "device_read_bytes", "device_write_bytes")
     return None if by_calls is None else max(by_calls, at_devices or 0)
+
+
+def _rate(copies: Sequence[Copy], *, counted: bool) -> int | None:
+    """Bytes per second to and from storage, total ÷ total, over the whole time of the copies.
+
+    ``counted``: the kernel counts what devices gave, so that what came from the page cache is no use of storage.
+    """
+    at_devices = [_sum(copy, "device_read_bytes", "device_write_bytes") for copy in copies] if counted else [None]
+    moved = at_devices if None not in at_devices else [_bytes_of(copy) for copy in copies]
+    elapsed_ns = sum(copy["end_ns"] - copy["start_ns"] for copy in copies)
+    known = [one for one in moved if one is not None]
+    return None if len(known) < len(copies) else sum(known) * 10**9 // elapsed_ns
 
 
 def _calls_of(copy: Copy) -> int | None:

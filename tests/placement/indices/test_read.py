@@ -8,6 +8,7 @@ import ssl
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,20 @@ def test_a_person_who_looks_gets_rates_at_once(looked_before: bool, refresh_ns: 
             read(server.address)
         found = fresh_indices([named(server.address)], wait_ns=2 * S, refresh_ns=refresh_ns)["rcss1"]
     assert found.problem is None and abs((found.ut_permille or 0) - 500) < 60
+
+
+def test_two_servers_with_one_address_have_the_same_figures() -> None:
+    meet = threading.Barrier(2, timeout=60)
+    running = Running()
+
+    def both(server: Exporter, client: socket.socket) -> None:
+        # Whoever is asked first waits until the other one is, too.
+        meet.wait()
+        ways.tells(running)(server, client)
+
+    with exporter(both) as server:
+        found = fresh_indices([named(server.address, "rcss1"), named(server.address, "rcss2")], wait_ns=60 * S)
+    assert [one.problem for one in found.values()] == [None, None] and found["rcss2"].ut_permille is not None
 
 
 def test_a_server_without_an_address_is_left_out_and_a_wrong_address_is_told() -> None:

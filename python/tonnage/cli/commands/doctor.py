@@ -24,7 +24,7 @@ def run(arguments: Namespace) -> int:
     found = examine(world)
     wrong = [complaint for complaint in found if complaint.wrong]
     if arguments.json:
-        from tonnage.cli.placement.answers.doctor import SiteChecked
+        from tonnage.placement.answers.doctor import SiteChecked
 
         checked = SiteChecked(
             well=not wrong,
@@ -52,7 +52,7 @@ def _examine_hosts(arguments: Namespace) -> int:
     found = hosts.examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:
-        from tonnage.cli.placement.answers.doctor import HostsChecked, LinkTold
+        from tonnage.placement.answers.doctor import HostsChecked, LinkTold
 
         checked = HostsChecked(
             well=well,

@@ -8,11 +8,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tonnage.cli.placement.answers.jobs import Answer
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.lsf import words
 from tonnage.machine.user import user_name
+from tonnage.placement.answers.jobs import Answer
 from tonnage.placement.jobs import asked_scheduler
 
 HEADINGS = (

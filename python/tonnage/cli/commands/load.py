@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from tonnage.cli.placement.answers.load import Answer
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
+from tonnage.placement.answers.load import answer
 from tonnage.placement.load import Row
-from tonnage.placement.look import Look, asked_for
+from tonnage.placement.look import NOTHING_READ, Look, asked_for
 from tonnage.placement.site import load_site
 
 _EVERY_NS = 2 * 10**9
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     found = look()
     _show_once(found, look.notes, as_json=arguments.json)
     if all(row.age_s is None for row in found):
-        raise TonnageError("no index of any server could be read; hint: `tonnage doctor` tells what is wrong")
+        raise TonnageError(NOTHING_READ)
     return 0
 
 
@@ -53,8 +53,7 @@ def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> 
 
 def _json(found: Sequence[Row], notes: Sequence[str]) -> str:
     """One object on one line, so that those of ``--watch`` can be told apart."""
-    told = Answer(at_s=round(time.time(), 3), servers=tuple(row.told() for row in found), notes=tuple(notes))
-    return json.dumps(asdict(told), ensure_ascii=False, allow_nan=False)
+    return json.dumps(asdict(answer(found, notes)), ensure_ascii=False, allow_nan=False)
 
 
 def _go_on(look: Look, arguments: Namespace) -> int:

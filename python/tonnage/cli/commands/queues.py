@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tonnage.cli.placement.answers.queues import Answer
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Queue
+from tonnage.placement.answers.queues import Answer
 from tonnage.placement.jobs import asked_scheduler
 
 HEADINGS = ("QUEUE_NAME", "STATUS", "MAX", "NJOBS", "PEND", "RUN", "HOSTS")

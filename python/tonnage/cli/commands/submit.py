@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from argparse import Namespace
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, fields
 
-from tonnage.cli.placement.answers.submit import previewed, submitted
 from tonnage.cli.placement.decision import report
-from tonnage.cluster.terms import Mail, Terms
+from tonnage.cli.stream import one_line
 from tonnage.errors import RequestError
+from tonnage.placement.answers.submit import previewed, submitted
+from tonnage.placement.asked import Asked
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
 from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
@@ -44,60 +43,9 @@ def run(arguments: Namespace) -> int:
 
 def wish_of(arguments: Namespace) -> Wish:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
-    program = tuple(arguments.program)
-    if not program or not program[0]:
-        raise RequestError("there is no command to submit; hint: write it after the options, or see --help")
-    if any("\0" in word for word in program):
-        raise RequestError("a word of the command holds a NUL; hint: no program can be given that")
-    if arguments.path == "":
-        raise RequestError("--path is empty; hint: leave it out for the working directory")
-    if arguments.interactive:
+    if arguments.program and arguments.interactive:
         _refuse_with_interactive(arguments)
-    if isinstance(arguments.cap, int) and arguments.copies is None:
-        raise RequestError("--cap counts copies; hint: add --copies N")
-    if arguments.profile is not None and arguments.io_share is not None:
-        raise RequestError("--profile and --io-share say the same thing; hint: give one of them")
-    numbers, at_once = arguments.copies or ((), None)
-    if at_once is not None and arguments.cap is not None:
-        raise RequestError("--cap and the % of --copies say the same thing; hint: give one of them")
-    return Wish(
-        argv=program,
-        # Drawn where the user gives none: it names the job in the scheduler and in the ledger.
-        key=arguments.key or os.urandom(8).hex(),
-        path=arguments.path,
-        name=arguments.name,
-        queue=arguments.queue,
-        slots=arguments.tasks or 1,
-        numbers=numbers,
-        cap=at_once or arguments.cap or "auto",
-        output=arguments.output,
-        error=arguments.error,
-        input=arguments.input,
-        terms=_terms(arguments),
-        profile=None if arguments.profile is None else Path(arguments.profile),
-        io_share=arguments.io_share,
-        anywhere=arguments.anywhere,
-        scheduler=arguments.scheduler,
-        local_wait_ns=arguments.local_wait,
-        site_file=None if arguments.site is None else Path(arguments.site),
-    )
-
-
-def _terms(arguments: Namespace) -> Terms:
-    if arguments.mail_to is not None and arguments.mail is None:
-        raise RequestError("--mail-to says to whom, and not when; hint: add --mail end,fail")
-    if arguments.memory == 0:
-        raise RequestError("--memory 0 is no memory; hint: write it like 4GiB")
-    return Terms(
-        time_limit_s=None if arguments.time_limit is None else -(-arguments.time_limit // 10**9),
-        account=arguments.account,
-        memory_bytes=arguments.memory,
-        gpus=arguments.gpus,
-        dependency=arguments.dependency,
-        mail=None if arguments.mail is None else Mail(arguments.mail, arguments.mail_to),
-        exclusive=arguments.exclusive,
-        words=tuple(word for words in arguments.scheduler_options or () for word in words),
-    )
+    return Asked(**{one.name: getattr(arguments, one.name) for one in fields(Asked)}).wish(arguments.program)
 
 
 def _refuse_with_interactive(arguments: Namespace) -> None:
@@ -116,6 +64,8 @@ def _refuse_with_interactive(arguments: Namespace) -> None:
 
 def _announce(plan: Plan) -> None:
     print(where_to(plan), flush=True)
+    if plan.decision.cap_why is not None:
+        print(f"tonnage: {one_line(plan.decision.cap_why)}", file=sys.stderr)
     _notes(plan)
 
 

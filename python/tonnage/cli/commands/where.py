@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.cli.stream import one_line
-from tonnage.errors import RequestError, TonnageError
 
 if TYPE_CHECKING:
     from tonnage.placement.indices import Reading
@@ -22,36 +19,25 @@ _MOST_ROWS = 16
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where nobody knows the servers."""
-    from tonnage.placement.lines import line_of
-    from tonnage.placement.site import load_site
-    from tonnage.placement.where import locate, servers_of
+    from tonnage.placement.whereabouts import whereabouts
 
-    if arguments.path == "":
-        raise RequestError("the path is empty; hint: leave it out for the working directory")
-    site = load_site(Path(), Path(arguments.site) if arguments.site else None)
-    located = locate(arguments.path or ".", site, timeout_s=site.policy.file_timeout / 1e9)
-    servers = servers_of(located, site)
-    now_s = time.time()
-    readings: dict[str, Reading] = {}
-    if any(server.indices for server in servers):
-        from tonnage.placement.indices import read_indices
-
-        readings = read_indices(servers, site.policy, now_s=now_s, wait_ns=site.policy.index_timeout)
-    # What several servers hold together has a line of its own, or none.
-    line = line_of(site, servers[0] if len(servers) == 1 else None, located) if servers else None
+    found = whereabouts(arguments.path, arguments.site)
     if arguments.json:
         import json
         from dataclasses import asdict
 
-        from tonnage.cli.placement.answers.where import answer
+        from tonnage.placement.answers.where import answer
 
-        print(json.dumps(asdict(answer(located, servers, readings, line)), indent=2, allow_nan=False))
+        told = answer(found.located, found.servers, found.readings, found.line)
+        print(json.dumps(asdict(told), indent=2, allow_nan=False))
     else:
-        loads = {server.name: _load(readings.get(server.name), now_s, site.policy.index_age) for server in servers}
-        print("\n".join(_lines(located, servers, loads, line, now_s)))
-    if not servers:
-        what = arguments.path or "current working directory"
-        raise TonnageError(f"Cannot find fileserver for {what}: {located.problem or 'nothing says who serves it'}")
+        loads = {
+            server.name: _load(found.readings.get(server.name), found.at_s, found.site.policy.index_age)
+            for server in found.servers
+        }
+        print("\n".join(_lines(found.located, found.servers, loads, found.line, found.at_s)))
+    if (error := found.unknown(arguments.path)) is not None:
+        raise error
     return 0
 
 

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 
 def answer_schema(command: str) -> dict[str, Any]:
-    """Of ``jobs``, or another of ``tonnage.cli.placement.answers``."""
-    answer = import_module(f"tonnage.cli.placement.answers.{command}").Answer
+    """Of ``jobs``, or another of ``tonnage.placement.answers``."""
+    answer = import_module(f"tonnage.placement.answers.{command}").Answer
     found: dict[str, Any] = TypeAdapter(answer).json_schema(mode="serialization")
     _close(found)
     return found

@@ -12,7 +12,9 @@ from tonnage.placement.load import Row
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-HEADINGS = ("SERVER", "UT", "BIO", "RPC", "PRESSURE", "RUN", "WAIT", "LINE", "HEAD-ROOM", "PROMISED", "LEFT", "AGE")
+HEADINGS = (
+    "SERVER", "UT", "BIO", "RPC", "PRESSURE", "RUN", "WAIT", "LINE", "HEAD-ROOM", "PROMISED", "OTHERS", "LEFT", "AGE",
+)  # fmt: skip
 _UNKNOWN = "-"
 
 
@@ -28,7 +30,7 @@ def cells(row: Row) -> list[str]:
             _percent(reading.pressure_permille),
         ]
     tasks = (row.running, row.waiting, row.line, row.head_room)
-    demand = (row.promised, row.left)
+    demand = (row.promised, row.others, row.left)
     return [
         row.server,
         *figures,

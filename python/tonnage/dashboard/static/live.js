@@ -166,7 +166,7 @@
       const cells = row.cells.map((cell) => element("td", { textContent: cell }));
       const share = element("td", {}, ...(row.share === null ? [] : [bar(row.share, row.cells[0])]));
       const details = row.details.map((detail) =>
-        element("tr", { className: "detail" }, element("td", { colSpan: width, textContent: detail })));
+        element("tr", { className: "detail" }, element("td", { colSpan: width }, element("p", { textContent: detail }))));
       return [element("tr", { className: row.kind }, ...cells, share), ...details];
     }));
     $(".scroll", section).hidden = rows.length === 0;

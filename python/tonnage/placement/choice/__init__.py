@@ -4,6 +4,7 @@ from tonnage.placement.choice.candidate import Candidate, Decision, Demand, Scor
 from tonnage.placement.choice.cap import Carried, line_in_use
 from tonnage.placement.choice.decay import weight
 from tonnage.placement.choice.decide import NoFileServer, NothingNear, decide
+from tonnage.placement.choice.plateau import Plateau
 
 __all__ = [
     "Candidate",
@@ -12,6 +13,7 @@ __all__ = [
     "Demand",
     "NoFileServer",
     "NothingNear",
+    "Plateau",
     "Scored",
     "decide",
     "line_in_use",

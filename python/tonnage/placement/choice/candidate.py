@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from tonnage.placement.choice.plateau import Plateau
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,8 +16,33 @@ class Demand:
     operations: int
     io_share: float = 1.0
     """Share of its time alone in which it waits for storage, 0…1; 1 where nothing is known."""
+    bytes_per_s: int | None = None
+    """To and from storage over the whole time of a copy alone; None where nobody measured it."""
+    by_rate: float = 0.0
+    """Tasks of the load line that this rate stands for; 0 where that is not known."""
+    plateau_share: float | None = None
+    """The rate as a share of the line's plateau; None where either is not known."""
+    measured: bool = False
+    """A run measured it."""
     source: str = "taken from the site file"
     """How that is known."""
+
+    @property
+    def tasks(self) -> float:
+        """Tasks of the load line that one copy asks.
+
+        It is at least one task for the share of its time in which it waits. Its rate may show more: several threads
+        that do I/O at once, or few large requests.
+        """
+        return max(self.io_share, self.by_rate)
+
+    def against(self, plateau: Plateau | None) -> Demand:
+        """The same, with its rate compared with what a load line gives; no copy asks more than the line."""
+        if plateau is None or self.bytes_per_s is None:
+            return self
+        share = self.bytes_per_s / plateau.bytes_per_s
+        by_rate = min(plateau.tasks_of(self.bytes_per_s), float(plateau.tasks))
+        return replace(self, by_rate=by_rate, plateau_share=share)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,3 +117,6 @@ class Decision:
     """Sentences for ``--dry-run`` and the record of the submission."""
     considered: tuple[Scored, ...]
     """Every candidate, best first."""
+    cap_why: str | None = None
+    """How many run at once, and why, in one sentence, which ``why`` has too; None for a job alone whose demand nobody
+    measured."""

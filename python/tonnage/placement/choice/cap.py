@@ -7,11 +7,16 @@ from math import floor
 from typing import Literal
 
 from tonnage.placement.choice.candidate import Demand
+from tonnage.placement.choice.plateau import SLACK
+from tonnage.units import rate_text
+
+_NEVER_MIND = 1e-9
+"""Of what rounding loses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """What the storage carries, and what of that is promised already."""
+    """What the storage carries, and what of that is promised or in use already."""
 
     tasks: int
     """The load line."""
@@ -20,10 +25,18 @@ class Carried:
     """Its interval; both the line itself where it was stated by hand."""
     source: str
     """The line in words, and how it is known."""
+    server: str = ""
+    """Whose it is."""
     kept: int | None = None
     """The line that the last cap for this target and access pattern went by."""
     promised: float = 0.0
     """Tasks that other capped jobs may run there at once; 0 where a licence counts them."""
+    others: int | None = None
+    """Tasks that the indices show beyond the jobs that are promised; None where no index tells of now."""
+    others_by_rate: bool = False
+    """They are those of the devices' rate, as the line has a plateau; else of the time in which something waited."""
+    silent: bool = False
+    """It has indices, which tell nothing of now: too old, or not read twice yet."""
 
 
 def line_in_use(carried: Carried) -> int:
@@ -36,8 +49,18 @@ def line_in_use(carried: Carried) -> int:
 
 
 def cpu_bound(demand: Demand, below: float) -> bool:
-    """Whether it waits for storage so little that no number of it fills a load line before it fills the slots."""
-    return demand.io_share < below or demand.io_share <= 0
+    """Whether it asks so little of storage that no number of it fills a load line before it fills the slots."""
+    return demand.tasks < below or demand.tasks <= 0
+
+
+def at_once(demand: Demand, left: float) -> int:
+    """Copies that what is left of a line carries; at least one.
+
+    Rates are known to a tenth, so copies that were measured may ask so much more than is left: two halves of a plateau
+    are two, also where each was measured a little above its half.
+    """
+    slack = SLACK if demand.measured and demand.by_rate > demand.io_share else 1.0
+    return max(1, floor(left * slack / demand.tasks + _NEVER_MIND))
 
 
 def choose_cap(
@@ -51,8 +74,8 @@ def choose_cap(
 ) -> tuple[int | None, str]:
     """Copies at once (None: no limit of ours) and the sentence that says why.
 
-    A copy that waits for storage a share of its time is that share of a task, so ``line ÷ io_share`` of them keep the
-    storage at its line. ``slots``: jobs that the hosts take at once, None where that is no bound.
+    A copy asks ``demand.tasks`` of the line, so ``line ÷ tasks`` of them keep the storage at it. What the indices show
+    of others is taken off. ``slots``: jobs that the hosts take at once, None where that is no bound.
     """
     if asked != "auto":
         return min(asked, copies), f"{asked} at once, as asked"
@@ -64,15 +87,55 @@ def choose_cap(
     if carried is None:
         return None, "not capped: no load line is known; hint: `tonnage probe` measures it"
     line = line_in_use(carried)
-    fits = max(1, floor((line - carried.promised) / demand.io_share + 1e-9))
-    why = f"load line: {carried.source}"
-    if line != carried.tasks:
-        why += f"; caps stay at the {line} of before, which this does not contradict"
-    if demand.io_share < 1:
-        why += f"; each copy is {demand.io_share:.2f} of a task ({demand.source})"
-    if carried.promised:
-        why += f"; other jobs may use {carried.promised:g} of it"
+    fits = at_once(demand, line - carried.promised - (_others(demand, carried) or 0))
+    why = whose_line(carried) + asks(demand) + _in_use(demand, carried)
     cap = min(fits, copies, fits if slots is None else max(1, slots))
     if cap < fits:
         why += f"; there are {'no more copies' if cap == copies else f'slots for {cap}'}"
     return cap, f"{cap} at once: {why}"
+
+
+def whose_line(carried: Carried) -> str:
+    """The line that the cap goes by, in words."""
+    whose = f"{carried.server}'s load line" if carried.server else "load line"
+    line = line_in_use(carried)
+    stays = f"; caps stay at the {line} of before, which this does not contradict" if line != carried.tasks else ""
+    return f"{whose}: {carried.source}{stays}"
+
+
+def asks(demand: Demand) -> str:
+    """What a copy asks of the line and how that is known, to stand behind the line itself; empty for a whole task of
+    which nothing is known."""
+    if demand.by_rate > demand.io_share and demand.bytes_per_s is not None and demand.plateau_share is not None:
+        return (
+            f"; each copy asks {_count(demand.tasks)}: its {rate_text(demand.bytes_per_s)} is "
+            f"{demand.plateau_share:.0%} of the plateau ({demand.source})"
+        )
+    if demand.io_share >= 1 and not demand.measured:
+        return ""
+    told = f"; each copy is {demand.io_share:.2f} of a task ({demand.source})"
+    if demand.measured and demand.bytes_per_s and demand.plateau_share is None:
+        told += ", as the plateau is not known with which its rate could be compared"
+    return told
+
+
+def _others(demand: Demand, carried: Carried) -> int | None:
+    """Tasks that count. Time in which something waited is a guess at them, which a job of which nothing is known does
+    not go by: it counts as a whole task itself, which most do not ask."""
+    return carried.others if demand.measured or carried.others_by_rate else None
+
+
+def _in_use(demand: Demand, carried: Carried) -> str:
+    told = f"; other jobs may use {carried.promised:g} of it" if carried.promised else ""
+    others = _others(demand, carried)
+    if others:
+        return f"{told}; by its indices others use {others if others < line_in_use(carried) else 'all'} of it"
+    if not demand.measured:
+        return told
+    if others is None:
+        return told + ("; its indices tell nothing of now and do not count" if carried.silent else "")
+    return f"{told}; by its indices nothing else uses it"
+
+
+def _count(tasks: float) -> str:
+    return f"{tasks:.2f}".rstrip("0").rstrip(".")

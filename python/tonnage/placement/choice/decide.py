@@ -83,6 +83,7 @@ def decide(
     near = [one for one in ranked if one.candidate.near and one.passed_over is None]
     hosts, bind, server, why = _place(demand, ranked, near, located, policy, anywhere)
     limit: int | None = None
+    sentence: str | None = None
     if copies is not None:
         limit, sentence = choose_cap(
             demand,
@@ -94,7 +95,7 @@ def decide(
         )
         why = (*why, sentence)
     considered = tuple(one.scored() for one in ranked)
-    return Decision(hosts=hosts, bind=bind, server=server, cap=limit, why=why, considered=considered)
+    return Decision(hosts=hosts, bind=bind, server=server, cap=limit, why=why, considered=considered, cap_why=sentence)
 
 
 Place = tuple[tuple[str, ...], Literal["pin", "prefer", "free"], str | None, tuple[str, ...]]

@@ -26,7 +26,7 @@ def tasks_there(candidate: Candidate) -> float:
 def fill(demand: Demand, candidate: Candidate) -> float:
     """How full the server would be with this job, 1 at its load line. Between equal scores the emptier one wins."""
     if candidate.line is not None:
-        return (tasks_there(candidate) + demand.io_share) / candidate.line
+        return (tasks_there(candidate) + demand.tasks) / candidate.line
     return tasks_there(candidate) / UNKNOWN_LINE_TASKS + (candidate.pressure or 0.0)
 
 

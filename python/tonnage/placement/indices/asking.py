@@ -16,8 +16,9 @@ ANSWER_S = 5.0
 """No server is waited for longer, also where nobody waits."""
 _THREADS = 64
 """Servers that are asked at once."""
-_UNDER_WAY: set[str] = set()
-"""Addresses that this process has asked and that have neither answered nor come to the end of their time."""
+_UNDER_WAY: set[tuple[str, str]] = set()
+"""Servers, each with its address, that this process has asked and that have neither answered nor come to the end of
+their time. Two servers may have one address."""
 _UNDER_WAY_LOCK = threading.Lock()
 
 
@@ -128,9 +129,10 @@ class _Round:
                 server = self._todo.get_nowait()
             except Empty:
                 return
+            asked = (server.name, server.address)
             with _UNDER_WAY_LOCK:
-                is_asked = server.address in _UNDER_WAY
-                _UNDER_WAY.add(server.address)
+                is_asked = asked in _UNDER_WAY
+                _UNDER_WAY.add(asked)
             if is_asked:
                 # One that hangs is not asked once more by each look: its earlier question will be answered, or end.
                 continue
@@ -138,7 +140,7 @@ class _Round:
                 kept = server.ask(self._before[server.name])
             finally:
                 with _UNDER_WAY_LOCK:
-                    _UNDER_WAY.discard(server.address)
+                    _UNDER_WAY.discard(asked)
             with self._lock:
                 if self._over:
                     self._cache.put(server.name, server.address, kept)

@@ -107,6 +107,9 @@ class Local:
 
             return foreground.run(spool, self._on_this_host(spool, request), timeout_s=self._timeout_s)
 
+    def hides_others(self) -> bool:
+        return True
+
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         """Of this user: others have spools of their own, which are theirs to see."""
         me = user_name()

@@ -27,9 +27,11 @@ from tonnage.cluster.schedulers.slurm.present import is_configured
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
+from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
 _LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)
+_SETTING = re.compile(r"^(\w+) *= (\S+)", re.MULTILINE)
 _RECEIPT = re.compile(r"^Submitted batch job (?P<job>[0-9]+).*$", re.MULTILINE)
 _LOST = ("Socket timed out", "Zero Bytes", "receive failure", "shutdown failure", "Message receive")
 """In Slurm's words for an answer that did not come, though the question may have arrived."""
@@ -172,6 +174,13 @@ class Slurm:
         if not found and said.out.strip() and not said.out.startswith("No licenses"):
             raise Nonsense("scontrol", "list of licences", said.out)
         return found
+
+    def hides_others(self) -> bool:
+        if os.geteuid() == 0:
+            return False
+        said = dict(_SETTING.findall(self._ask("scontrol", "show", "config").out))
+        hidden = "jobs" in said.get("PrivateData", "").split(",")
+        return hidden and said.get("SlurmUser", "").partition("(")[0] != user_name()
 
     def cancel(self, job: str, copy: int | None = None) -> None:
         # It fails for no job that it knows or knew, and only when verbose it says so.

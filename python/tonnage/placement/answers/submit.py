@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
-from tonnage.cli.placement.answers.where import LocatedTold, told
 from tonnage.cluster.scheduler import JobRequest
+from tonnage.placement.answers.where import LocatedTold, told
 from tonnage.placement.choice import Decision, Scored
 from tonnage.placement.plan import Plan
 from tonnage.placement.submit import Outcome
@@ -29,15 +29,48 @@ class DecisionTold(Decision):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DemandTold:
+    """What one copy asks of storage."""
+
+    tasks: float
+    """Of the load line."""
+    bytes: int
+    operations: int
+    io_share: float
+    """Of its time alone, in which it waits for storage."""
+    bytes_per_s: int | None
+    plateau_share: float | None
+    """That rate as a share of the load line's plateau."""
+    measured: bool
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanTold:
     """A submission as it was decided."""
 
     located: LocatedTold
     servers: tuple[str, ...]
+    demand: DemandTold
     decision: DecisionTold
     request: JobRequest
     load_line_tasks: int | None
     notes: tuple[str, ...]
+
+    @property
+    def host(self) -> str | None:
+        """The first choice; None: the scheduler decides."""
+        return next(iter(self.decision.hosts), None)
+
+    @property
+    def cap(self) -> int | None:
+        """Copies at once; None: no limit."""
+        return self.decision.cap
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons, in sentences."""
+        return self.decision.why
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +123,7 @@ def _values(plan: Plan) -> dict[str, Any]:
     return {
         "located": told(plan.located),
         "servers": tuple(server.name for server in plan.servers),
+        "demand": DemandTold(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandTold)}),
         "decision": DecisionTold(**decision, of=len(plan.decision.considered)),
         "request": plan.request,
         "load_line_tasks": plan.line,

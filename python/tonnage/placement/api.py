@@ -1,0 +1,201 @@
+"""Placement from Python: ``tonnage.submit``, ``tonnage.where``, ``tonnage.load``. Nothing here prints.
+
+Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answers``;
+``dataclasses.asdict`` makes the same dictionary), and raises what it would end with: ``RequestError`` for a wrong
+request, another ``TonnageError`` where something failed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
+
+from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
+from tonnage.errors import TonnageError
+from tonnage.placement.answers.load import Answer as Loads
+from tonnage.placement.answers.load import answer as loads
+from tonnage.placement.answers.submit import Previewed, Repeated, Submission, previewed, submitted
+from tonnage.placement.answers.where import Answer as Place
+from tonnage.placement.answers.where import answer as place
+from tonnage.placement.asked import Asked, parse_cap, parse_copies, parse_key
+from tonnage.placement.look import NOTHING_READ, Look, asked_for
+from tonnage.placement.site import load_site
+from tonnage.placement.submit import preview
+from tonnage.placement.submit import submit as submit_wish
+from tonnage.placement.whereabouts import whereabouts
+from tonnage.units import parse_count, parse_share, parse_size, parse_time
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_T = TypeVar("_T")
+PathLike = str | os.PathLike[str]
+Time = str | float | timedelta
+"""``"2h"``, seconds, or a timedelta."""
+
+
+class Options(TypedDict, total=False):
+    """Keywords of :func:`submit`: the options of ``tonnage submit``, dashes as underscores."""
+
+    queue: str
+    """Queue or partition; by default the server's in the site file."""
+    output: PathLike
+    error: PathLike
+    input: PathLike
+    tasks: int
+    """Slots that it takes, or each copy."""
+    name: str
+    time_limit: Time
+    account: str
+    memory: int | str
+    """Bytes, or ``"4GiB"``."""
+    gpus: int
+    dependency: str
+    """``"afterok:12,afterany:13"``."""
+    mail: str
+    """``"begin,end,fail"``."""
+    mail_to: str
+    exclusive: bool
+    scheduler_options: str | Sequence[str]
+    """Of the scheduler's own command: a text that is split as a shell does, or the words."""
+    copies: int | str
+    """How many, or their numbers, as ``"1-4,7%2"``."""
+    cap: int | Literal["auto"]
+    """Copies at once."""
+    path: PathLike
+    """Whose data counts; by default the working directory's."""
+    profile: PathLike
+    """Run directory that measured the program."""
+    io_share: float | str
+    """0…1, or ``"30%"``."""
+    anywhere: bool
+    key: str
+    """The same key is never submitted twice."""
+    scheduler: str
+    local_wait: Time
+    site: PathLike
+
+
+@overload
+def submit(*program: PathLike, dry_run: Literal[True], **options: Unpack[Options]) -> Previewed: ...
+@overload
+def submit(
+    *program: PathLike, dry_run: Literal[False] = False, **options: Unpack[Options]
+) -> Submission | Repeated: ...
+def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Previewed | Submission | Repeated:
+    """Runs ``program`` (its name, then its words, exactly as given) where its data lives, and no more at once than the
+    storage carries.
+
+    Keywords are the options of ``tonnage submit`` (:class:`Options`), but for ``interactive`` and ``wait``, which need
+    a terminal.
+
+    The receipt is a ``Submission``: ``job`` (its number, a text), ``line`` (the scheduler's own words), ``host`` (the
+    first of ``decision.hosts``; None: the scheduler decides), ``cap`` (copies at once; None: no limit), ``why``
+    (sentences; ``decision.cap_why`` is the one on the cap), ``notes`` (what was done without), ``demand`` (of a copy:
+    bytes, ``tasks`` of the load line), ``request``. It is a ``Repeated`` where ``key`` was submitted before: ``new`` is
+    False, ``job`` is that of then. With ``dry_run=True`` it is a ``Previewed``: the same decision and ``command``;
+    nothing is submitted or written.
+
+    RequestError: the request is wrong; nothing was submitted. NoFileServer, NothingNear: no place beside the data, and
+    no ``anywhere=True``. SchedulerError: the scheduler's words. SubmissionUnknown: nobody knows whether it took the
+    job; the same ``key`` again finds out.
+
+    >>> receipt = tonnage.submit("./align.sh", "sample 1.fq", copies=50, profile="RUN")  # doctest: +SKIP
+    >>> receipt.job, receipt.cap, receipt.host  # doctest: +SKIP
+    ('3734', 8, 'rcss1')
+    """
+    if unknown := [name for name in options if name not in Options.__annotations__]:
+        raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
+    asked = _asked({name: value for name, value in options.items() if value is not None})
+    wish = asked.wish([os.fspath(word) for word in program])
+    if dry_run:
+        outcome = preview(wish)
+        assert outcome.plan is not None
+        return previewed(outcome.plan, outcome.command)
+    return submitted(wish.key, submit_wish(wish, key_given=asked.key is not None, tell=lambda _plan: None))
+
+
+def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Place:
+    """Which servers hold ``path`` (None: the working directory), and which hosts are beside them.
+
+    ``file_servers`` has of each its ``name``, ``hosts``, ``slots`` and ``load`` (rates a second, ``at_s`` in seconds
+    since 1970); ``load_line`` the tasks that it carries and its plateau in bytes a second, None where none is known;
+    ``devices`` every disk, OST or brick. ``site``: this site file and no other.
+
+    RequestError: a path that leads nowhere, a site file that is wrong. NoFileServer: nobody knows who serves it.
+
+    >>> [server.name for server in tonnage.where("/data/run1").file_servers]  # doctest: +SKIP
+    ['rcss1']
+    """
+    text = None if path is None else os.fspath(path)
+    found = whereabouts(text, None if site is None else os.fspath(site))
+    if (error := found.unknown(text)) is not None:
+        raise error
+    return place(found.located, found.servers, found.readings, found.line)
+
+
+def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
+    """One look at every file server of the site file, or at ``server`` alone; takes up to some seconds.
+
+    ``servers`` has a ``ServerLoad`` each: ``line``, ``promised``, ``others`` and ``left`` in tasks, ``ut_permille`` and
+    ``pressure_permille`` in thousandths, ``bio_bytes_per_s``, ``age_s`` of the indices in seconds, ``stale``; None is
+    unknown. ``at_s``: seconds since 1970. ``notes``: what could not be asked.
+
+    RequestError: no such server, no site file. TonnageError: no index of any server could be read.
+
+    >>> {one.server: one.left for one in tonnage.load().servers}  # doctest: +SKIP
+    {'rcss1': 3, 'rcss2': 12}
+    """
+    known = load_site(Path.cwd(), None if site is None else Path(site))
+    look = Look(known, asked_for(known, [] if server is None else [server]))
+    found = look()
+    if all(row.age_s is None for row in found):
+        raise TonnageError(NOTHING_READ)
+    return loads(found, look.notes)
+
+
+_PARSED: dict[str, Callable[[Any], Any]] = {
+    "tasks": lambda given: parse_count(str(given)),
+    "gpus": lambda given: parse_count(str(given)),
+    "memory": lambda given: parse_size(str(given)),
+    "time_limit": lambda given: _time(given),
+    "local_wait": lambda given: _time(given),
+    "dependency": parse_dependency,
+    "mail": parse_mail,
+    "scheduler_options": lambda given: [split_words(given) if isinstance(given, str) else tuple(given)],
+    "copies": lambda given: parse_copies(str(given)),
+    "cap": lambda given: parse_cap(str(given)),
+    "io_share": lambda given: parse_share(str(given)),
+    "key": parse_key,
+}
+"""How a value is read; the others are texts and paths."""
+
+
+def _asked(given: dict[str, Any]) -> Asked:
+    return Asked(**{name: _PARSED.get(name, _plain)(value) for name, value in given.items()})
+
+
+def _plain(given: Any) -> Any:
+    return given if isinstance(given, bool) else os.fspath(given)
+
+
+def _time(given: Time) -> int:
+    return parse_time(f"{given / timedelta(microseconds=1):.0f}us" if isinstance(given, timedelta) else str(given))
+
+
+def _spell_out() -> None:
+    """``help(tonnage.submit)`` and completion name every keyword."""
+    words = inspect.Parameter("program", inspect.Parameter.VAR_POSITIONAL)
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in Options.__annotations__.items()
+    ]
+    dry_run = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool)
+    submit.__signature__ = inspect.Signature([words, dry_run, *named])  # type: ignore[attr-defined]
+
+
+_spell_out()

@@ -1,0 +1,76 @@
+"""Files of lines that several processes of this user append to, on every host that shares the directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import time
+from pathlib import Path
+
+_POLL_S = 0.002
+
+
+def lock(descriptor: int, start: int) -> bool:
+    """Takes one byte for this open file (not for the process: threads keep each other away as well)."""
+    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start, 1, 0)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def lock_within(descriptor: int, start: int, timeout_s: float) -> bool:
+    """The same, tried until the time is over."""
+    end = time.monotonic() + timeout_s
+    while not lock(descriptor, start):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def append(file: Path, lines: bytes, *, durable: bool) -> int:
+    """Adds whole lines, and gives the size before; whoever calls keeps others away. OSError where it cannot.
+
+    ``durable``: on disk when it returns.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            # A writer died in the middle of its line: that line is lost, this one is not.
+            lines = b"\n" + lines
+        if os.write(descriptor, lines) != len(lines):
+            raise OSError(28, "No space left on device")
+        if durable:
+            os.fdatasync(descriptor)
+            if size == 0:
+                _sync_directory(file.parent)
+    finally:
+        os.close(descriptor)
+    return size
+
+
+def rewrite(file: Path, lines: bytes) -> None:
+    """A new file of the same name, on disk; whoever reads the old one reads it to its end."""
+    fresh = file.with_name(f".{file.name}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(lines)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    fresh.replace(file)
+    _sync_directory(file.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,167 @@
+"""Looks at servers, follows their episodes, and keeps what it saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tonnage.placement.load import Row
+from tonnage.placement.look import Look
+from tonnage.placement.watch.episodes import Episode, Event, Tracker
+from tonnage.placement.watch.history import History, HistoryError
+from tonnage.placement.watch.seen import Seen, seen_of
+from tonnage.placement.watch.spans import Span, Spans
+
+_SHORTEST_S = 60.0
+"""Looks that are further apart than thrice their interval, and than this, tell nothing of the time between."""
+
+_FRESH_S = 900.0
+"""A watch that runs writes of an episode that goes on more often than this, unless it looks very seldom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What is held of one server."""
+
+    row: Row
+    seen: Seen
+    since_s: float | None
+    """When its episode began; None outside of one."""
+    lasts_s: float | None
+    """How long that goes on."""
+    known: bool
+    """Whether the last look told."""
+    episodes: int
+    """That began since the watch did."""
+
+    @property
+    def above(self) -> bool:
+        """Whether an episode goes on."""
+        return self.since_s is not None
+
+
+def _clock() -> tuple[float, float]:
+    """By the calendar; and evenly, also while this host sleeps."""
+    return time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Watch:
+    """Of some servers."""
+
+    def __init__(
+        self,
+        look: Look,
+        *,
+        every_s: float,
+        history: History | None,
+        clock: Callable[[], tuple[float, float]] = _clock,
+    ) -> None:
+        """``history``: None where nothing is kept. ``clock``: seconds since 1970, and those of an even clock."""
+        self._look, self._clock, self._history = look, clock, history
+        self._longest_s = max(_SHORTEST_S, 3 * every_s)
+        self._trackers = {server.name: Tracker(server.name) for server in look.servers}
+        self._spans = Spans()
+        self.states: tuple[State, ...] = ()
+        """After the last look."""
+        self.problem: str | None = None
+        """Why the last look could not be kept."""
+
+    @property
+    def servers(self) -> list[str]:
+        """Their names."""
+        return [*self._trackers]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other watches away from these servers. AlreadyWatched, HistoryError."""
+        if self._history is None:
+            yield
+            return
+        with self._history.held(self.servers):
+            yield
+
+    def resume(self) -> None:
+        """Goes on with the episodes that the history has as going on, whoever saw them."""
+        if self._history is not None:
+            at_s, tick_s = self._clock()
+            for server, episode in self._history.open_episodes().items():
+                if server in self._trackers:
+                    self._trackers[server].resume(episode, at_s, tick_s)
+
+    def _adopt(self, seen: Sequence[Seen]) -> None:
+        """For who keeps nothing: of servers that are above their lines, the episodes of a watch that runs now, which
+        knows since when."""
+        if self._history is None:
+            return
+        at_s, tick_s = self._clock()
+        found = self._history.open_episodes()
+        for one in seen:
+            episode, tracker = found.get(one.server), self._trackers[one.server]
+            if one.above and tracker.episode is None and episode and abs(at_s - episode.seen_s) < _FRESH_S:
+                tracker.resume(episode, at_s, tick_s)
+
+    def look(self) -> tuple[list[Row], list[Seen]]:
+        """Looks once. Whoever ends it in the middle has lost this look alone."""
+        rows = self._look()
+        return rows, seen_of(self._look, rows)
+
+    def glance(self) -> tuple[State, ...]:
+        """Looks once for who keeps nothing."""
+        rows, seen = self.look()
+        self._adopt(seen)
+        self._see(rows, seen)
+        return self.states
+
+    def take(self, rows: Sequence[Row], seen: Sequence[Seen]) -> list[Event]:
+        """What a look changed; keeps it."""
+        events, whole, changed, at_s = self._see(rows, seen)
+        self._keep(whole, changed, at_s)
+        return events
+
+    def _see(self, rows: Sequence[Row], seen: Sequence[Seen]) -> tuple[list[Event], list[Span], list[Episode], float]:
+        at_s, tick_s = self._clock()
+        events: list[Event] = []
+        whole: list[Span] = []
+        changed: list[Episode] = []
+        states = []
+        for row, one in zip(rows, seen, strict=True):
+            tracker = self._trackers[one.server]
+            found = tracker.look(one, at_s, tick_s, longest_s=self._longest_s)
+            spans = self._spans.look(one, at_s, tick_s, longest_s=self._longest_s)
+            if tracker.ended is not None:
+                changed.append(tracker.ended)
+            if tracker.episode is not None and (spans or any(event.kind == "began" for event in found)):
+                changed.append(tracker.episode)
+            events += found
+            whole += spans
+            states.append(_state(row, one, tracker, tick_s))
+        self.states = tuple(states)
+        return events, whole, changed, at_s
+
+    def close(self) -> None:
+        """Keeps what is not kept yet."""
+        open_episodes = [tracker.episode for tracker in self._trackers.values() if tracker.episode is not None]
+        self._keep(self._spans.close(), open_episodes, self._clock()[0])
+
+    def _keep(self, spans: Sequence[Span], episodes: Sequence[Episode], at_s: float) -> None:
+        if self._history is None or not (spans or episodes):
+            return
+        try:
+            self._history.add(spans, episodes, now_s=at_s)
+        except HistoryError as error:
+            self.problem = str(error)
+        else:
+            self.problem = None
+
+
+def _state(row: Row, seen: Seen, tracker: Tracker, tick_s: float) -> State:
+    return State(
+        row=row,
+        seen=seen,
+        since_s=tracker.since_s(),
+        lasts_s=tracker.lasts_s(tick_s),
+        known=tracker.known,
+        episodes=tracker.episodes,
+    )

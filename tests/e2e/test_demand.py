@@ -1,0 +1,161 @@
+"""A program that was measured, on the local scheduler: as many at once as the line carries beside what others use."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .shell import LAUNCHER, Shell, wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
+
+import exporter as ways
+import tree
+from local_spool import own_local
+from measured_program import campaign, meets, most_at_once
+
+LINE = 8
+SITE = """
+scheduler = "local"
+[[server]]
+name = "rcss1"
+aliases = ["{host}"]
+hosts = ["{host}"]
+indices = "{indices}"
+line = {{ tasks = {line}, plateau = "{plateau}B/s" }}
+[policy]
+index_timeout = "20s"
+index_age = "1h"
+list_age = "0s"
+"""
+
+
+class Others:
+    """A node_exporter whose devices move so many bytes a second, whoever asks for them."""
+
+    def __init__(self) -> None:
+        self.bytes_per_s = 0.0
+        self._moved, self._at_s = 0.0, time.time()
+        self._server = tree.Server(disks=("sda",))
+
+    def __call__(self) -> str:
+        now_s = time.time()
+        self._moved += self.bytes_per_s * (now_s - self._at_s)
+        self._at_s = now_s
+        moved = self._server.bytes + 2 * int(self._moved / 2)
+        return tree.scrape(replace(self._server, bytes=moved, idle_s=self._server.idle_s + now_s % 1e6), now_s)
+
+
+class User:
+    """Somebody whose data a server holds that this host stands for."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell, self.data = shell, shell.data
+
+    def __call__(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [LAUNCHER, *words],
+            cwd=self.data,
+            env=self.shell.environment(),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def json(self, *words: str | Path) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self(words[0], "--json", *words[1:]).stdout)
+        return found
+
+    def site(self, indices: str, plateau: int) -> None:
+        text = SITE.format(host=os.uname().nodename, indices=indices, line=LINE, plateau=plateau)
+        (self.data / "tonnage.toml").write_text(text)
+
+    def spans(self, name: str, copies: int) -> list[tuple[float, ...]]:
+        """When each copy began and ended, in the order in which they began."""
+        files = [self.data / f"{name}.{number}" for number in range(1, copies + 1)]
+        wait_until(
+            lambda: all(one.exists() and one.read_text().endswith("\n") for one in files), "the copies' ends", 200
+        )
+        return sorted(tuple(map(float, one.read_text().split())) for one in files)
+
+
+@pytest.fixture
+def user(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    with own_local():
+        yield User(shell)
+
+
+def profile(user: User) -> tuple[Path, int]:
+    """A run that measured the program, and its rate."""
+    run = user.shell.home / "PROFILE"
+    user("run", "--no-report", "--out", run, campaign(user.shell.home, user.data))
+    user.site("proc:", 10**9)
+    rate = user.json("submit", "--dry-run", "--profile", run, "--copies", "4", "true")["demand"]["bytes_per_s"]
+    if not rate:
+        pytest.skip("the test's files are in memory: nothing of them reaches a storage")
+    return run, rate
+
+
+def test_a_program_that_asks_half_of_the_line_runs_two_at_a_time_and_alone_beside_others_use(user: User) -> None:
+    run, rate = profile(user)
+    others = Others()
+    with ways.exporter(ways.tells(others)) as server:
+        user.site(server.address, 2 * rate)
+        (idle,) = user.json("load")["servers"]
+        assert (idle["line"], idle["promised"], idle["others"], idle["left"]) == (LINE, 0, 0, LINE)
+        done = user("submit", "--copies", "6", "--profile", run, "-o", "two.%I", *meets(2))
+        (told,) = [line for line in done.stderr.splitlines() if "at once" in line]
+        assert told.startswith(f"tonnage: 2 at once: rcss1's load line: {LINE} tasks at ")
+        assert "each copy asks 4: its " in told and f"is 50% of the plateau (measured in {run}, 2 copies alone)" in told
+        assert told.endswith("; by its indices nothing else uses it"), "more is not said: no slots bound it"
+        spans = user.spans("two", 6)
+        assert most_at_once(spans) == 2, spans
+        (ledger,) = user.shell.home.glob("XDG_STATE_HOME/tonnage/placement/submissions.jsonl")
+        intent = json.loads(ledger.read_text().splitlines()[0])
+        assert intent["asks"] == 4 and told.removeprefix("tonnage: ") == intent["decision"]["cap_why"]
+
+        wait_until(lambda: not user.json("jobs")["jobs"], "the end of the first array")
+        others.bytes_per_s = rate
+        (busy,) = user.json("load")["servers"]
+        assert (busy["promised"], busy["others"], busy["left"]) == (0, 4, 4)
+        made = user.json("submit", "--copies", "3", "--profile", run, "-o", "one.%I", *meets(1))
+        assert made["decision"]["cap"] == 1
+        assert made["decision"]["cap_why"].endswith("; by its indices others use 4 of it")
+        alone = user.spans("one", 3)
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(alone)), alone
+        wait_until(lambda: not user.json("jobs")["jobs"], "the end of the second array")
+        unmeasured = user.json("submit", "--dry-run", "--copies", "8", "true")["decision"]
+        assert "; by its indices others use 4 of it" in unmeasured["cap_why"]
+
+
+def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_share_the_line(user: User) -> None:
+    run, rate = profile(user)
+    user.site("proc:", rate)
+    site = user.data / "tonnage.toml"
+    without = user("submit", "--dry-run", "--profile", run, "true").stdout
+    assert "nothing holds jobs alone to that" in without and "so that it carries 1 such at once" in without
+    site.write_text(site.read_text().replace("line =", 'licence = "io"\nline ='))
+    for number in (1, 2, 3):
+        made = user.json("submit", "--profile", run, "-o", f"alone.{number}", *meets(1))
+        assert made["request"]["licences"] == [["io", LINE]]
+        assert made["decision"]["cap_why"].endswith(
+            f"; each holds {LINE} of {LINE} io, so that no more than 1 run at once"
+        )
+    spans = user.spans("alone", 3)
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans)), spans

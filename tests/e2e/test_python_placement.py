@@ -1,0 +1,135 @@
+"""``tonnage.submit``, ``where`` and ``load`` in Python: the answers of ``--json``, and nothing printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tonnage
+from tonnage.placement.choice import NoFileServer
+from tonnage.placement.ledger import Ledger
+
+from .shell import LAUNCHER, ROOT, Shell, wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+
+from local_spool import own_local
+
+SITE = """
+scheduler = "local"
+[[server]]
+name = "rcss1"
+aliases = ["{host}"]
+hosts = ["{host}"]
+indices = "proc:"
+line = {{ tasks = 6, plateau = "2GB/s" }}
+[policy]
+index_timeout = "20s"
+"""
+
+
+@pytest.fixture
+def data(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory, on a server that this host stands for."""
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (shell.data / "tonnage.toml").write_text(SITE.format(host=os.uname().nodename))
+    monkeypatch.chdir(shell.data)
+    monkeypatch.setattr(sys, "argv", ["notebook", "--no-such-option"])
+    with own_local():
+        yield shell.data
+
+
+def printed(*words: str) -> Any:
+    done = subprocess.run([LAUNCHER, *words], capture_output=True, text=True, timeout=240, check=True)
+    return json.loads(done.stdout)
+
+
+def plain(answer: Any) -> Any:
+    return json.loads(json.dumps(asdict(answer)))
+
+
+@pytest.mark.usefixtures("data")
+def test_python_gets_the_answers_of_json_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    plan = tonnage.submit("true", copies="1-4,7", cap=2, name="t", dry_run=True, key="k0")
+    place = tonnage.where()
+    loads = tonnage.load("rcss1")
+    receipt = tonnage.submit("true", key="k1", output="o.%J")
+    again = tonnage.submit("true", key="k1", output="o.%J")
+    assert capfd.readouterr() == ("", "")
+    line = printed("submit", "--json", "--dry-run", "--copies", "1-4,7", "--cap", "2", "-J", "t", "--key", "k0", "true")
+    assert plain(plan)["request"] == line["request"] and plain(plan).keys() == line.keys()
+    assert (plan.host, plan.cap, plan.why) == (os.uname().nodename, 2, tuple(line["decision"]["why"]))
+    told = printed("where", "--json")
+    assert plain(place)["load_line"] == told["load_line"] == {"tasks": 6, "plateau": 2 * 10**9}
+    assert plain(place).keys() == told.keys() and place.file_servers[0].name == "rcss1"
+    assert plain(loads).keys() == printed("load", "--json").keys() and loads.servers[0].line == 6
+    assert (receipt.job, receipt.new, again.job, again.new) == ("1", True, "1", False)
+    assert Ledger().entry("k1") is not None and Ledger().entry("k0") is None
+
+
+def test_the_lines_of_the_page_run(data: Path) -> None:
+    page = (ROOT / "docs" / "placement.md").read_text()
+    (block,) = re.findall(r"```python\n(import tonnage\n.*?)```", page, re.DOTALL)
+    (data / "big.dat").write_bytes(bytes(1000))
+    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("['rcss1'] ") and "--cap counts copies" in last
+    wait_until((data / "big.dat.gz").exists, "the job's file")
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cap": 8}, "--cap counts copies"),
+        ({"copies": 0}, "not a whole number above 0"),
+        ({"copies": True}, "no list of numbers|not a whole number"),
+        ({"memory": "lots"}, "not a size"),
+        ({"time_limit": timedelta(0, -1)}, "not a time"),
+        ({"io_share": 1.5}, "above 100 %"),
+        ({"key": "a b"}, "cannot be a key"),
+        ({"scheduler": "cron"}, "there is no scheduler 'cron'"),
+        ({"profile": "nowhere"}, "nowhere"),
+        ({"site": "missing.toml"}, "missing.toml"),
+        ({"path": ""}, "--path is empty"),
+        ({"time_limit": timedelta(hours=2)}, "local"),
+    ],
+)
+def test_a_wrong_request_is_an_exception_and_nothing_is_submitted(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(tonnage.RequestError, match=said):
+        tonnage.submit("true", **options)
+    assert Ledger().since(0.0) == []
+
+
+@pytest.mark.usefixtures("data")
+def test_errors_are_those_of_the_commands() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wait'"):
+        tonnage.submit("true", wait=True)  # type: ignore[call-overload]
+    with pytest.raises(tonnage.RequestError, match="there is no command"):
+        tonnage.submit()
+    with pytest.raises(NoFileServer, match="Cannot find fileserver for /proc"):
+        tonnage.where("/proc")
+    with pytest.raises(NoFileServer):
+        tonnage.submit("true", path="/proc")
+    with pytest.raises(tonnage.RequestError, match="there is no file server 'nas'"):
+        tonnage.load("nas")
+
+
+def test_the_package_names_what_it_offers_and_loads_it_when_it_is_asked_for() -> None:
+    assert {"submit", "where", "load", "read", "compare", "TonnageError"} <= {*dir(tonnage)}
+    script = "import sys, tonnage; print(sorted(name for name in sys.modules if name.startswith('tonnage')))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "['tonnage']\n"
+    with pytest.raises(AttributeError, match="no attribute 'sink'"):
+        tonnage.sink  # noqa: B018
