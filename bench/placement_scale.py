@@ -18,9 +18,9 @@ from typing import Any
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+from placement_site import POLICIES, World, draw_jobs, simulate
 from run import host_facts, machine_name
 from spread import spread
-from tonnage.placement.simulation import POLICIES, World, draw_jobs, simulate
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = (
@@ -75,7 +75,7 @@ def main() -> int:
 def page(asked: argparse.Namespace, world: World, jobs: int, outcomes: list[dict[str, Any]]) -> str:
     """A row a policy: the median of the seeds, with their range."""
     model = (
-        f"On the model of `tonnage.placement.simulation`, in virtual time: {world.beside} hosts of {world.slots} slots "
+        f"On the model of `placement_site`, in virtual time: {world.beside} hosts of {world.slots} slots "
         f"beside each server, a load line of {world.line} tasks at {world.single_bytes_per_s / 1e6:g} MB/s each, a "
         f"link of {world.link_bytes_per_s / 1e9:g} GB/s a server, jobs that ask for {asked.load:.0%} of all devices in "
         f"bursts. {asked.seeds} draws of jobs; medians with the range."

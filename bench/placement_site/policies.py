@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tonnage.placement.choice import Candidate, Demand, decide
-from tonnage.placement.simulation.world import Jobs, World
 from tonnage.placement.site import Policy as Rules
 from tonnage.placement.where import Located
+
+from placement_site.world import Jobs, World
 
 _UNBOUNDED = 1 << 40
 _CPU_BOUND = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from tonnage.placement.simulation.world import World
+from placement_site.world import World
 
 
 class Device:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tonnage.placement.simulation.world import Jobs, World
+from placement_site.world import Jobs, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

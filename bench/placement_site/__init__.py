@@ -3,9 +3,9 @@
 The decisions are those of ``tonnage.placement.choice``, the same functions that place real jobs.
 """
 
-from tonnage.placement.simulation.outcome import Outcome
-from tonnage.placement.simulation.policies import POLICIES
-from tonnage.placement.simulation.race import simulate
-from tonnage.placement.simulation.world import Jobs, World, draw_jobs
+from placement_site.outcome import Outcome
+from placement_site.policies import POLICIES
+from placement_site.race import simulate
+from placement_site.world import Jobs, World, draw_jobs
 
 __all__ = ["POLICIES", "Jobs", "Outcome", "World", "draw_jobs", "simulate"]

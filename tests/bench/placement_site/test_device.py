@@ -6,8 +6,8 @@ import heapq
 
 import numpy as np
 import pytest
-from tonnage.placement.simulation.device import Device
-from tonnage.placement.simulation.world import World
+from placement_site.device import Device
+from placement_site.world import World
 
 MB = 1e6
 

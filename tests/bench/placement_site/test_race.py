@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.placement.simulation import POLICIES, World, draw_jobs, simulate
-from tonnage.placement.simulation.race import Race
+from placement_site import POLICIES, World, draw_jobs, simulate
+from placement_site.race import Race
 
 WORLD = World(servers=10, hosts=200, beside=2, slots=8)
 JOBS = draw_jobs(WORLD, 3000, seed=3, load=0.7)

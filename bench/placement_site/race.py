@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 
-from tonnage.placement.simulation.device import Device
-from tonnage.placement.simulation.outcome import Outcome, outcome_of
-from tonnage.placement.simulation.policies import POLICIES, Placed, Policy, View
-from tonnage.placement.simulation.world import Jobs, World
+from placement_site.device import Device
+from placement_site.outcome import Outcome, outcome_of
+from placement_site.policies import POLICIES, Placed, Policy, View
+from placement_site.world import Jobs, World
 
 _READ, _COMPUTED = 0, 1
 
