@@ -1,159 +1,288 @@
-"""Where a job goes and what bounds it: the policies that are compared."""
+"""Where a submission goes and what bounds it: the policies that are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from random import Random
+from statistics import median
+from typing import Protocol
 
-from tonnage.placement.choice import Candidate, Demand, decide
+from tonnage.cluster.scheduler import ClusterHost
+from tonnage.placement.candidates import World as Known
+from tonnage.placement.candidates import make_candidates
+from tonnage.placement.choice import Carried, Decision, Demand, decide
+from tonnage.placement.choice.cap import choose_cap
+from tonnage.placement.entries import Entry
+from tonnage.placement.known import carried_by
+from tonnage.placement.ledger import Ledger
+from tonnage.placement.lists import ListedJob
+from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.site import Policy as Rules
 from tonnage.placement.where import Located
 
-from placement_site.world import Jobs, World
-
-_UNBOUNDED = 1 << 40
-_CPU_BOUND = 0.1
-
-
-@dataclass(slots=True)
-class View:
-    """What a scheduler knows at a moment, by pool; the last pool is that of the hosts beside no server."""
-
-    free: list[int]
-    """Slots."""
-    waiting: list[int]
-    """Jobs."""
-    reading: list[int]
-    """By server: tasks that read from it."""
-    held: list[int]
-    """By server: licences."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """What a policy says of a job."""
-
-    pool: int
-    server: int
-    """From which it reads."""
-    far: bool
-    licensed: bool
-    """It holds one of the server's licences while it runs."""
+from placement_site.jobs import Jobs, Submission
+from placement_site.state import Free, Placed, State
+from placement_site.world import World
 
 
 class Policy(Protocol):
     """One policy in one race."""
 
-    cap: int
-    """Licences of each server."""
+    def place(self, now_s: float, number: int, state: State) -> Placed:
+        """Where the submission goes; once, when it arrives."""
 
-    def place(self, now_s: float, job: int, view: View) -> Placed:
-        """Where the job goes; once, when it arrives."""
+    def pick(self, free: Free) -> int:
+        """The pool of a host for a job that may have any; one is free."""
 
-    def ended(self, job: int, placed: Placed, ran_s: float) -> None:
-        """The job ended after so long on its slot."""
+    def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
+        """Submissions that read from the server, and the higher caps that they get now that one of them has ended.
 
-
-class Anywhere:
-    """A scheduler that does not know about data: any free host, and the servers' links carry all."""
-
-    cap = _UNBOUNDED
-
-    def __init__(self, world: World, jobs: Jobs, seed: int) -> None:  # noqa: ARG002
-        self._far, self._server = world.servers, jobs.server
-
-    def place(self, now_s: float, job: int, view: View) -> Placed:  # noqa: ARG002
-        return Placed(self._far, self._server[job], True, False)
-
-    def ended(self, job: int, placed: Placed, ran_s: float) -> None:
-        """Learns nothing."""
+        Each begins its jobs before the next one is looked at.
+        """
 
 
-class Pin:
-    """Beside the server that holds the data, whoever waits there."""
-
-    cap = _UNBOUNDED
+class Fifo:
+    """A scheduler that does not know where data is: the first free host, the first server that has the data."""
 
     def __init__(self, world: World, jobs: Jobs, seed: int) -> None:  # noqa: ARG002
-        self._server = jobs.server
+        self._submissions = jobs.submissions
 
-    def place(self, now_s: float, job: int, view: View) -> Placed:  # noqa: ARG002
-        return Placed(self._server[job], self._server[job], False, False)
+    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+        return Placed(None, self._submissions[number].holders[0])
 
-    def ended(self, job: int, placed: Placed, ran_s: float) -> None:
-        """Learns nothing."""
+    def pick(self, free: Free) -> int:
+        return free.first()
+
+    def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:  # noqa: ARG002
+        return iter(())
 
 
-class PinCapped(Pin):
-    """Beside the data, and of the jobs that wait for storage no more at once than the load line carries."""
+class Anyhow(Fifo):
+    """A host drawn from those that are free, and a server drawn from those that have the data."""
 
     def __init__(self, world: World, jobs: Jobs, seed: int) -> None:
         super().__init__(world, jobs, seed)
-        self._world, self._jobs = world, jobs
-        # The published rule: copies whose waiting for storage fills the line.
-        shares = [share for job in range(min(len(jobs), 10_000)) if (share := jobs.io_share(job, world)) >= _CPU_BOUND]
-        self.cap = max(1, round(world.line * len(shares) / sum(shares))) if shares else _UNBOUNDED
+        self._chance = Random(seed)
 
-    def place(self, now_s: float, job: int, view: View) -> Placed:  # noqa: ARG002
-        licensed = self._jobs.io_share(job, self._world) >= _CPU_BOUND
-        return Placed(self._server[job], self._server[job], False, licensed)
+    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+        return Placed(None, self._chance.choice(self._submissions[number].holders))
+
+    def pick(self, free: Free) -> int:
+        return free.anywhere(self._chance)
 
 
-class ByScore(PinCapped):
-    """As ``tonnage submit`` decides: of the servers that hold the data the one with the best score, at most as many as
-    its load line carries, and elsewhere where waiting beside it takes too long."""
+class NoLedger(Ledger):
+    """Nothing was submitted before: the line in use is the one that is stated."""
 
-    def __init__(self, world: World, jobs: Jobs, seed: int) -> None:
-        super().__init__(world, jobs, seed)
-        self._second = jobs.second
-        self._rules = Rules()
-        self._slot_s = [0.0] * world.servers
-        """By server: how long a job there keeps its slot, a moving mean."""
-        near = {"near": True, "bandwidth_bytes_per_s": world.single_bytes_per_s, "latency_s": 0.0}
-        far = {"near": False, "bandwidth_bytes_per_s": world.link_bytes_per_s / world.line}
-        self._near = [self._candidate(f"near{server}", server, **near) for server in range(world.servers)]
-        self._far = [
-            self._candidate("elsewhere", server, **far, latency_s=world.latency_s) for server in range(world.servers)
-        ]
-        self._located = [
-            Located(path="/", mount=None, target="", servers=(str(server),)) for server in range(world.servers)
-        ]
+    def __init__(self) -> None:
+        """It has no directory."""
 
-    def _candidate(self, host: str, server: int, **about: Any) -> Candidate:
-        return Candidate(host=host, server=str(server), slots=None, line=float(self._world.line), **about)
+    def last(self, marks: object) -> None:  # noqa: ARG002
+        return None
 
-    def place(self, now_s: float, job: int, view: View) -> Placed:  # noqa: ARG002
-        share = self._jobs.io_share(job, self._world)
-        licensed = share >= _CPU_BOUND
-        demand = Demand(bytes=int(self._jobs.bytes[job]), operations=0, io_share=share)
-        holders = {self._server[job], self._second[job]}
-        candidates = [self._seen(pool, server, licensed, view) for server in holders for pool in (server, -1)]
-        decision = decide(demand, candidates, located=self._located[self._server[job]], policy=self._rules)
-        server = self._server[job] if decision.server is None else int(decision.server)
-        far = decision.bind != "pin"
-        return Placed(self._world.servers if far else server, server, far, licensed)
 
-    def _seen(self, pool: int, server: int, licensed: bool, view: View) -> Candidate:
-        """The candidate as the scheduler would tell of it now: a licence that is out is a slot in use."""
-        found = self._far[server] if pool < 0 else self._near[server]
-        room = self._world.far_slots if pool < 0 else self._world.near_slots
-        found.slots, found.busy = room, room - view.free[pool]
-        if licensed and self.cap - view.held[server] < view.free[pool]:
-            found.slots, found.busy = min(room, self.cap), view.held[server]
-        found.waiting = view.waiting[server] + (view.waiting[pool] if pool < 0 else 0)
-        found.on_server = float(view.reading[server])
-        found.slot_s = self._slot_s[server] or None
-        return found
+class Near:
+    """As ``tonnage submit`` decides, by its own functions, from what it would have found.
 
-    def ended(self, job: int, placed: Placed, ran_s: float) -> None:  # noqa: ARG002
-        known = self._slot_s[placed.server]
-        self._slot_s[placed.server] = 0.9 * known + 0.1 * ran_s if known else ran_s
+    A decision is handed what of its facts can matter to it: the jobs that use the servers in question, the hosts beside
+    them and one host elsewhere. All other rows only take time (see ``decision.py``).
+    """
+
+    def __init__(self, world: World, jobs: Jobs, seed: int, *, caps: bool, raises: bool = False) -> None:  # noqa: ARG002
+        self._jobs, self._caps, self._raises = jobs, caps, raises
+        self.site = site_of(world)
+        self._ledger = NoLedger()
+        self._entries: dict[int, Entry] = {}
+        self._taken = [tuple(_host(name, 1) for name in server.hosts) for server in self.site.server]
+        self._left = [tuple(_host(name, 0) for name in server.hosts) for server in self.site.server]
+
+    def pick(self, free: Free) -> int:
+        return free.first()
+
+    def place(self, now_s: float, number: int, state: State) -> Placed:
+        submission = self._jobs.submissions[number]
+        demand = self.demand_of(submission)
+        decision = self.decided(submission, demand, self._facts(now_s, submission, state))
+        server = submission.holders[0] if decision.server is None else _number(decision.server)
+        self._enter(number, now_s, decision.server, decision.cap, demand)
+        return Placed(server if decision.bind == "pin" else None, server, decision.cap)
+
+    def _enter(self, number: int, at_s: float, server: str | None, cap: int | None, demand: Demand) -> None:
+        """In the user's ledger, as ``Plan.intent`` has it."""
+        most = cap or self._jobs.submissions[number].count
+        intent = {"server": server, "cap": cap, "tasks": most, "io_share": demand.io_share}
+        self._entries[number] = Entry(str(number), at_s, intent, str(number), "", None, at_s)
+
+    def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
+        """By the rule of a new array, as if each came now: what of this server's line the others leave."""
+        if not self._raises:
+            return
+        for number in state.alive[server]:
+            cap, placed = state.caps[number], state.placed[number]
+            submission = replace(self._jobs.submissions[number], holders=(server,))
+            assert placed is not None
+            if cap is None or cap >= submission.count or state.begun[number] == submission.count:
+                continue
+            demand = self.demand_of(submission)
+            known = self._facts(now_s, submission, state, without=number)
+            fits, _ = choose_cap(
+                demand,
+                self._carried(submission, known),
+                asked="auto",
+                copies=submission.count,
+                slots=None if placed.pool is None else state.free.sizes[server],
+                cpu_bound_below=self.site.policy.cpu_bound_below,
+            )
+            if fits is not None and fits > cap:
+                self._enter(number, submission.at_s, self.site.server[server].name, fits, demand)
+                yield number, fits
+
+    def decided(self, submission: Submission, demand: Demand, known: Known) -> Decision:
+        """What ``tonnage submit`` does with its facts."""
+        servers, located = self._located(submission)
+        return decide(
+            demand,
+            make_candidates(self.site, servers, located, known),
+            located=located,
+            policy=self.site.policy,
+            copies=submission.count if submission.array else None,
+            cap="auto" if self._caps else submission.count,
+            carried=self._carried(submission, known),
+        )
+
+    def demand_of(self, submission: Submission) -> Demand:
+        """What its user says of it, or what ``tonnage submit`` takes where nothing is said."""
+        rules = self.site.policy
+        if not submission.profiled:
+            return Demand(bytes=rules.reference_bytes, operations=rules.reference_operations)
+        size = int(self._jobs.bytes[submission.first])
+        return Demand(bytes=size, operations=0, io_share=submission.io_share, source="its profile")
+
+    def _located(self, submission: Submission) -> tuple[tuple[Server, ...], Located]:
+        servers = tuple(self.site.server[holder] for holder in submission.holders)
+        names = tuple(server.name for server in servers)
+        return servers, Located(path="/data", mount=None, target="/data", servers=names)
+
+    def lines_of(self, submission: Submission) -> dict[str, float]:
+        """Load lines of the servers that have its data."""
+        servers = self._located(submission)[0]
+        return {server.name: float(server.line.tasks) for server in servers if server.line is not None}
+
+    def _carried(self, submission: Submission, known: Known) -> Carried | None:
+        servers, located = self._located(submission)
+        return carried_by(servers, located, known, {server.name: server.line for server in servers}, self._ledger)
+
+    def _facts(self, now_s: float, submission: Submission, state: State, without: int | None = None) -> Known:
+        every = (number for holder in submission.holders for number in state.alive[holder])
+        alive = [number for number in every if number != without]
+        return self._known(
+            now_s,
+            submission,
+            hosts=[host for holder in submission.holders for host in self._beside(holder, state.free)]
+            + [_host("elsewhere", int(state.free.total == sum(state.free.counts[one] for one in submission.holders)))],
+            jobs=[row for number in alive for row in self._rows(number, state)],
+            entries=[
+                self._entries[number] for number in alive if self._jobs.submissions[number].user == submission.user
+            ],
+        )
+
+    def all_facts(self, now_s: float, submission: Submission, state: State) -> Known:
+        """The same with every host and a row for each job that runs, of the whole site, and one ledger of all users."""
+        alive = [number for server in state.alive for number in server]
+        elsewhere, free = state.free.sizes[-1], state.free.counts[-1]
+        return self._known(
+            now_s,
+            submission,
+            hosts=[host for holder in range(len(self.site.server)) for host in self._beside(holder, state.free)]
+            + [_host(f"c{number:05}", int(number >= free)) for number in range(elsewhere)],
+            jobs=[one for number in alive for row in self._rows(number, state) for one in _copies(row)],
+            entries=[self._entries[number] for number in alive],
+        )
+
+    def _known(
+        self,
+        now_s: float,
+        submission: Submission,
+        *,
+        hosts: list[ClusterHost],
+        jobs: list[ListedJob],
+        entries: list[Entry],
+    ) -> Known:
+        return Known(
+            now_s=now_s,
+            hosts=hosts,
+            jobs=jobs,
+            jobs_at_s=now_s,
+            placements=entries,
+            lines=self.lines_of(submission),
+        )
+
+    def _beside(self, server: int, free: Free) -> tuple[ClusterHost, ...]:
+        busy = free.sizes[server] - free.counts[server]
+        return self._taken[server][:busy] + self._left[server][busy:]
+
+    def _rows(self, number: int, state: State) -> list[ListedJob]:
+        """As the scheduler lists a submission: what runs of it, what waits."""
+        submission, placed, running = self._jobs.submissions[number], state.placed[number], state.running[number]
+        assert placed is not None
+        server = self.site.server[placed.server].name
+
+        def row(told: str, count: int, started_at_s: float | None) -> ListedJob:
+            return ListedJob(
+                job=str(number),
+                key=str(number),
+                server=server,
+                state="running" if told == "running" else "pending",
+                queue="batch",
+                count=count,
+                submitted_at_s=submission.at_s,
+                started_at_s=started_at_s,
+                hosts=(),
+            )
+
+        waiting = submission.count - state.begun[number]
+        found = [row("running", running, state.started_sum_s[number] / running)] if running else []
+        return [*found, row("pending", waiting, None)] if waiting else found
+
+
+def site_of(world: World) -> Site:
+    """The site file of the model: every server's line is stated."""
+    single = median(server.single_bytes_per_s for server in world.servers)
+    line = median(server.line for server in world.servers)
+    servers = tuple(
+        Server(
+            name=f"s{number}",
+            holds=(f"/data/{number}",),
+            hosts=tuple(f"n{number * world.beside + host:05}" for host in range(world.beside)),
+            line=Line(tasks=server.line, plateau=None),
+        )
+        for number, server in enumerate(world.servers)
+    )
+    far = min(single, world.link_bytes_per_s / line)
+    return Site(server=servers, policy=Rules(near_bandwidth=int(single), far_bandwidth=int(far)))
+
+
+def _host(name: str, used: int) -> ClusterHost:
+    return ClusterHost(name=name, up=True, slots=1, slots_used=used)
+
+
+def _number(server: str) -> int:
+    return int(server[1:])
+
+
+def _copies(row: ListedJob) -> list[ListedJob]:
+    """What runs has a row each; what waits of an array has one."""
+    if row.state != "running":
+        return [row]
+    return [replace(row, count=1, hosts=(f"h{copy:05}",)) for copy in range(row.count)]
 
 
 POLICIES: dict[str, Callable[[World, Jobs, int], Policy]] = {
-    "scheduler default": Anywhere,
-    "pin": Pin,
-    "pin + cap": PinCapped,
-    "pin + cap + load adjust": ByScore,
+    "FIFO": Fifo,
+    "random": Anyhow,
+    "near": partial(Near, caps=False),
+    "near, caps": partial(Near, caps=True),
+    "near, caps raised": partial(Near, caps=True, raises=True),
 }

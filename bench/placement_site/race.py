@@ -1,123 +1,156 @@
-"""Jobs arrive, wait for a slot and, where there is a cap, for a licence, read, compute and end."""
+"""Submissions arrive, their jobs wait for a host and for their turn below a cap, compute, read, compute and end."""
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from time import perf_counter
 
 from placement_site.device import Device
-from placement_site.outcome import Outcome, outcome_of
-from placement_site.policies import POLICIES, Placed, Policy, View
-from placement_site.world import Jobs, World
+from placement_site.jobs import Jobs
+from placement_site.policies import Policy
+from placement_site.state import State
+from placement_site.watch import Watch
+from placement_site.world import World
 
-_READ, _COMPUTED = 0, 1
-
-
-def simulate(world: World, jobs: Jobs, policy: str, *, seed: int = 1) -> Outcome:
-    """Every job until the last has ended, under the policy of that name."""
-    return Race(world, jobs, POLICIES[policy](world, jobs, seed)).run(policy)
+_READY, _READ, _COMPUTED = 0, 1, 2
+"""Events: a job begins to read; a server's next job has its bytes; a job ends."""
 
 
 class Race:
-    """One simulated time. Slots are pools: one beside each server, one for all hosts that are beside none."""
+    """One simulated month and what is left over after it. First come, first served, as far as caps let."""
 
     def __init__(self, world: World, jobs: Jobs, policy: Policy) -> None:
         self.world, self.jobs, self.policy = world, jobs, policy
-        self.devices = [Device(world) for _ in range(world.servers)]
-        self.view = View(
-            free=[world.near_slots] * world.servers + [world.far_slots],
-            waiting=[0] * (world.servers + 1),
-            reading=[0] * world.servers,
-            held=[0] * world.servers,
-        )
-        self._queues: list[tuple[deque[int], deque[int]]] = [(deque(), deque()) for _ in range(world.servers + 1)]
-        """Of each pool: jobs that take a licence, jobs that take none."""
-        self._for_licence: list[deque[int]] = [deque() for _ in range(world.servers)]
-        """Jobs for the far pool that wait for a licence of this server."""
-        self._blocked: set[int] = set()
-        """Servers of which a far job has a licence to get and lacks a slot."""
-        self._placed: list[Placed | None] = [None] * len(jobs)
-        self._events: list[tuple[float, int, int, int]] = []
+        self.state = State(world, jobs)
+        self.watch = Watch(world)
         self.started_s = [0.0] * len(jobs)
         self.ended_s = [0.0] * len(jobs)
-        self._most = 0
+        self.pool = [0] * len(jobs)
+        """Whose hosts each job ran on."""
+        self.decided_s: list[float] = []
+        """What each placement took of this machine's time."""
+        self._devices = [Device(server, world.link_bytes_per_s) for server in world.servers]
+        self._events: list[tuple[float, int, int, int]] = []
+        pools = len(world.servers) + 1
+        self._own: list[list[int]] = [[] for _ in range(pools)]
+        """By pool, submissions that must have its hosts and may start a job, the earliest first."""
+        self._anywhere: list[int] = []
+        """The same of those that may have any."""
+        self._queued = [False] * len(jobs.submissions)
+        self.arrived = 0
+        """Submissions that have."""
 
-    def run(self, name: str) -> Outcome:
-        """The whole time."""
-        events, arrivals = self._events, self.jobs.arrival_s
-        next_job, count = 0, len(self.jobs)
-        while next_job < count or events:
-            if next_job < count and (not events or arrivals[next_job] <= events[0][0]):
-                self._arrive(arrivals[next_job], next_job)
-                next_job += 1
+    def run(self, until_s: float = float("inf")) -> None:
+        """All events up to a time."""
+        events, submissions = self._events, self.jobs.submissions
+        while self.arrived < len(submissions) or events:
+            arrives_s = submissions[self.arrived].at_s if self.arrived < len(submissions) else float("inf")
+            if min(arrives_s, events[0][0] if events else arrives_s) > until_s:
+                return
+            if not events or arrives_s <= events[0][0]:
+                self._arrive(arrives_s, self.arrived)
+                self.arrived += 1
                 continue
             now_s, kind, which, version = heapq.heappop(events)
-            if kind == _COMPUTED:
+            if kind == _READY:
+                self._begin_to_read(now_s, which)
+            elif kind == _COMPUTED:
                 self._end(now_s, which)
-            elif version == self.devices[which].version:
+            elif version == self._devices[which].version:
                 self._have_read(now_s, which)
-        far = [placed is not None and placed.far for placed in self._placed]
-        return outcome_of(name, self.world, self.jobs, self.started_s, self.ended_s, far, self._most)
+        self.watch.close(self.state.reading)
 
-    def _arrive(self, now_s: float, job: int) -> None:
-        placed = self._placed[job] = self.policy.place(now_s, job, self.view)
-        self.view.waiting[placed.pool] += 1
-        if placed.licensed and placed.far:
-            self._for_licence[placed.server].append(job)
-        else:
-            self._queues[placed.pool][not placed.licensed].append(job)
-        self._start_in(now_s, placed.pool, placed.server)
+    def _arrive(self, now_s: float, number: int) -> None:
+        began_s = perf_counter()
+        placed = self.state.placed[number] = self.policy.place(now_s, number, self.state)
+        self.decided_s.append(perf_counter() - began_s)
+        self.state.caps[number] = placed.cap
+        self.state.alive[placed.server][number] = None
+        self._wake(now_s, number)
 
-    def _start_in(self, now_s: float, pool: int, server: int) -> None:
-        """Starts what a slot of the pool and a licence of the server let start, first come first served."""
-        view, cap = self.view, self.policy.cap
-        licensed, plain = self._queues[pool]
-        afar = self._for_licence[server]
-        while view.free[pool] and licensed and view.held[pool] < cap:
-            self._start(now_s, licensed.popleft())
-        while view.free[-1] and afar and view.held[server] < cap:
-            self._start(now_s, afar.popleft())
-        while view.free[pool] and plain:
-            self._start(now_s, plain.popleft())
-        if afar and view.held[server] < cap:
-            self._blocked.add(server)
-
-    def _start(self, now_s: float, job: int) -> None:
-        placed, view = self._placed[job], self.view
+    def _wake(self, now_s: float, number: int) -> None:
+        """A job of it may be able to start that was not."""
+        placed = self.state.placed[number]
         assert placed is not None
-        view.free[placed.pool] -= 1
-        view.waiting[placed.pool] -= 1
-        view.held[placed.server] += placed.licensed
-        view.reading[placed.server] += 1
-        self._most = max(self._most, view.reading[placed.server])
-        self.started_s[job] = now_s
-        device = self.devices[placed.server]
-        device.add(now_s, job, self.jobs.bytes[job], placed.far)
-        self._await_device(placed.server)
+        self._queue(number)
+        if placed.pool is not None:
+            self._fill(now_s, placed.pool)
+        else:
+            self._fill_anywhere(now_s)
+
+    def _queue(self, number: int) -> None:
+        placed = self.state.placed[number]
+        assert placed is not None
+        if not self._queued[number] and self.state.may_start(number):
+            self._queued[number] = True
+            heapq.heappush(self._anywhere if placed.pool is None else self._own[placed.pool], number)
+
+    def _fill(self, now_s: float, pool: int) -> None:
+        """The pool's free hosts go to the earliest of those that must have them and those that may have any."""
+        own, anywhere, counts = self._own[pool], self._anywhere, self.state.free.counts
+        while counts[pool] and (own or anywhere):
+            heap = own if own and not (anywhere and anywhere[0] < own[0]) else anywhere
+            self._start_first(now_s, heap, pool)
+
+    def _fill_anywhere(self, now_s: float) -> None:
+        free = self.state.free
+        while free.total and self._anywhere:
+            self._start_first(now_s, self._anywhere, self.policy.pick(free))
+
+    def _start_first(self, now_s: float, heap: list[int], pool: int) -> None:
+        number = heap[0]
+        if self.state.may_start(number):
+            self._start(now_s, number, pool)
+        if not self.state.may_start(number):
+            heapq.heappop(heap)
+            self._queued[number] = False
+
+    def _start(self, now_s: float, number: int, pool: int) -> None:
+        state = self.state
+        job = self.jobs.submissions[number].first + state.begun[number]
+        state.begun[number] += 1
+        state.running[number] += 1
+        state.started_sum_s[number] += now_s
+        state.free.take(pool)
+        self.started_s[job], self.pool[job] = now_s, pool
+        heapq.heappush(self._events, (now_s + self.jobs.before_s[job], _READY, job, 0))
+
+    def _begin_to_read(self, now_s: float, job: int) -> None:
+        placed = self.state.placed[self.jobs.of[job]]
+        assert placed is not None
+        server = placed.server
+        self.watch.changes(now_s, server, self.state.reading[server], 1)
+        self.state.reading[server] += 1
+        self._devices[server].add(now_s, job, self.jobs.bytes[job], self.pool[job] != server)
+        self._await_device(server)
 
     def _await_device(self, server: int) -> None:
-        device = self.devices[server]
+        device = self._devices[server]
         end_s = device.next_end_s()
         if end_s is not None:
             heapq.heappush(self._events, (end_s, _READ, server, device.version))
 
     def _have_read(self, now_s: float, server: int) -> None:
-        for job in self.devices[server].take_ended(now_s):
-            self.view.reading[server] -= 1
-            heapq.heappush(self._events, (now_s + self.jobs.cpu_s[job], _COMPUTED, job, 0))
+        for job in self._devices[server].take_ended(now_s):
+            self.watch.changes(now_s, server, self.state.reading[server], -1)
+            self.state.reading[server] -= 1
+            heapq.heappush(self._events, (now_s + self.jobs.after_s[job], _COMPUTED, job, 0))
         self._await_device(server)
 
     def _end(self, now_s: float, job: int) -> None:
-        placed, view = self._placed[job], self.view
+        state, number, pool = self.state, self.jobs.of[job], self.pool[job]
+        placed = state.placed[number]
         assert placed is not None
         self.ended_s[job] = now_s
-        view.free[placed.pool] += 1
-        view.held[placed.server] -= placed.licensed
-        self.policy.ended(job, placed, now_s - self.started_s[job])
-        self._start_in(now_s, placed.pool, placed.server)
-        if placed.far:
-            # A licence came back as well: those beside the server may have waited for it.
-            self._start_in(now_s, placed.server, placed.server)
-            while view.free[-1] and self._blocked:
-                server = self._blocked.pop()
-                self._start_in(now_s, self.world.servers, server)
+        state.running[number] -= 1
+        state.started_sum_s[number] -= self.started_s[job]
+        state.free.give(pool)
+        self._queue(number)
+        self._fill(now_s, pool)
+        if self._anywhere:
+            self._fill_anywhere(now_s)
+        if not state.running[number] and state.begun[number] == self.jobs.submissions[number].count:
+            del state.alive[placed.server][number]
+            for one, cap in self.policy.raised(now_s, placed.server, state):
+                state.caps[one] = cap
+                self._wake(now_s, one)
