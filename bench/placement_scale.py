@@ -28,6 +28,7 @@ from placement_site.policies import Near
 from run import host_facts, machine_name
 
 HERE = Path(__file__).resolve().parent
+NAME = "placement_scale"
 TIMED = "near, caps"
 """The policy of which decisions are timed: what ``tonnage submit`` does."""
 QUICK = {"jobs": 4000, "hosts": 400, "servers": 8, "seeds": 1, "decisions": 20}
@@ -46,7 +47,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3, help="how many draws of servers and jobs")
     parser.add_argument("--decisions", type=int, default=500, help="how many decisions are timed")
     parser.add_argument("--quick", action="store_true", help="a small site; writes nothing, unless --out says where")
-    parser.add_argument("--page", type=Path, metavar="JSON", help="only draw the page of earlier results, beside them")
+    parser.add_argument("--page", type=Path, metavar="JSON", help="only tell earlier results again, beside them")
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
     parser.add_argument("--out", type=Path, help=f"where the results' directory is made (default: {HERE / 'results'})")
     given = parser.parse_args()
@@ -62,19 +63,26 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     asked = arguments()
     if asked.page is not None:
-        print(write_page(json.loads(asked.page.read_text(encoding="utf-8")), asked.page.with_suffix(".html")))
+        told(json.loads(asked.page.read_text(encoding="utf-8")), asked.page.parent)
         return 0
     results = measured(asked)
-    text = page(results)
-    print(text)
-    if not asked.quick or asked.out is not None:
-        name = asked.machine or machine_name(host_facts())
-        place = (asked.out or HERE / "results") / f"{results['date']}-{name}"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "placement_scale.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
-        (place / "placement_scale.md").write_text(text, encoding="utf-8")
-        write_page(results, place / "placement_scale.html")
+    if asked.quick and asked.out is None:
+        print(page(results))
+        return 0
+    name = asked.machine or machine_name(host_facts())
+    place = (asked.out or HERE / "results") / f"{results['date']}-{name}"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{NAME}.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
+    told(results, place)
     return 0
+
+
+def told(results: dict[str, Any], place: Path) -> None:
+    """The table, and the page with pictures."""
+    text = page(results)
+    (place / f"{NAME}.md").write_text(text, encoding="utf-8")
+    print(text)
+    print(write_page(results, place / f"{NAME}.html"), file=sys.stderr)
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:

@@ -15,15 +15,15 @@ from tonnage.report.page import write_answer
 
 HOUR_S = 3600.0
 COLUMNS: tuple[tuple[str, str, float, str], ...] = (
-    ("makespan, days", "makespan_s", 1 / DAY_S, "{:,.1f}"),
+    ("makespan, d", "makespan_s", 1 / DAY_S, "{:,.1f}"),
     ("mean slowdown", "mean_slowdown", 1, "{:,.1f}"),
     ("p95 slowdown", "p95_slowdown", 1, "{:,.0f}"),
     ("p95 wait, h", "p95_wait_s", 1 / HOUR_S, "{:,.0f}"),
-    ("servers × time above the line", "above_line", 100, "{:.1f} %"),
+    ("above the line", "above_line", 100, "{:.1f} %"),
     ("above twice the line", "twice_above_line", 100, "{:.1f} %"),
-    ("over the network, PB", "network_bytes", 1e-15, "{:,.1f}"),
+    ("network, PB", "network_bytes", 1e-15, "{:,.1f}"),
     ("hosts in use", "hosts_in_use", 100, "{:.0f} %"),
-    ("of that stalled", "stalled", 100, "{:.0f} %"),
+    ("stalled", "stalled", 100, "{:.0f} %"),
     ("run, s", "run_s", 1, "{:.0f}"),
 )
 """Title, key of an outcome, factor, format."""
@@ -31,7 +31,9 @@ GOAL_S = 0.050
 NOTES = (
     (
         "Slowdown: from a job's submission to its end ÷ what it takes alone beside its data. Stalled: host time that "
-        "jobs spent beyond what they take alone, as storage was too slow for them. Shares of time are of the month."
+        "jobs spent beyond what they take alone, as a share of the hosts in use: storage was too slow for them. Above "
+        "the line: the share of servers × time in which more tasks read from a server than its load line. Shares of "
+        "time are of the month. Network: bytes that jobs read on hosts not beside the server."
     ),
     (
         "FIFO: the first free host, whatever holds the data, and no caps. Random: any of the free hosts, any of the "

@@ -103,10 +103,16 @@ def _day_of(results: _Results, server: int) -> Figure:
         traces=traces,
         layout=layout(
             axis,
-            {"title": "Tasks that read", "type": "log", "range": [-1, log10(most) + 0.1]},
+            {
+                "title": "Tasks that read",
+                "type": "log",
+                "range": [-1, log10(most) + 0.1],
+                "tickvals": [0.1, 1, 10, 100, 1000],
+                "tickformat": "~g",
+            },
             height=420,
             margin_right=EDGE,
-            shapes=[level(line, INK, "dash")],
+            shapes=[level(line, INK, "solid")],
             annotations=[edge_note(log10(line), "load line", f"{line} tasks", INK)],
             showlegend=True,
         ),

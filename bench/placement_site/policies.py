@@ -104,7 +104,7 @@ class Near:
     def place(self, now_s: float, number: int, state: State) -> Placed:
         submission = self._jobs.submissions[number]
         demand = self.demand_of(submission)
-        decision = self.decided(submission, demand, self._facts(now_s, submission, state))
+        decision = self.decided(submission, demand, self.facts(now_s, submission, state))
         server = submission.holders[0] if decision.server is None else _number(decision.server)
         self._enter(number, now_s, decision.server, decision.cap, demand)
         return Placed(server if decision.bind == "pin" else None, server, decision.cap)
@@ -126,7 +126,7 @@ class Near:
             if cap is None or cap >= submission.count or state.begun[number] == submission.count:
                 continue
             demand = self.demand_of(submission)
-            known = self._facts(now_s, submission, state, without=number)
+            known = self.facts(now_s, submission, state, without=number)
             fits, _ = choose_cap(
                 demand,
                 self._carried(submission, known),
@@ -174,7 +174,17 @@ class Near:
         servers, located = self._located(submission)
         return carried_by(servers, located, known, {server.name: server.line for server in servers}, self._ledger)
 
-    def _facts(self, now_s: float, submission: Submission, state: State, without: int | None = None) -> Known:
+    def facts(
+        self,
+        now_s: float,
+        submission: Submission,
+        state: State,
+        *,
+        without: int | None = None,
+        own_only: bool = True,
+    ) -> Known:
+        """What can matter to a decision on it. ``without``: a submission that is left out. ``own_only``: of the ledger
+        what its user has."""
         every = (number for holder in submission.holders for number in state.alive[holder])
         alive = [number for number in every if number != without]
         return self._known(
@@ -184,7 +194,9 @@ class Near:
             + [_host("elsewhere", int(state.free.total == sum(state.free.counts[one] for one in submission.holders)))],
             jobs=[row for number in alive for row in self._rows(number, state)],
             entries=[
-                self._entries[number] for number in alive if self._jobs.submissions[number].user == submission.user
+                self._entries[number]
+                for number in alive
+                if not own_only or self._jobs.submissions[number].user == submission.user
             ],
         )
 

@@ -103,17 +103,16 @@ def test_the_same_seed_gives_the_same_figures(policy: str) -> None:
 
 
 def test_six_jobs_on_a_line_of_four_end_when_a_pencil_says_so() -> None:
-    """A line of four tasks of 100 MB/s, six hosts elsewhere, a link of 1 GB/s; each job reads 400 MB, computes 2 s.
+    """A line of four tasks of 100 MB/s, six hosts beside it, seven elsewhere. Each job reads 400 MB and computes 2 s.
 
-    FIFO starts six: 400/6 MB/s each, so they read 6 s and end at 8 s. With the cap, near: a copy is 2/3 of a task, so
-    six may run, on the six hosts beside the server, and as long.
+    FIFO starts all six elsewhere: each gets 400 ÷ 6 MB/s, reads for 6 s and ends at 8 s. A copy is 4 ÷ 6 of a task, so
+    the cap is floor(4 ÷ 0.667) = 5: five get 80 MB/s, read for 5 s and end at 7 s; the sixth reads 4 s after that.
     """
     world = small(FLAT, hosts=13, beside=6, link_bytes_per_s=1000 * MB)
-    jobs = arrays(world, (0.0, 6, (0,), 400 * MB, 4.0 * 0.5))
+    jobs = arrays(world, (0.0, 6, (0,), 400 * MB, 2.0))
     plain, capped = raced(world, jobs, "FIFO"), raced(world, jobs, "near, caps")
     assert plain.ended_s == pytest.approx([8.0] * 6, abs=1e-3)
     assert capped.state.placed[0] is not None and capped.state.placed[0].cap == 5
-    # floor(4 ÷ 0.667) is five: five read at 80 MB/s and end at 7 s; the sixth then reads alone for 4 s.
     assert capped.ended_s == pytest.approx([7.0] * 5 + [13.0], abs=1e-3)
     assert plain.watch.above_s[0] == pytest.approx(6.0, abs=1e-3)
     assert capped.watch.above_s[0] == pytest.approx(5.0, abs=1e-3)
