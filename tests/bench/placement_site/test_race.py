@@ -10,6 +10,8 @@ import pytest
 from placement_site import POLICIES, Race, draw_jobs, draw_world
 from placement_site.jobs import Jobs
 from placement_site.outcome import outcome_of
+from placement_site.policies import Fifo
+from placement_site.state import Placed, State
 from placement_site.world import World
 from small_sites import FLAT, MB, arrays, small
 
@@ -128,6 +130,30 @@ def test_who_came_first_gets_the_host_that_comes_free() -> None:
     race = raced(world, jobs, "FIFO")
     assert race.started_s[:3] == [0.0] * 3
     assert 50.0 < race.started_s[3] <= race.started_s[4] < 60.0
+
+
+def test_those_that_must_have_a_host_and_those_that_may_have_any_take_turns_by_their_arrival() -> None:
+    class Told(Fifo):
+        def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+            return Placed((0, None, None, 0)[number], 0)
+
+    world = small(hosts=2, beside=1)
+    first, other, third, last = ((at_s, 1, (0,), 1 * MB, cpu_s) for at_s, cpu_s in ((0, 50), (1, 500), (2, 9), (3, 9)))
+    jobs = arrays(world, first, other, third, last)
+    race = Race(world, jobs, Told(world, jobs, 1))
+    race.run()
+    assert race.pool == [0, 1, 0, 0]
+    assert race.ended_s[0] == race.started_s[2] < race.ended_s[2] == race.started_s[3]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "above", "twice"), [(4, False, False), (5, True, False), (8, True, False), (9, True, True)]
+)
+def test_a_server_is_above_its_line_with_more_tasks_than_that(tasks: int, above: bool, twice: bool) -> None:
+    world = small(FLAT, hosts=20, beside=1, link_bytes_per_s=1000 * MB)
+    watch = raced(world, arrays(world, (0.0, tasks, (0,), 400 * MB, 1.0)), "FIFO").watch
+    assert (watch.above_s[0] > 0, watch.twice_above_s[0] > 0, watch.most[0]) == (above, twice, tasks)
+    assert watch.busy_s[0] >= watch.above_s[0] >= watch.twice_above_s[0]
 
 
 def test_the_jobs_ask_for_as_much_of_servers_and_hosts_as_was_told() -> None:
