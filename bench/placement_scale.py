@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from placement_scale_page import page, write_page
 from placement_site import POLICIES, Race, draw_jobs, draw_world
 from placement_site.decision import ASKED_AT_S, timed
-from placement_site.figures import day_of
+from placement_site.figures import day_of, drawn_servers
 from placement_site.outcome import outcome_of
 from placement_site.policies import Near
 from run import host_facts, machine_name
@@ -99,6 +99,8 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         races(asked, seed, asked.load[0], found, found["outcomes"])
     for load in asked.load[1:]:
         races(asked, 1, load, found, found["others"])
+    drawn = drawn_servers(found["outcomes"])
+    found["day"] = {name: {str(server): day[server] for server in drawn} for name, day in found["day"].items()}
     found["load_after"] = os.getloadavg()[0]
     return found
 

@@ -31,7 +31,7 @@ GOAL_S = 0.050
 NOTES = (
     (
         "Slowdown: from a job's submission to its end ÷ what it takes alone beside its data. Stalled: host time that "
-        "jobs spent beyond what they take alone, as a share of the hosts in use: storage was too slow for them. Above "
+        "jobs spent beyond what they take alone, as a share of all that they took: storage was too slow for them. Above "
         "the line: the share of servers × time in which more tasks read from a server than its load line. Shares of "
         "time are of the month. Network: bytes that jobs read on hosts not beside the server."
     ),

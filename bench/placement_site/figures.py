@@ -71,13 +71,17 @@ def _policies(results: _Results) -> list[str]:
     return list(dict.fromkeys(outcome["policy"] for outcome in results["outcomes"]))
 
 
+def drawn_servers(outcomes: Sequence[_Results]) -> list[int]:
+    """Those of which a day is drawn: from the one that is longest above its line, where jobs are near their data and
+    have no caps, to the middle one."""
+    above = next(one for one in outcomes if one["policy"] == "near")["above_by_server"]
+    ranked = sorted(range(len(above)), key=lambda server: -above[server])
+    places = (round(place * (len(ranked) // 2) / (_DRAWN - 1)) for place in range(_DRAWN))
+    return [ranked[place] for place in dict.fromkeys(places)]
+
+
 def _day(results: _Results) -> Exhibit:
-    """Servers from the busiest to the median, by how long FIFO has them above their line."""
-    lines = results["world"]["lines"]
-    plain = next(one for one in results["outcomes"] if one["policy"] == "near")["above_by_server"]
-    ranked = sorted(range(len(lines)), key=lambda server: -plain[server])
-    places = [round(place * (len(ranked) // 2) / (_DRAWN - 1)) for place in range(_DRAWN)]
-    chosen = [ranked[place] for place in dict.fromkeys(places)]
+    lines, chosen = results["world"]["lines"], drawn_servers(results["outcomes"])
     return Exhibit(
         identifier="day",
         title="Load against the line over a day",
@@ -90,7 +94,7 @@ def _day(results: _Results) -> Exhibit:
 
 
 def _day_of(results: _Results, server: int) -> Figure:
-    line, series = results["world"]["lines"][server], {name: day[server] for name, day in results["day"].items()}
+    line, series = results["world"]["lines"][server], {name: day[str(server)] for name, day in results["day"].items()}
     hours = [round((step + 0.5) * STEP_S / 3600, 3) for step in range(round(DAY_S / STEP_S))]
     traces = [_curve(name, hours, [mean if mean >= 0.1 else None for mean in day]) for name, day in series.items()]
     most = max(line, *(max(day) for day in series.values()))
