@@ -30,10 +30,10 @@ COLUMNS: tuple[tuple[str, str, float, str], ...] = (
 GOAL_S = 0.050
 NOTES = (
     (
-        "Slowdown: from a job's submission to its end ÷ what it takes alone beside its data. Stalled: host time that "
-        "jobs spent beyond what they take alone, as a share of all that they took: storage was too slow for them. Above "
-        "the line: the share of servers × time in which more tasks read from a server than its load line. Shares of "
-        "time are of the month. Network: bytes that jobs read on hosts not beside the server."
+        "Slowdown: from a job's submission to its end ÷ what it takes alone beside its data. Above the line: share of "
+        "servers × time in which more tasks read from a server than its load line. Stalled: host time that jobs spent "
+        "beyond what they take alone, as a share of all that they took. Shares of time are of the month. Network: "
+        "bytes that jobs read on hosts not beside the server."
     ),
     (
         "FIFO: the first free host, whatever holds the data, and no caps. Random: any of the free hosts, any of the "
@@ -67,7 +67,7 @@ def page(results: dict[str, Any]) -> str:
         "",
         markdown(results_table(results["outcomes"])),
         "",
-        f"{asked['seeds']} draws of servers and jobs: medians with the range.",
+        f"Draws of servers and jobs: {asked['seeds']}; medians with the range. {caps_text(results)}",
     ]
     for load in sorted({outcome["load"] for outcome in results["others"]}):
         others = [outcome for outcome in results["others"] if outcome["load"] == load]
@@ -89,7 +89,7 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
         ("machine", f"{host['cpu_model']}, {host['cpu_count']} processors"),
     )
     told = (
-        Told("", said(results), (model(results),)),
+        Told("", said(results), (caps_text(results), model(results))),
         Told("", decision_text(results), sure=median(results["decision"]["decided_s"]) <= GOAL_S),
     )
     tables = [(f"Figures, load {asked['load'][0]:.0%}", results_table(results["outcomes"]))]
@@ -116,6 +116,18 @@ def said(results: dict[str, Any]) -> str:
     return (
         f"Of their time servers are above their load line {of('above_line', '{:.1%}')}. "
         f"95 % of the jobs have a slowdown below {of('p95_slowdown', '{:,.0f}')}."
+    )
+
+
+def caps_text(results: dict[str, Any]) -> str:
+    """How often an array got the smallest cap."""
+    every = (one["single_caps"] for one in results["outcomes"] if one["policy"] == "near, caps")
+    shares = [share for share in every if share is not None]
+    if not shares:
+        return "No array was capped."
+    return (
+        f"Of the arrays that were capped {median(shares):.0%} were to run one job at once, as others used the line "
+        "when they came."
     )
 
 

@@ -98,11 +98,12 @@ def _day_of(results: _Results, server: int) -> Figure:
     hours = [round((step + 0.5) * STEP_S / 3600, 3) for step in range(round(DAY_S / STEP_S))]
     traces = [_curve(name, hours, [mean if mean >= 0.1 else None for mean in day]) for name, day in series.items()]
     most = max(line, *(max(day) for day in series.values()))
+    told_line = f"{line} task{'s' if line > 1 else ''}"
     told = "; ".join(f"{name}: most {max(day):,.0f}" for name, day in series.items())
     axis = {"title": "Hour of the day", "range": [0, 24], "tickvals": list(range(0, 25, 3))}
     return Figure(
         title=f"Server s{server}",
-        caption=f"Load line: {line} tasks. {told}.",
+        caption=f"Load line: {told_line}. {told}.",
         alt=f"Tasks that read from server s{server} over a day, a curve for each policy, beside its load line. {told}.",
         traces=traces,
         layout=layout(
@@ -117,7 +118,7 @@ def _day_of(results: _Results, server: int) -> Figure:
             height=420,
             margin_right=EDGE,
             shapes=[level(line, INK, "solid")],
-            annotations=[edge_note(log10(line), "load line", f"{line} tasks", INK)],
+            annotations=[edge_note(log10(line), "load line", told_line, INK)],
             showlegend=True,
         ),
         table=Table(

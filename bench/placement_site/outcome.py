@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement_site.race import Race
-from placement_site.world import DAY_S, MONTH_S
+from placement_site.world import MONTH_S
 
 SLOWDOWNS = tuple(float(10 ** (step / 20)) for step in range(81))
 """Slowdowns at which the distribution is told: 1 to 10,000."""
@@ -41,6 +41,8 @@ class Outcome:
     """Share of hosts × time."""
     stalled: float
     """Share of hosts × time in use that jobs spent beyond what they take alone: storage that was too slow."""
+    single_caps: float | None
+    """Of the arrays that were capped when they came, those of which one job was to run at once; None: none was."""
     run_s: float
     """What the simulation took of this machine's time."""
     above_by_server: tuple[float, ...]
@@ -79,6 +81,7 @@ def outcome_of(race: Race, policy: str, seed: int, run_s: float) -> Outcome:
         near_share=float(size[~far].sum() / size.sum()),
         hosts_in_use=float(used_s.sum() / (race.world.hosts * MONTH_S)),
         stalled=float(1 - alone.sum() / (ended - started).sum()),
+        single_caps=_single_caps(race),
         run_s=run_s,
         above_by_server=tuple(round(above / MONTH_S, 4) for above in watch.above_s),
         slower_share=tuple(
@@ -87,6 +90,10 @@ def outcome_of(race: Race, policy: str, seed: int, run_s: float) -> Outcome:
     )
 
 
-def days(seconds: float) -> float:
-    """For tables."""
-    return seconds / DAY_S
+def _single_caps(race: Race) -> float | None:
+    caps = [
+        placed.cap
+        for placed, submission in zip(race.state.placed, race.jobs.submissions, strict=True)
+        if placed is not None and placed.cap is not None and placed.cap < submission.count
+    ]
+    return caps.count(1) / len(caps) if caps else None
