@@ -1,7 +1,7 @@
-"""What placement's policies make of a million jobs on a model of a large site.
+"""What placement's policies make of a month of a million jobs on a model of a large site.
 
-``python bench/placement_scale.py [--quick]``. Each seed draws other jobs; every policy has the same ones. The decisions
-are those of ``tonnage submit``, by the same functions. See ``bench/README.md``.
+``python bench/placement_scale.py [--quick]``. Each seed draws another site and other jobs; every policy has the same
+ones. The decisions are those of ``tonnage submit``, by the same functions. See ``bench/README.md``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import sys
 import time
 from dataclasses import asdict
@@ -18,88 +19,128 @@ from typing import Any
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+from placement_scale_page import page, write_page
+from placement_site import POLICIES, Race, draw_jobs, draw_world
+from placement_site.decision import ASKED_AT_S, timed
+from placement_site.figures import day_of, drawn_servers
+from placement_site.outcome import outcome_of
+from placement_site.policies import Near
 from run import host_facts, machine_name
-from spread import spread
-from tonnage.placement.simulation import POLICIES, World, draw_jobs, simulate
 
 HERE = Path(__file__).resolve().parent
-COLUMNS = (
-    ("makespan, s", "makespan_s", "{:,.0f}"),
-    ("mean wait, s", "mean_wait_s", "{:,.0f}"),
-    ("p95 wait, s", "p95_wait_s", "{:,.0f}"),
-    ("mean slowdown", "mean_slowdown", "{:,.1f}"),
-    ("p95 slowdown", "p95_slowdown", "{:,.1f}"),
-    ("beside its data", "near_share", "{:.0%}"),
-    ("most on a server", "most_on_server", "{:,.0f}"),
-)
+NAME = "placement_scale"
+TIMED = "near, caps"
+"""The policy of which decisions are timed: what ``tonnage submit`` does."""
+QUICK = {"jobs": 4000, "hosts": 400, "servers": 8, "seeds": 1, "decisions": 20}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare placement's policies on a model of a large site.")
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=10_000)
-    parser.add_argument("--servers", type=int, default=500)
-    parser.add_argument("--load", type=float, default=0.6, help="share of all devices' plateaus that the jobs ask for")
-    parser.add_argument("--seeds", type=int, default=3, help="how many draws of jobs")
-    parser.add_argument("--quick", action="store_true", help="a hundredth of the jobs; writes nothing")
+    parser.add_argument("--servers", type=int, default=200)
+    parser.add_argument(
+        "--load", type=float, nargs="+", default=[0.4, 0.2],
+        help="share of all servers' plateaus that the jobs ask for over the month; all but the first have one seed",
+    )  # fmt: skip
+    parser.add_argument("--busy", type=float, default=0.6, help="share of all hosts' time that undisturbed jobs take")
+    parser.add_argument("--seeds", type=int, default=3, help="how many draws of servers and jobs")
+    parser.add_argument("--decisions", type=int, default=500, help="how many decisions are timed")
+    parser.add_argument("--quick", action="store_true", help="a small site; writes nothing, unless --out says where")
+    parser.add_argument("--page", type=Path, metavar="JSON", help="only tell earlier results again, beside them")
     parser.add_argument("--machine", help="name of this machine in the results (default: from its CPU)")
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="where the results' directory is made")
-    return parser.parse_args()
+    parser.add_argument("--out", type=Path, help=f"where the results' directory is made (default: {HERE / 'results'})")
+    given = parser.parse_args()
+    if given.quick:
+        vars(given).update(QUICK)
+    if min(given.jobs, given.hosts, given.servers, given.seeds, given.decisions) < 1:
+        parser.error("numbers must be at least 1")
+    if not all(0 < share < 1 for share in (given.busy, *given.load)):
+        parser.error("--load and --busy are shares between 0 and 1")
+    return given
 
 
 def main() -> int:
     asked = arguments()
-    world, jobs = World(servers=asked.servers, hosts=asked.hosts), asked.jobs
-    if asked.quick:
-        world, jobs = World(servers=20, hosts=400), 20_000
-    outcomes: list[dict[str, Any]] = []
-    for seed in range(1, asked.seeds + 1):
-        drawn = draw_jobs(world, jobs, seed=seed, load=asked.load)
-        for policy in POLICIES:
-            began = time.monotonic()
-            outcome = asdict(simulate(world, drawn, policy, seed=seed))
-            outcomes.append(outcome | {"seed": seed, "run_s": time.monotonic() - began})
-            print(f"seed {seed}, {policy}: {outcomes[-1]['run_s']:.0f} s", file=sys.stderr, flush=True)
-    text = page(asked, world, jobs, outcomes)
-    print(text)
-    if not asked.quick:
-        name = asked.machine or machine_name(host_facts())
-        place = asked.out / f"{datetime.date.today():%Y-%m-%d}-{name}"
-        place.mkdir(parents=True, exist_ok=True)
-        facts = {"host": host_facts(), "world": asdict(world), "load": asked.load, "outcomes": outcomes}
-        (place / "placement_scale.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        (place / "placement_scale.md").write_text(text, encoding="utf-8")
+    if asked.page is not None:
+        told(json.loads(asked.page.read_text(encoding="utf-8")), asked.page.parent)
+        return 0
+    results = measured(asked)
+    if asked.quick and asked.out is None:
+        print(page(results))
+        return 0
+    name = asked.machine or machine_name(host_facts())
+    place = (asked.out or HERE / "results") / f"{results['date']}-{name}"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{NAME}.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
+    told(results, place)
     return 0
 
 
-def page(asked: argparse.Namespace, world: World, jobs: int, outcomes: list[dict[str, Any]]) -> str:
-    """A row a policy: the median of the seeds, with their range."""
-    model = (
-        f"On the model of `tonnage.placement.simulation`, in virtual time: {world.beside} hosts of {world.slots} slots "
-        f"beside each server, a load line of {world.line} tasks at {world.single_bytes_per_s / 1e6:g} MB/s each, a "
-        f"link of {world.link_bytes_per_s / 1e9:g} GB/s a server, jobs that ask for {asked.load:.0%} of all devices in "
-        f"bursts. {asked.seeds} draws of jobs; medians with the range."
-    )
-    lines = [
-        f"# Placement at scale: {jobs:,} jobs, {world.hosts:,} hosts, {world.servers:,} servers",
-        "",
-        model,
-        "",
-        f"| policy | {' | '.join(title for title, _, _ in COLUMNS)} | run, s |",
-        f"|---|{'---|' * (len(COLUMNS) + 1)}",
-    ]
-    for policy in POLICIES:
-        mine = [outcome for outcome in outcomes if outcome["policy"] == policy]
-        cells = [quoted([outcome[key] for outcome in mine], form) for _, key, form in COLUMNS]
-        lines.append(f"| {policy} | {' | '.join(cells)} | {quoted([outcome['run_s'] for outcome in mine], '{:.0f}')} |")
-    return "\n".join([*lines, ""])
+def told(results: dict[str, Any], place: Path) -> None:
+    """The table, and the page with pictures."""
+    text = page(results)
+    (place / f"{NAME}.md").write_text(text, encoding="utf-8")
+    print(text)
+    print(write_page(results, place / f"{NAME}.html"), file=sys.stderr)
 
 
-def quoted(values: list[float], form: str) -> str:
-    """Median [low, high]; one figure where all look the same."""
-    found = spread(values)
-    low, high = form.format(found.low), form.format(found.high)
-    return low if low == high else f"{form.format(found.median)} [{low}, {high}]"
+def measured(asked: argparse.Namespace) -> dict[str, Any]:
+    """Every race, and the decision at that size."""
+    facts = {name: getattr(asked, name) for name in ("jobs", "hosts", "servers", "load", "busy", "seeds")}
+    found: dict[str, Any] = {
+        "date": f"{datetime.date.today():%Y-%m-%d}",
+        "host": host_facts(),
+        "asked": facts,
+        "outcomes": [],
+        "others": [],
+    }
+    for seed in range(1, asked.seeds + 1):
+        races(asked, seed, asked.load[0], found, found["outcomes"])
+    for load in asked.load[1:]:
+        races(asked, 1, load, found, found["others"])
+    drawn = drawn_servers(found["outcomes"])
+    found["day"] = {name: {str(server): day[server] for server in drawn} for name, day in found["day"].items()}
+    found["load_after"] = os.getloadavg()[0]
+    return found
+
+
+def races(
+    asked: argparse.Namespace, seed: int, load: float, found: dict[str, Any], outcomes: list[dict[str, Any]]
+) -> None:
+    """Every policy on one draw; of the very first draw also what only one is needed of."""
+    world = draw_world(servers=asked.servers, hosts=asked.hosts, seed=seed)
+    jobs = draw_jobs(world, asked.jobs, seed=seed, load=load, busy=asked.busy)
+    first = not found["outcomes"]
+    if first:
+        found["world"] = {
+            "beside": world.beside,
+            "link_bytes_per_s": world.link_bytes_per_s,
+            "submissions": len(jobs.submissions),
+            "laws": [
+                {**asdict(law), "line": law.line()} for law in {one.law.name: one.law for one in world.servers}.values()
+            ],
+            "lines": [server.line for server in world.servers],
+            "plateaus": [round(server.plateau_bytes_per_s) for server in world.servers],
+        }
+        found["day"] = {}
+    for name, make in POLICIES.items():
+        began_s = time.monotonic()
+        policy = make(world, jobs, seed)
+        race = Race(world, jobs, policy)
+        if first and name == TIMED and isinstance(policy, Near):
+            race.run(ASKED_AT_S)
+            aside_s = time.monotonic()
+            found["decision"] = asdict(timed(race, policy, times=asked.decisions))
+            began_s += time.monotonic() - aside_s
+        race.run()
+        run_s = time.monotonic() - began_s
+        outcomes.append(
+            {**asdict(outcome_of(race, name, seed, run_s)), "load": load, "load_average": os.getloadavg()[0]}
+        )
+        if first:
+            found["day"][name] = day_of(race.watch)
+        print(f"load {load:g}, seed {seed}, {name}: {run_s:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

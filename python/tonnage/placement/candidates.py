@@ -11,7 +11,7 @@ from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.choice import Candidate, Plateau, weight
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading
-from tonnage.placement.lists import ListedJob
+from tonnage.placement.lists import ListedHost, ListedJob
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
@@ -28,7 +28,7 @@ class World:
     """What was known at the time of a decision."""
 
     now_s: float
-    hosts: Sequence[ClusterHost] | None = None
+    hosts: Sequence[ClusterHost | ListedHost] | None = None
     """None: the scheduler did not say."""
     jobs: Sequence[Job | ListedJob] | None = None
     """All that wait or run; None: the scheduler did not say."""
@@ -96,7 +96,7 @@ def make_candidates(
     return found
 
 
-def _takes(host: ClusterHost, queue: str | None) -> bool:
+def _takes(host: ClusterHost | ListedHost, queue: str | None) -> bool:
     """Whether it is in the queue, as far as the scheduler tells."""
     return host.queues is None or queue in host.queues
 
@@ -112,7 +112,9 @@ def _together(loads: Collection[_Load]) -> _Load:
     )
 
 
-def _near(site: Site, server: Server, name: str, host: ClusterHost | None, load: _Load, world: World) -> Candidate:
+def _near(
+    site: Site, server: Server, name: str, host: ClusterHost | ListedHost | None, load: _Load, world: World
+) -> Candidate:
     slots, busy, problem = server.slots, 0, None
     if host is not None:
         slots = host.slots if server.slots is None else min(host.slots, server.slots)
@@ -131,7 +133,11 @@ def _near(site: Site, server: Server, name: str, host: ClusterHost | None, load:
 
 
 def _far(
-    site: Site, server: Server, others: Iterable[ClusterHost], loads: Mapping[str, _Load], world: World
+    site: Site,
+    server: Server,
+    others: Iterable[ClusterHost | ListedHost],
+    loads: Mapping[str, _Load],
+    world: World,
 ) -> Iterator[Candidate]:
     free = heapq.nlargest(FAR_CONSIDERED, (one for one in others if one.up), key=lambda one: one.slots - one.slots_used)
     for host in free:
@@ -311,7 +317,7 @@ def server_of(entry: Entry | None) -> str | None:
     return None if entry is None else entry.intent.get("server")
 
 
-def _spelled(name: str, hosts: Mapping[str, ClusterHost]) -> ClusterHost | None:
+def _spelled(name: str, hosts: Mapping[str, ClusterHost | ListedHost]) -> ClusterHost | ListedHost | None:
     """The scheduler's host of that name; where it spells names with or without their domain, by the first part."""
     if name in hosts:
         return hosts[name]

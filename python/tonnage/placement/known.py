@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from tonnage.cluster.scheduler import ClusterHost, Job
+from tonnage.cluster.scheduler import Job
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.careful import carefully
 from tonnage.placement.candidates import World, promised_tasks
@@ -18,7 +18,7 @@ from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import Found, all_lines, describe, line_of, plateau_of
-from tonnage.placement.lists import Listed, ListedJob
+from tonnage.placement.lists import Listed, ListedHost, ListedJob
 from tonnage.placement.others import others_on, sent_to
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
@@ -139,7 +139,7 @@ class Later(Generic[_T]):
 
 
 def as_listed(
-    hosts: Listed[ClusterHost] | None, jobs: Listed[ListedJob] | None, *, readings: Mapping[str, Reading], now_s: float
+    hosts: Listed[ListedHost] | None, jobs: Listed[ListedJob] | None, *, readings: Mapping[str, Reading], now_s: float
 ) -> World:
     """What the scheduler and the servers say."""
     return World(

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tonnage.cluster.scheduler import ClusterHost, Scheduler, State
+from tonnage.cluster.scheduler import Scheduler, State
 from tonnage.errors import RequestError
 from tonnage.places import keep_file, user_state
 
@@ -41,6 +41,18 @@ class ListedJob:
     hosts: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class ListedHost:
+    """What a decision needs of a ``ClusterHost``, in the same way: a site may have ten thousand."""
+
+    name: str
+    up: bool
+    slots: int
+    slots_used: int
+    reason: str
+    queues: tuple[str, ...] | None
+
+
 class Listed(Generic[_T]):
     """A list, and when it was asked for (seconds since 1970)."""
 
@@ -60,9 +72,9 @@ class Lists:
             with suppress(RequestError):
                 self._place = user_state("lists")
 
-    def hosts(self) -> Listed[ClusterHost]:
+    def hosts(self) -> Listed[ListedHost]:
         """SchedulerError where it must be asked and does not answer."""
-        return self._listed("hosts", _names(ClusterHost), self._scheduler.hosts, _host)
+        return self._listed("hosts", _names(ListedHost), self._scheduler.hosts, _host)
 
     def jobs(self) -> Listed[ListedJob]:
         """As ``hosts``."""
@@ -96,21 +108,15 @@ class Lists:
             return None
 
 
-def _names(kind: type[ClusterHost | ListedJob]) -> list[str]:
+def _names(kind: type[ListedHost | ListedJob]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
-def _host(row: Sequence[Any]) -> ClusterHost:
+def _host(row: Sequence[Any]) -> ListedHost:
+    made = ListedHost(*row)
     # JSON knows no tuples.
-    name, up, slots, slots_used, reason, queues = row
-    return ClusterHost(
-        name=name,
-        up=up,
-        slots=slots,
-        slots_used=slots_used,
-        reason=reason,
-        queues=None if queues is None else tuple(queues),
-    )
+    made.queues = None if made.queues is None else tuple(made.queues)
+    return made
 
 
 def _job(row: Sequence[Any]) -> ListedJob:

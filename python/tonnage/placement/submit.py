@@ -90,7 +90,7 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
     directory, site, found = _begin(wish)
     timeout_s = site.policy.scheduler_timeout / 1e9
     ledger = Ledger()
-    with ledger.held(wish.key, timeout_s=4 * timeout_s), _uncollected():
+    with ledger.held(wish.key, timeout_s=4 * timeout_s), uncollected():
         if key_given and (receipt := _earlier(wish, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(wish, directory, site, ledger, found)
@@ -106,7 +106,7 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Without the search for cycles: a decision makes thousands of objects and none, and a search through all that
     this process has imported takes longer than the decision."""
     was_on = gc.isenabled()

@@ -1,0 +1,12 @@
+"""A model of a whole site in virtual time: what placement's policies make of more jobs than any test site has.
+
+The decisions are those of ``tonnage submit``: the same functions make the candidates, choose and cap.
+"""
+
+from placement_site.jobs import Jobs, draw_jobs
+from placement_site.outcome import Outcome
+from placement_site.policies import POLICIES
+from placement_site.race import Race
+from placement_site.world import World, draw_world
+
+__all__ = ["POLICIES", "Jobs", "Outcome", "Race", "World", "draw_jobs", "draw_world"]
