@@ -7,7 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use tonnage_storage::{Scratch, State, StorageError, StorageKind, TargetSpec, open};
+use tonnage_storage::{Lane, Scratch, State, StorageError, StorageKind, TargetSpec, open};
+use tonnage_workload::{Access, Op};
 
 fn posix(directory: &Path) -> tonnage_storage::Result<std::sync::Arc<dyn tonnage_storage::Storage>> {
     open(&TargetSpec { directories: vec![directory.to_owned()], ..TargetSpec::new(StorageKind::Posix) })
@@ -171,6 +172,27 @@ fn a_dead_run_is_taken_over_and_a_living_one_is_not() {
     owner.wait().unwrap();
     assert!(refused.unwrap_err().to_string().contains("still running"));
     Scratch::reopen(&path, false).unwrap().remove().unwrap();
+}
+
+#[test]
+fn a_stream_never_writes_to_what_a_second_name_shows() {
+    for kind in [StorageKind::Posix, StorageKind::Mmap] {
+        let home = tempfile::tempdir_in(support::disk()).unwrap();
+        let scratch = Scratch::create(home.path(), "a1").unwrap();
+        let storage = open(&TargetSpec { directories: vec![scratch.path().to_owned()], ..TargetSpec::new(kind) }).unwrap();
+        let geometry = support::geometry(4096, 2, Access::Sequential);
+        support::write_all(&*storage, &geometry, 1);
+        let backup = home.path().join("backup");
+        fs::hard_link(scratch.path().join("data.00000000"), &backup).unwrap();
+        let Lane::Sync(mut file) = storage.lane(&support::request(&geometry, Op::Write, 1)).unwrap() else {
+            panic!("a depth of one")
+        };
+        assert!(file.open().unwrap_err().to_string().contains("has another name (a hard link)"));
+        support::read_all(&*storage, &geometry, 1);
+        assert!(std::process::Command::new("rm").arg(&backup).status().unwrap().success());
+        support::write_all(&*storage, &geometry, 1);
+        scratch.remove().unwrap();
+    }
 }
 
 #[test]
