@@ -46,6 +46,13 @@ impl Directory {
         Ok(Self::with(handle, path, file, &marker))
     }
 
+    /// One that holds nothing, or a marker without text, of a process that is known to be over.
+    pub(crate) fn made_of_blank(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
+        let file = MarkerFile::fill(&handle, path, run_id)?;
+        let marker = file.read_again(&handle, path)?;
+        Ok(Self::with(handle, path, file, &marker))
+    }
+
     /// One whose run is over, taken over: see [`MarkerFile::take_over`].
     pub(crate) fn taken<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path, end: End) -> Result<Self> {
         let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
