@@ -29,8 +29,9 @@ from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
+from tonnage.campaign.same_target import check_same_target
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.search_space import fit_search, space_of
+from tonnage.campaign.search_space import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost import ProcessLost
@@ -147,6 +148,9 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     _go_to(run.manifest.get("directory"))
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
+    if part is None or lines:
+        # The first job describes what it finds; the manifest before it is of the host that submitted the run.
+        check_same_target(run.manifest, plan.target, by_job=part is not None)
     if part is not None:
         plan = replace(plan, settings=settings_of(part, campaign))
     start = launcher(campaign.launcher)
