@@ -41,8 +41,8 @@ from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+from tonnage.records.own_files import refuse_links
 from tonnage.records.stopped import Reason, packed
-from tonnage.records.writer import refuse_links
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
 """What advice of the engine begins with."""
