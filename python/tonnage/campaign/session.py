@@ -218,6 +218,7 @@ def _carry_out(
     try:
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
+        room.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
         room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
             _measure_ceilings(campaign, every, start, seed, writer)
