@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.stream import one_line
 from tonnage.errors import RequestError, TonnageError
+from tonnage.plain import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.indices import Reading
