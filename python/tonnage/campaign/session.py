@@ -218,7 +218,6 @@ def _carry_out(
     try:
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
-        room.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
         room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
             _measure_ceilings(campaign, every, start, seed, writer)
@@ -265,7 +264,7 @@ def _room(
     earlier: Sequence[dict[str, Any]],
 ) -> Room:
     """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
-    return Room(
+    room = Room(
         plan.target,
         start,
         campaign.seed or 0,
@@ -275,6 +274,8 @@ def _room(
         lay_out_tasks=campaign.search.max_tasks if campaign.search else 1,
         clock=lambda device: clock_of(earlier, device),
     )
+    room.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
+    return room
 
 
 def _leave(scratch: RunScratch, *, well: bool) -> list[str]:
