@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .shell import Said, Shell
+import pytest
+
+from .shell import Said, Shell, wait_until
 
 PACK = """\
 target = "{target}"
@@ -130,3 +132,24 @@ def test_copies_of_a_killed_run_are_asked_to_end(shell: Shell) -> None:
     process.communicate()
     while living("8644.75"):
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("room", ["output", "heat"])
+def test_what_a_record_promises_and_lost_while_it_ran_ends_the_run_with_an_error(shell: Shell, room: str) -> None:
+    run = shell.home / "run"
+    file = campaign(shell, argv=["rm", "-r", str(run / room)], keep_output=True)
+    said = shell("run", file, "--out", "run", "--no-report", check=1)
+    assert f"run/{room}/0000-command" in said.err and "it was removed while its phase ran" in said.err
+    assert json.loads((run / "manifest.json").read_text())["state"] == "running"
+    assert lines(run, "trials.jsonl") == []
+
+
+def test_what_a_child_says_after_its_copy_ended_alters_nothing_that_was_kept(shell: Shell) -> None:
+    words = "(until test -e told; do sleep 0.01; done; echo late; : > said) & echo hello"
+    file = campaign(shell, argv=["sh", "-c", words], keep_output=True)
+    shell("run", file, "--out", "run", "--no-report")
+    (shell.data / "told").touch()
+    wait_until((shell.data / "said").exists, "the child said its words")
+    assert (shell.home / "run/output/0000-command/0.out").read_text() == "hello\n"
+    assert list((shell.home / "run/output/0000-command").glob(".*")) == []
+    assert "sealed: " in shell("verify", "run").out

@@ -156,3 +156,39 @@ def test_a_run_is_resumed_where_it_was_begun_wherever_the_user_is(shell: Shell, 
     done = subprocess.run(resume, cwd=elsewhere, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not list(elsewhere.iterdir()) and shell.left_behind == []
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["", "of-an-older-version"])
+def test_a_resume_whose_target_leads_to_another_directory_is_refused_and_writes_nothing(
+    shell: Shell, is_older: bool
+) -> None:
+    text = SLOW.replace('"150ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
+    process = shell.start("run", shell.write("c.toml", text), "--no-report")
+    wait_until(lambda: any(run.glob("series/0000-*") for run in shell.runs), "the first trial runs")
+    process.kill()
+    process.communicate()
+    (run,) = shell.runs
+    manifest = run / "manifest.json"
+    if is_older:
+        kept = json.loads(manifest.read_text())
+        for directory in kept["target"]["directories"]:
+            for key in ("real_path", "identity", "file_system_id"):
+                del directory[key]
+        del kept["seal"]
+        manifest.write_text(json.dumps(kept))
+        for name in ("chain.jsonl", "files.sha256"):
+            (run / name).unlink()
+    before = manifest.read_bytes()
+    shell.data.rename(shell.home / "first")
+    (shell.home / "second").mkdir()
+    shell.data.symlink_to("second")
+    said = shell("run", "--resume", run, "--no-report", check=None)
+    if is_older:
+        assert said.code == 0, said.err
+        return
+    assert (said.code, said.err.count("\n")) == (2, 1), said.err
+    assert f"it leads to {shell.home}/second, and led to {shell.home}/data" in said.err
+    assert manifest.read_bytes() == before and list((shell.home / "second").iterdir()) == []
+    shell.data.unlink()
+    (shell.home / "first").rename(shell.data)
+    shell("run", "--resume", run, "--no-report")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .shell import Shell, wait_until
+from .shell import LAUNCHER, Shell, wait_until
 
 PRECIOUS = b"the user's own results"
 
@@ -146,3 +148,72 @@ def test_a_script_that_the_user_edited_is_not_replaced(shell: Shell) -> None:
         assert said.err.count("\n") == 1 and str(script) in said.err, said.err
         assert script.read_text() == edit(ours)
         script.write_text(ours)
+
+
+PLACED = """\
+target = "{target}"
+place = {{name = "bench", fresh = {fresh}, keep = true}}
+{workload}
+[repeat]
+count = 1
+"""
+FILES = """\
+[workload]
+kind = "files"
+tasks = 1
+phases = [{phases}]
+items_per_directory = 4
+file_size = "4k"
+keep = true
+"""
+
+
+@pytest.mark.parametrize("phase", ["write", "open-write-close"])
+def test_a_backup_of_hard_links_to_a_kept_tree_is_never_overwritten(shell: Shell, phase: str) -> None:
+    def file(fresh: str, phases: str) -> Path:
+        workload = FILES.format(phases=phases)
+        return shell.write("c.toml", PLACED.format(target=shell.data, fresh=fresh, workload=workload))
+
+    shell("run", file("true", '"make-tree", "create"'), "--no-report")
+    backup = shell.home / "backup"
+    subprocess.run(["cp", "-al", shell.data / "bench", backup], check=True)
+    before = {path: path.read_bytes() for path in backup.rglob("f.*")}
+    assert len(before) == 4
+    said = shell("run", file("false", f'"{phase}"'), "--no-report", check=1)
+    assert "has another name (a hard link)" in said.err
+    assert {path: path.read_bytes() for path in backup.rglob("f.*")} == before
+
+
+KILLED = """\
+target = "{target}"
+[workload]
+op = "write"
+tasks = [1]
+transfer_size = "64k"
+block_size = "1MiB"
+[repeat]
+count = 1
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="a kill at one system call takes strace")
+@pytest.mark.parametrize(
+    "call", ["mkdirat:1", "pwrite64:1", "renameat2:1", "renameat2:2", "unlinkat:1", "unlinkat:2", "unlinkat:3"]
+)
+def test_a_kill_at_any_call_that_makes_or_removes_a_scratch_directory_leaves_nothing_that_is_not_known_as_its_own(
+    shell: Shell, call: str
+) -> None:
+    name, _, when = call.partition(":")
+    killed = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={name}"]
+    killed += ["-e", f"inject={name}:signal=KILL:when={when}"]
+    file = shell.write("c.toml", KILLED.format(target=shell.data))
+    words = [str(LAUNCHER), "run", "--no-report", "--out", "run", str(file)]
+    subprocess.run([*killed, *words], cwd=shell.home, capture_output=True, check=False, timeout=240)
+    left = list(shell.data.iterdir())
+    said = shell("clean", "--yes", shell.data)
+    assert list(shell.data.iterdir()) == [], (left, said.out)
+    if (shell.home / "run/manifest.json").exists():
+        state = json.loads((shell.home / "run/manifest.json").read_text())["state"]
+        if state != "complete":
+            shell("run", "--resume", "run", "--no-report")
+    assert list(shell.data.iterdir()) == []

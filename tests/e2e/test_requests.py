@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from .shell import Shell
+from .shell import LAUNCHER, Shell
 
 CASES = [
     (("probe",), "the following arguments are required: DIR"),
@@ -286,3 +287,32 @@ def test_a_directory_without_write_permission_is_refused(shell: Shell) -> None:
         pytest.skip("root may write anywhere")
     shell.data.chmod(0o500)
     assert "is not writable; hint: " in shell("probe", shell.data, check=2).err
+
+
+def test_a_line_break_in_a_name_begins_no_line_of_its_own(shell: Shell) -> None:
+    odd = shell.home / "data\nremoved everything"
+    odd.mkdir()
+    assert shell("clean", "--yes", odd).out.count("\n") == 1
+    file = shell.write("c.toml", 'target = "null:"\n[workload]\ntasks = [1]\n[repeat]\ncount = 1\n')
+    said = shell("run", "--dry-run", "--target", odd, file)
+    assert "\nremoved everything" not in said.out and "data\\nremoved everything" in said.out
+    assert "\nremoved everything" not in shell("mdtest", "-d", odd, "-n", "2").out
+
+
+@pytest.mark.parametrize("words", [("run", "--target", "ODD", "c.toml"), ("mdtest", "-d", "ODD", "-n", "2")])
+def test_a_name_that_is_no_utf8_is_refused_in_those_words_and_before_anything_is_printed(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    odd = Path(os.fsdecode(os.fsencode(shell.home) + b"/\xff"))
+    odd.mkdir()
+    shell.write("c.toml", 'target = "null:"\n[workload]\ntasks = [1]\n[repeat]\ncount = 1\n')
+    said = shell(*(str(odd) if word == "ODD" else word for word in words), check=2)
+    assert said.out == "" and said.err.count("\n") == 1 and "\\udcff is not UTF-8; hint: " in said.err
+
+
+def test_a_version_that_nobody_can_read_is_an_error_of_one_line(shell: Shell) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [LAUNCHER, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=shell.home
+        )
+    assert (done.returncode, done.stderr) == (1, "tonnage: error: No space left on device\n")

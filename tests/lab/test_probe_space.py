@@ -98,6 +98,9 @@ BUDGET = ("--budget", "4s", "--no-keep")
         ("xfs", 600, ("--direct", "no")),
         ("xfs", 600, ()),
         ("btrfs", 900, ("--storage", "mmap")),
+        ("btrfs", 600, ("--op", "write")),
+        ("btrfs", 900, ("--transfer", "64k", "--direct", "no")),
+        ("btrfs", 1500, ("--transfer", "16k")),
     ],
 )
 def test_a_probe_leaves_nine_tenths_of_what_was_free(

@@ -171,3 +171,23 @@ def test_a_target_that_becomes_read_only_leaves_a_summary_and_names_the_failed_t
     assert "what the run made in the target is still there: cannot remove" in err and "Read-only file system" in err
     code, text = said(tmp_path, "verify", run)
     assert code == 0 and "sealed: " in text, text
+
+
+def test_a_resume_of_which_the_target_is_another_storage_by_now_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+    target, run = tmp_path / "target", tmp_path / "run"
+    target.mkdir()
+    process = begun(tmp_path, campaign(tmp_path, target, 20, "600ms"), run)
+    process.kill()
+    process.communicate()
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=50m", "none", target], check=True)
+    try:
+        code, text = said(tmp_path, "run", "--resume", run, "--no-report")
+        assert code == 2 and text.count("\n") == 1, text
+        assert f"{target} is not what the run was begun on: its file system is tmpfs, and was " in text
+        assert list(target.iterdir()) == []
+    finally:
+        subprocess.run(["umount", target], check=True)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    code, text = said(tmp_path, "run", "--resume", run, "--no-report")
+    assert code == 0, text

@@ -353,6 +353,7 @@ impl Hands {
             io::ErrorKind::UnexpectedEof => {
                 format!("{path} has fewer than {} bytes; create it with that size first", self.files.file_bytes)
             }
+            io::ErrorKind::TooManyLinks => format!("{path} {error}"),
             _ => format!("cannot {} {path}: {error}", verb(self.files.op)),
         }
     }

@@ -4,11 +4,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::accounting::is_counted;
 use crate::direct::{self, Support};
-use crate::directory::{Directory, failed};
-use crate::error::{Result, StorageError};
+use crate::directory::{Directory, failed, require_one_name};
+use crate::error::{Result, StorageError, linked};
 use crate::place::Place;
 use crate::{Note, Process, TargetSpec};
 
@@ -86,7 +87,14 @@ impl Place for Devices {
         } else {
             self.of(file).open_pinned(file, pin, flags)
         };
-        opened.map_err(|errno| failed("open", &self.path(file), errno))
+        let handle = opened.map_err(|errno| failed("open", &self.path(file), errno))?;
+        if flags.contains(OFlags::CREATE) {
+            require_one_name(&handle).map_err(|errno| match errno {
+                Errno::MLINK => linked(&self.path(file)),
+                _ => failed("measure", &self.path(file), errno),
+            })?;
+        }
+        Ok(handle)
     }
 
     fn scratch(&self, file: u32) -> Option<&Directory> {

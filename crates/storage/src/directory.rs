@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::clearing::remove_tree;
@@ -42,6 +42,13 @@ impl Directory {
     /// A new one, whose marker was made.
     pub(crate) fn made(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
         let file = MarkerFile::create(&handle, path, run_id)?;
+        let marker = file.read_again(&handle, path)?;
+        Ok(Self::with(handle, path, file, &marker))
+    }
+
+    /// One that holds nothing, or a marker without text, of a process that is known to be over.
+    pub(crate) fn made_of_blank(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
+        let file = MarkerFile::fill(&handle, path, run_id)?;
         let marker = file.read_again(&handle, path)?;
         Ok(Self::with(handle, path, file, &marker))
     }
@@ -275,6 +282,15 @@ pub(crate) fn failed(action: &'static str, path: &Path, errno: Errno) -> Storage
 
 pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+/// `MLINK` where a file that was opened to be written to has a second name: what that shows would change too. No server
+/// is asked: the open has just been answered.
+#[inline]
+pub(crate) fn require_one_name(handle: impl AsFd) -> rustix::io::Result<()> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let names = fs::statx(handle, c"", flags, StatxFlags::NLINK)?.stx_nlink;
+    if names > 1 { Err(Errno::MLINK) } else { Ok(()) }
 }
 
 /// How a data file is named.

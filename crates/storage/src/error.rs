@@ -1,7 +1,7 @@
 //! What can go wrong outside an operation. Each text says what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -74,6 +74,15 @@ pub enum StorageError {
     /// This build or system lacks what was asked.
     #[error("{0}")]
     Unsupported(String),
+}
+
+/// Why a file with a second name is not written to, and what to do.
+pub(crate) const LINKED: &str =
+    "has another name (a hard link), and what that shows would change too; remove the link, or the file";
+
+/// An error of a file that has a second name.
+pub(crate) fn linked(path: &Path) -> StorageError {
+    StorageError::Name { path: path.to_owned(), why: LINKED.to_owned() }
 }
 
 impl StorageError {

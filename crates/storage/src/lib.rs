@@ -7,6 +7,7 @@
 //! storage that holds another.
 
 mod accounting;
+mod aside;
 mod buffer;
 mod clearing;
 mod devices;

@@ -47,6 +47,8 @@ pub(crate) struct Look {
     pub(crate) identity: Identity,
     pub(crate) kind: FileType,
     pub(crate) bytes: u64,
+    /// Names that it has.
+    pub(crate) links: u32,
     changed_ns: i128,
     /// Of the inode, which nobody can set.
     touched_ns: i128,
@@ -85,6 +87,7 @@ impl Look {
             },
             kind: FileType::from_raw_mode(u32::from(facts.stx_mode)),
             bytes: facts.stx_size,
+            links: facts.stx_nlink,
             changed_ns: ns(facts.stx_mtime),
             touched_ns: ns(facts.stx_ctime),
         })

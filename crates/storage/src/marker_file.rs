@@ -11,7 +11,7 @@ use rustix::io::{self, Errno};
 
 use crate::directory::{failed, is_regular};
 use crate::error::{Result, StorageError};
-use crate::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing};
+use crate::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
 
 /// So long a process of a run waits for who looks whether the run is over.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,6 +55,34 @@ impl MarkerFile {
         let made = Self { file: Some(file), locked };
         made.replace(directory, path, Marker::of_this_process(run_id))?;
         Ok(made.kept())
+    }
+
+    /// The same where an empty one may be there that nobody works with any more.
+    pub(crate) fn fill(directory: impl AsFd, path: &Path, run_id: &str) -> Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CREATE | RESOLVED;
+        let file = fs::openat(&directory, MARKER_NAME, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|errno| failed("write", &path.join(MARKER_NAME), errno))?;
+        let lock = lock_alone(&file, path)?;
+        if lock == Lock::Taken {
+            return Err(not_ours(path, "another process works with its marker".to_owned()));
+        }
+        let stat = fs::fstat(&file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
+        if !is_regular(&stat) || stat.st_size != 0 || stat.st_nlink != 1 {
+            return Err(not_ours(path, "its marker was empty, and is no more".to_owned()));
+        }
+        require_named(&directory, &file, path)?;
+        let made = Self { locked: lock == Lock::Free && !hides(&file), file: Some(file) };
+        made.replace(directory, path, Marker::of_this_process(run_id))?;
+        Ok(made.kept())
+    }
+
+    /// What is known of a run whose marker has no text.
+    pub(crate) fn look_at_empty(directory: impl AsFd, path: &Path) -> Result<Standing> {
+        let file = open(directory, path, OFlags::RDONLY)?;
+        Ok(match ask(&file) {
+            Lock::Taken => (State::Running, "still running: a process holds the lock on its marker".to_owned()),
+            _ => (State::Unknown, "its marker is empty, so that nobody can tell whether its run goes on".to_owned()),
+        })
     }
 
     /// Opens the marker of a directory that a living run works in, and shares its lock.

@@ -30,7 +30,7 @@ use rustix::io::Errno;
 use crate::accounting::is_counted;
 use crate::direct::{self, Support};
 use crate::directory::failed;
-use crate::error::{Result, StorageError};
+use crate::error::{Result, StorageError, linked};
 use crate::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
 use crate::nursery::Nursery;
 use crate::place::Place;
@@ -82,6 +82,7 @@ struct Parent {
 struct Found {
     handle: OwnedFd,
     identity: Identity,
+    links: u32,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -159,7 +160,7 @@ impl Named {
         if !plain.contains(OFlags::PATH) {
             fs::fcntl_setfl(&handle, plain & OFlags::DIRECT).map_err(|errno| failed("open", &file.path, errno))?;
         }
-        Ok(Some(Found { handle, identity: look.identity }))
+        Ok(Some(Found { handle, identity: look.identity, links: look.links }))
     }
 
     fn owner(&self, file: &NamedFile, found: &Found) -> Result<Owner> {
@@ -202,6 +203,10 @@ impl Named {
         let came = Instant::now();
         loop {
             if let Some(found) = self.find(file, flags)? {
+                // Who asks for a file's contents to be overwritten has named it.
+                if found.links > 1 && self.existing != Existing::Overwrite {
+                    return Err(linked(&file.path));
+                }
                 if *writes != Some(found.identity) {
                     self.claim(file, &found)?;
                     *writes = Some(found.identity);

@@ -77,6 +77,18 @@ fn a_file_that_is_exchanged_between_the_check_and_the_unlink_stays() {
 }
 
 #[test]
+fn a_file_of_this_run_that_has_a_second_name_is_not_written_to_unless_its_contents_are_to_be_overwritten() {
+    let (home, name) = home();
+    let place = named("a1", &name);
+    make(&place);
+    user_runs("ln", &[&name, &home.path().join("backup")]);
+    let error = place.open(0, OFlags::RDWR | OFlags::CREATE).unwrap_err().to_string();
+    assert!(error.contains("has another name (a hard link)"), "{error}");
+    let asked = Named { existing: Existing::Overwrite, ..named("a1", &name) };
+    asked.open(0, OFlags::RDWR | OFlags::CREATE).unwrap();
+}
+
+#[test]
 fn without_attributes_this_process_knows_its_own_and_no_later_run_does() {
     let (_home, name) = home();
     // No file system takes an attribute outside the kernel's name spaces.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::aside::{Aside, Blank, blank, rename_new};
 use crate::directory::{Directory, failed, open_below, open_directory};
 use crate::error::{Result, StorageError};
 use crate::marker::{End, MARKER_NAME, Marker, State};
@@ -41,6 +42,12 @@ pub struct Leftover {
     pub why: String,
 }
 
+/// What is known of a directory, and whether its marker says nothing yet, or no more.
+struct Seen {
+    left: Leftover,
+    is_blank: bool,
+}
+
 impl Scratch {
     /// Makes `parent/.tonnage-<run_id>` with mode 0700 and a marker in it.
     pub fn create(parent: &Path, run_id: &str) -> Result<Self> {
@@ -60,19 +67,35 @@ impl Scratch {
     fn make(parent: &Path, name: String, run_id: &str) -> Result<Self> {
         let handle = open_parent(parent)?;
         let path = parent.join(&name);
-        fs::mkdirat(&handle, &name, Mode::RWXU).map_err(|errno| failed("create the directory", &path, errno))?;
+        let create = |errno| failed("create the directory", &path, errno);
+        if let Some(aside) = Aside::of_this_process(run_id).map(|aside| aside.name()) {
+            if fs::statat(&handle, &name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                return Err(create(Errno::EXIST));
+            }
+            fs::mkdirat(&handle, &aside, Mode::RWXU).map_err(create)?;
+            let made = Self::mark_new(handle.try_clone().map_err(|source| cannot_hold(&path, source))?, aside, &path, run_id)?;
+            match rename_new(&handle, &made.name, &name) {
+                Ok(()) => return Ok(Self { name, ..made }),
+                Err(errno) => {
+                    take_off(&made.directory, &made.parent, &made.name);
+                    if errno == Errno::EXIST {
+                        return Err(create(errno));
+                    }
+                }
+            }
+        }
+        fs::mkdirat(&handle, &name, Mode::RWXU).map_err(create)?;
         Self::mark_new(handle, name, &path, run_id)
     }
 
     fn mark_new(parent: OwnedFd, name: String, path: &Path, run_id: &str) -> Result<Self> {
         let made = open_directory(&parent, &name).map_err(|errno| failed("open the directory", path, errno))?;
-        let marked = made.try_clone().map_err(|source| StorageError::Path { action: "hold", path: path.to_owned(), source });
+        let marked = made.try_clone().map_err(|source| cannot_hold(path, source));
         let marked = marked.and_then(|handle| Directory::made(handle, path, run_id));
         if marked.is_err() {
             // A full disk took the directory but not the marker: without one nobody may ever remove it, so it goes
             // now, if it is as empty as it was made. The error that led here says more than these calls could.
-            let _ = fs::unlinkat(&made, MARKER_NAME, AtFlags::empty());
-            let _ = fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
+            take_off(&made, &parent, &name);
         }
         Ok(Self { parent, name, directory: marked? })
     }
@@ -86,8 +109,17 @@ impl Scratch {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let parent = open_parent(parent)?;
         let found = look(&parent, &name, path)?.ok_or_else(|| not_ours("it is a mount, or no directory"))?;
-        if !fits(&name, &found.run_id) {
+        let Seen { left, is_blank } = found;
+        if !fits(&name, &left.run_id) {
             return Err(not_ours("its marker names another run"));
+        }
+        if is_blank {
+            if !(left.state == State::Dead || force && left.state == State::Unknown) {
+                return Err(not_ours(&format!("run {}: {}", left.run_id, left.why)));
+            }
+            let opened = open_directory(&parent, &name).map_err(|errno| failed("open the directory", path, errno))?;
+            let directory = Directory::made_of_blank(opened, path, &left.run_id)?;
+            return Ok(Self { parent, name, directory });
         }
         let directory = Directory::taken(&parent, &name, path, End::Remove { force })?;
         Ok(Self { parent, name, directory })
@@ -119,7 +151,7 @@ impl Scratch {
                 continue;
             }
             let Some(name) = entry.file_name().to_str().ok().filter(|name| is_scratch_name(name)) else { continue };
-            let left = look(&handle, name, &parent.join(name)).ok().flatten();
+            let left = look(&handle, name, &parent.join(name)).ok().flatten().map(|seen| seen.left);
             found.extend(left.filter(|left| fits(name, &left.run_id)));
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -134,13 +166,36 @@ impl Scratch {
 
     /// Removes the data files in it, the marker and the directory. If anything else is inside, that, the marker and
     /// the directory stay, and the error names it.
-    pub fn remove(self) -> Result<()> {
+    pub fn remove(mut self) -> Result<()> {
         self.check_place()?;
         if let Some(foreign) = self.directory.remove_data()? {
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }
         self.check_place()?;
+        let before = self.set_aside()?;
+        let removed = self.remove_empty();
+        if let Some(before) = before.filter(|_| removed.is_err()) {
+            let _ = rename_new(&self.parent, &self.name, &before);
+        }
+        removed
+    }
+
+    /// Gives it the name that tells of this process, where its file system can; its own name before that.
+    fn set_aside(&mut self) -> Result<Option<String>> {
+        let Some(aside) = Aside::of_this_process(self.directory.run_id()).map(|aside| aside.name()) else { return Ok(None) };
+        if rename_new(&self.parent, &self.name, &aside).is_err() {
+            return Ok(None);
+        }
+        let before = std::mem::replace(&mut self.name, aside);
+        if let Err(error) = self.check_place() {
+            let _ = rename_new(&self.parent, &self.name, &before);
+            return Err(error);
+        }
+        Ok(Some(before))
+    }
+
+    fn remove_empty(&self) -> Result<()> {
         fs::unlinkat(&self.directory, MARKER_NAME, AtFlags::empty())
             .map_err(|errno| failed("remove the marker in", self.path(), errno))?;
         let removed = fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
@@ -170,11 +225,11 @@ fn is_scratch_name(name: &str) -> bool {
 
 /// Whether a directory of that name is where a run of that id has its scratch.
 fn fits(name: &str, run_id: &str) -> bool {
-    name.strip_prefix(PREFIX).is_none_or(|id| id == run_id)
+    name.strip_prefix(PREFIX).is_none_or(|id| id == run_id || Aside::parse(name).is_some_and(|aside| aside.run_id == run_id))
 }
 
 /// What is known of the marked directory `name`; `None` where that is a mount, or no directory.
-fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Leftover>> {
+fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Seen>> {
     let measured = |errno| failed("measure", path, errno);
     // A mount is not entered, not even one that would only be made by that.
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
@@ -187,9 +242,34 @@ fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Leftover>> {
         Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
         opened => opened.map_err(|errno| failed("open the directory", path, errno))?,
     };
-    let (marker, (state, why)) = MarkerFile::look(&directory, path)?;
-    let Marker { run_id, pid, host, .. } = marker;
-    Ok(Some(Leftover { path: path.to_owned(), run_id, pid, host, state, why }))
+    let path = path.to_owned();
+    match (MarkerFile::look(&directory, &path), blank(&directory, &path)?, Aside::parse(name)) {
+        (Ok((Marker { run_id, pid, host, .. }, (state, why))), ..) => {
+            Ok(Some(Seen { left: Leftover { path, run_id, pid, host, state, why }, is_blank: false }))
+        }
+        (Err(_), Some(_), Some(aside)) => {
+            let ((state, why), run_id) = (aside.standing(), aside.run_id.to_owned());
+            let host = aside.host_name();
+            Ok(Some(Seen { left: Leftover { path, run_id, pid: aside.pid, host, state, why }, is_blank: true }))
+        }
+        // A power cut leaves this of a marker, and versions that wrote it in the directory's last place.
+        (Err(_), Some(Blank::EmptyMarker), None) if name.starts_with(PREFIX) => {
+            let (run_id, host) = (name[PREFIX.len()..].to_owned(), "a host that it does not tell".to_owned());
+            let (state, why) = MarkerFile::look_at_empty(&directory, &path)?;
+            Ok(Some(Seen { left: Leftover { path, run_id, pid: 0, host, state, why }, is_blank: true }))
+        }
+        (Err(error), ..) => Err(error),
+    }
+}
+
+/// Removes a directory of that name that has nothing but a marker. What cannot go stays.
+fn take_off(directory: impl std::os::fd::AsFd, parent: &OwnedFd, name: &str) {
+    let _ = fs::unlinkat(directory, MARKER_NAME, AtFlags::empty());
+    let _ = fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+}
+
+fn cannot_hold(path: &Path, source: std::io::Error) -> StorageError {
+    StorageError::Path { action: "hold", path: path.to_owned(), source }
 }
 
 fn check_name(name: &str) -> Result<()> {

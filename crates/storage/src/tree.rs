@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use crate::directory::{Directory, open_below};
-use crate::error::{Result, StorageError};
+use crate::directory::{Directory, open_below, require_one_name};
+use crate::error::{LINKED, Result, StorageError};
 use crate::names::{ItemKind, Names, NamesRequest, Opening, Spelling, directory_name, parent_of, tree_name};
 use crate::posix::close;
 
@@ -54,6 +54,11 @@ impl TreeNames {
     fn open_directory(&self, directory: u64) -> rustix::io::Result<OwnedFd> {
         open_below(&self.scratch, self.request.directory_path(directory).as_str())
     }
+}
+
+#[cold]
+fn told(errno: Errno) -> io::Error {
+    if errno == Errno::MLINK { io::Error::new(io::ErrorKind::TooManyLinks, LINKED) } else { errno.into() }
 }
 
 /// The directory that was entered. No method, for the names are borrowed mutably beside it.
@@ -156,7 +161,12 @@ impl Names for TreeNames {
         let name = self.spelling.of(kind, number);
         let here = entered(&self.held, self.here)?;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        self.open = Some(fs::openat(here, name, flags, Mode::RUSR | Mode::WUSR)?);
+        let file = fs::openat(here, name, flags, Mode::RUSR | Mode::WUSR)?;
+        // A file that was made just now has one name.
+        if matches!(how, Opening::Write | Opening::WriteOrCreate) {
+            require_one_name(&file).map_err(told)?;
+        }
+        self.open = Some(file);
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use tonnage_storage::{Scratch, State, StorageError, StorageKind, TargetSpec, open};
+use tonnage_storage::{Lane, Scratch, State, StorageError, StorageKind, TargetSpec, open};
+use tonnage_workload::{Access, Op};
 
 fn posix(directory: &Path) -> tonnage_storage::Result<std::sync::Arc<dyn tonnage_storage::Storage>> {
     open(&TargetSpec { directories: vec![directory.to_owned()], ..TargetSpec::new(StorageKind::Posix) })
@@ -69,6 +70,87 @@ fn a_second_one_of_the_same_name_is_refused() {
     assert_eq!(error.io().map(std::io::Error::kind), Some(std::io::ErrorKind::AlreadyExists));
 }
 
+/// The names that are seen in a directory while `act` goes on, sorted and each once.
+fn names_during(home: &Path, act: impl FnOnce()) -> Vec<String> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let seen = scope.spawn(|| {
+            let mut seen = std::collections::BTreeSet::new();
+            while !done.load(Ordering::Relaxed) {
+                seen.extend(fs::read_dir(home).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()));
+            }
+            seen
+        });
+        act();
+        done.store(true, Ordering::Relaxed);
+        seen.join().unwrap().into_iter().collect()
+    })
+}
+
+/// The name that a process which is over gave a directory while it made it.
+fn name_before_its_mark(run_id: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let seen = names_during(home.path(), || {
+        for _ in 0..2000 {
+            Scratch::create(home.path(), run_id).unwrap().remove().unwrap();
+        }
+    });
+    let own = format!(".tonnage-{run_id}+{}-", std::process::id());
+    let name = seen.iter().find(|name| name.starts_with(&own)).expect("it has another name before it is marked");
+    name.replace(&own, &format!(".tonnage-{run_id}+999999999-"))
+}
+
+#[test]
+fn what_was_killed_before_its_mark_or_after_it_was_taken_off_is_known_as_dead_and_goes() {
+    let home = tempfile::tempdir().unwrap();
+    let name = name_before_its_mark("a1");
+    for has_marker in [false, true] {
+        let path = home.path().join(&name);
+        fs::create_dir(&path).unwrap();
+        if has_marker {
+            File::create_new(path.join("TONNAGE-SCRATCH")).unwrap();
+        }
+        let left = Scratch::leftovers(home.path()).unwrap();
+        assert_eq!(left.iter().map(|one| (&*one.run_id, one.state)).collect::<Vec<_>>(), [("a1", State::Dead)]);
+        Scratch::reopen(&path, false).unwrap().remove().unwrap();
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn such_a_name_gives_away_nothing_that_somebody_else_put_there() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(name_before_its_mark("a1"));
+    fs::create_dir(&path).unwrap();
+    File::create_new(path.join("notes.txt")).unwrap();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap(), []);
+    assert!(Scratch::reopen(&path, true).is_err());
+    assert!(path.join("notes.txt").exists());
+}
+
+#[test]
+fn an_empty_marker_in_the_last_place_needs_force_and_a_locked_one_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".tonnage-a1");
+    fs::create_dir(&path).unwrap();
+    File::create_new(path.join("TONNAGE-SCRATCH")).unwrap();
+    let left = Scratch::leftovers(home.path()).unwrap();
+    assert_eq!((&*left[0].run_id, left[0].state), ("a1", State::Unknown), "{left:?}");
+    assert!(Scratch::reopen(&path, false).is_err());
+    Scratch::reopen(&path, true).unwrap().remove().unwrap();
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn one_that_cannot_be_removed_has_its_name_and_its_mark_again() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create(home.path(), "a1").unwrap();
+    File::create_new(scratch.path().join("notes.txt")).unwrap();
+    scratch.remove().unwrap_err();
+    assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].path, home.path().join(".tonnage-a1"));
+}
+
 #[test]
 fn foreign_things_stay_and_are_named() {
     for plant in [
@@ -89,6 +171,27 @@ fn foreign_things_stay_and_are_named() {
             assert!(!path.join("data.00000000").exists(), "the space is given back");
             assert_eq!(Scratch::leftovers(home.path()).unwrap().len(), 1, "it can be found and removed later");
         }
+    }
+}
+
+#[test]
+fn a_stream_never_writes_to_what_a_second_name_shows() {
+    for kind in [StorageKind::Posix, StorageKind::Mmap] {
+        let home = tempfile::tempdir_in(support::disk()).unwrap();
+        let scratch = Scratch::create(home.path(), "a1").unwrap();
+        let storage = open(&TargetSpec { directories: vec![scratch.path().to_owned()], ..TargetSpec::new(kind) }).unwrap();
+        let geometry = support::geometry(4096, 2, Access::Sequential);
+        support::write_all(&*storage, &geometry, 1);
+        let backup = home.path().join("backup");
+        fs::hard_link(scratch.path().join("data.00000000"), &backup).unwrap();
+        let Lane::Sync(mut file) = storage.lane(&support::request(&geometry, Op::Write, 1)).unwrap() else {
+            panic!("a depth of one")
+        };
+        assert!(file.open().unwrap_err().to_string().contains("has another name (a hard link)"));
+        support::read_all(&*storage, &geometry, 1);
+        assert!(std::process::Command::new("rm").arg(&backup).status().unwrap().success());
+        support::write_all(&*storage, &geometry, 1);
+        scratch.remove().unwrap();
     }
 }
 

@@ -13,7 +13,7 @@ use support::{disk, export, own_name, pool};
 use tonnage_storage::{
     Fault, Faulty, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, Throttled, open,
 };
-use tonnage_workload::Tree;
+use tonnage_workload::{Place, Tree};
 
 const TREE: Tree = Tree { depth: 2, branch: 2, items_per_directory: 2, leaves_only: false, shared: false };
 const REQUEST: NamesRequest = NamesRequest { tree: TREE, number: 1, owner: 1, handles: 1 };
@@ -75,6 +75,23 @@ fn plant(names: &mut dyn Names) {
         names.close().unwrap();
         names.make(ItemKind::Directory, directory).unwrap();
     }
+}
+
+#[test]
+fn what_a_second_name_shows_is_never_overwritten() {
+    let rig = Rig::planted();
+    let file = rig.scratch.path().join(REQUEST.item_path(Place { directory: 6, number: 6 }, ItemKind::File));
+    let backup = rig.home.path().join("backup");
+    fs::hard_link(file, &backup).unwrap();
+    let mut names = rig.names();
+    names.enter(6).unwrap();
+    for how in [Opening::Write, Opening::WriteOrCreate] {
+        assert_eq!(kind_of(names.open(ItemKind::File, 6, how)), Some(ErrorKind::TooManyLinks));
+        assert!(names.write_at(0, b"other").is_err(), "it is not open");
+    }
+    names.open(ItemKind::File, 6, Opening::Read).unwrap();
+    names.close().unwrap();
+    assert_eq!(fs::read(&backup).unwrap(), b"content");
 }
 
 fn kind_of<T>(result: std::io::Result<T>) -> Option<ErrorKind> {

@@ -9,6 +9,7 @@ from typing import Any
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.pool import pool_facts
 from tonnage.campaign.room import accepts_direct
+from tonnage.campaign.same_target import storage_of
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.space import export_facts
 from tonnage.campaign.target import Target
@@ -45,6 +46,7 @@ def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
                 "file_system": mount and mount.file_system,
                 "device": mount and mount.device,
                 "device_number": _device_number(path),
+                **storage_of(path, mount),
                 "facts": told[path],
             }
             for path, mount in zip(target.paths, mounts, strict=True)

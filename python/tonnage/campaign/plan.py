@@ -121,7 +121,16 @@ def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, 
         )
 
 
+def refuse_odd_name(path: Path) -> None:
+    """RequestError where the name of a directory is no UTF-8: the engine is told it as text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise RequestError(f"the name {path} is not UTF-8; hint: give a directory with another name") from None
+
+
 def _check_directory(path: Path, *, to_write: bool) -> None:
+    refuse_odd_name(path)
     if not path.exists():
         raise RequestError(f"{path} does not exist; hint: give a directory on the storage to measure, or make it first")
     if not path.is_dir():

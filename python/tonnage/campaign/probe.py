@@ -232,7 +232,7 @@ class Probe:
     def _setting(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> StreamSetting:
         size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
         # Through the page cache, a second pass would measure memory (reads) or hide what fsync costs (writes).
-        wrap = not (self._device and _buffered(lines))
+        wrap = not (self._device and _buffered(lines)) and not (op == "write" and self._space.frees_late)
         return replace(
             self._base,
             op=op,

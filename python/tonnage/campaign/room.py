@@ -14,6 +14,7 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.crew import Crew
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
+from tonnage.machine.sync import sync_file_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Room:
         self._laid_out: dict[_Key, _LaidOut] = {}
         self.pins: tuple[str, ...] = ()
         """What the names of new files in each of the directories end in while they are made; empty: nothing."""
+        self.frees_late: tuple[Path, ...] = ()
+        """Directories of which what was removed must be free before more is written."""
         self.written_operations: int | None = None
         """Of each task, in the last write of files that the user named; None before one."""
 
@@ -139,6 +142,8 @@ class Room:
         try:
             for ensemble in self._open.values():
                 ensemble.clear()
+            for directory in self.frees_late:
+                sync_file_system(directory)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             hint = f"the run ends here; `tonnage run --resume {self._series}` goes on once that is mended"

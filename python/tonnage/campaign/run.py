@@ -33,6 +33,7 @@ from tonnage.records import (
     trial_line,
     workflow_lines,
 )
+from tonnage.records.promised import promised
 
 _TICK_S = 0.1
 
@@ -305,7 +306,9 @@ class Loop:
         workflow = workflow_lines(line, left.workflow) if left else []
         held = device_lines(line, items)
         objects = object_lines(line, result)
-        self.writer.append_trial(line, self.last_tasks, events, copy_lines(line, result), workflow, held, objects)
+        copies = copy_lines(line, result)
+        self.writer.require_files(promised(self.writer.manifest, line, self.last_tasks, copies))
+        self.writer.append_trial(line, self.last_tasks, events, copies, workflow, held, objects)
         self.lines.append(line)
         self.observer.recorded(line)
         for note in line["notes"]:

@@ -29,8 +29,9 @@ from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.progress import Snapshots
 from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
+from tonnage.campaign.same_target import check_same_target
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.search_space import fit_search, space_of
+from tonnage.campaign.search_space import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost import ProcessLost
@@ -40,8 +41,8 @@ from tonnage.machine.host import host_facts
 from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+from tonnage.records.own_files import refuse_links
 from tonnage.records.stopped import Reason, packed
-from tonnage.records.writer import refuse_links
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
 """What advice of the engine begins with."""
@@ -147,6 +148,9 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     _go_to(run.manifest.get("directory"))
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
+    if part is None or lines:
+        # The first job describes what it finds; the manifest before it is of the host that submitted the run.
+        check_same_target(run.manifest, plan.target, by_job=part is not None)
     if part is not None:
         plan = replace(plan, settings=settings_of(part, campaign))
     start = launcher(campaign.launcher)
@@ -260,7 +264,7 @@ def _room(
     earlier: Sequence[dict[str, Any]],
 ) -> Room:
     """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
-    return Room(
+    room = Room(
         plan.target,
         start,
         campaign.seed or 0,
@@ -270,6 +274,8 @@ def _room(
         lay_out_tasks=campaign.search.max_tasks if campaign.search else 1,
         clock=lambda device: clock_of(earlier, device),
     )
+    room.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
+    return room
 
 
 def _leave(scratch: RunScratch, *, well: bool) -> list[str]:

@@ -22,8 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_streams()
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if argv == ["--version"]:
-        print(f"tonnage {__version__}")
-        return 0
+        return _print_version()
     if argv == ["agent"]:
         _let_signals_through()
         from tonnage.cluster.hands.agent import serve
@@ -31,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return serve()
     # Until the run loop takes signals over, a polite request to end unwinds like Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
+    # nohup and batch systems ignore this one on purpose.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         _let_signals_through()
         return _among_others(argv) if any(name.endswith(_OF_LAUNCHERS) for name in os.environ) else _run(argv)
@@ -40,9 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _print_version() -> int:
+    try:
+        print(f"tonnage {__version__}", flush=True)
+    except OSError as error:
+        from tonnage.cli.stream import abandon
+
+        abandon(sys.stdout)
+        return 1 if isinstance(error, BrokenPipeError) else _complain(error.strerror or str(error), 1)
+    return 0
+
+
 def _let_signals_through() -> None:
     """The launcher of a checkout holds them back while Python loads."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 def _open_streams() -> None:

@@ -14,8 +14,9 @@ from io import TextIOWrapper
 from tonnage.cli.option import Command, spelled_out
 from tonnage.cli.options import COMMANDS
 from tonnage.cli.parser import build_parser
-from tonnage.cli.stream import abandon, doors, one_line
+from tonnage.cli.stream import abandon, doors
 from tonnage.errors import TonnageError
+from tonnage.plain import one_line
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -35,7 +36,7 @@ def run_command(argv: Sequence[str]) -> int:
 def _signals_waiting() -> Iterator[None]:
     """A signal that comes meanwhile is delivered afterwards: an interrupt in the middle of building a validator ends as
     an error of that, and nothing is measured yet that it could end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
     finally:

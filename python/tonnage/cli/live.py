@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tonnage.campaign.observer import Observer, Step
-from tonnage.cli.stream import is_plain, one_line
+from tonnage.cli.stream import is_plain
+from tonnage.plain import one_line
 from tonnage.report import units
 
 

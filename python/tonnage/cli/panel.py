@@ -16,8 +16,8 @@ from rich.text import Text
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
-from tonnage.cli.stream import one_line
 from tonnage.cli.terminal import Shown, rich_console
+from tonnage.plain import one_line
 from tonnage.records import COUNTED, headline
 from tonnage.report import units
 

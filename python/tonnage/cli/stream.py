@@ -24,11 +24,6 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < " " else f"\\u{ord(found[0]):04x}", text)
 
 
-def one_line(text: str) -> str:
-    """The same on one line."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
-
-
 class Door:
     """A stream as ``print`` and others write to it: only what is :func:`printable` reaches the terminal."""
 

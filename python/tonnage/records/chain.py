@@ -223,6 +223,15 @@ class Chain:
         self._previous = sha256(line)
         return line
 
+    def size_bytes(self, name: str) -> int | None:
+        """How much was appended to a file; None of one that there is none of yet."""
+        growing = self._files.get(name)
+        return None if growing is None else growing.size_bytes
+
+    def digests(self) -> dict[str, str]:
+        """The hash of each file."""
+        return {name: growing.whole.hexdigest() for name, growing in self._files.items()}
+
     def sums(self) -> bytes:
         """The text of ``SHA256SUMS``."""
         names = [name for name in (*APPENDED, CHAIN) if name in self._files]

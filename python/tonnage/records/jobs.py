@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.records.chain import read_regular, sha256, whole_lines
-from tonnage.records.writer import append_bytes, encode_line, truncate_torn_line
+from tonnage.records.own_files import append_bytes, encode_line, truncate_torn_line
 
 JOBS = "jobs.jsonl"
 _HASHED = re.compile(rb'(.*),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.writer import replace_file
+from tonnage.records.own_files import replace_file
 
 _FORMAT, _VERSION = "tonnage-load-line", 1
 _LARGEST = 1 << 16

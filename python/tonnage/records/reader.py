@@ -61,6 +61,16 @@ _TABLES = ("campaign", "cost", "host", "search", "stopped", "target")
 """What of a manifest is a table, or null, wherever it is there."""
 _COUNTED = ("_ns", "_bytes", "_per_s")
 """How keys of a trial end that hold a number, or null."""
+_RATES = ("bandwidth_bytes_per_s", "operations_per_s")
+_LARGEST = (1 << 63) - 1
+"""Of a whole number: what other readers of such a file can hold."""
+_ODD = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+"""What only a line that has a number too large, or half of a character, has in it."""
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Half of a character. Those in between stand for bytes of a name that is no UTF-8."""
+_LARGEST_FACT = (1 << 64) - 1
+"""… of a manifest: some servers tell such a size where they know none."""
+_SHORT_FILE = 8 << 20
 _LONGEST_LINE = 64 << 20
 """Of ``trials.jsonl``, in bytes."""
 
@@ -83,7 +93,7 @@ class Run:
             raise RecordError(f"{directory} is not a run directory: it has no {MANIFEST}") from None
         except OSError as error:
             raise RecordError(f"{file} cannot be read: {error.strerror}") from error
-        manifest = _parse(data, str(file))
+        manifest = _parse(data, str(file), _LARGEST_FACT)
         if manifest.get("format") != FORMAT:
             raise RecordError(f"{file}: format is {manifest.get('format')!r}; this is no run of Tonnage")
         version = manifest.get("format_version")
@@ -111,10 +121,12 @@ class Run:
         """The same lines, read only: for who looks at all of what may be a million."""
         _regular(self.path / TRIALS)
         found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
-        if found is None:
+        if found is None or _is_odd(self.path / TRIALS):
             return Trials.of(self.trials())
         for line, key in found.not_integers(_is_counted):
             _check_counted(key, line[key], f"{self.path / TRIALS}, record {line['record']}")
+        for line in found.not_positive("elapsed_ns"):
+            _check_elapsed(line, f"{self.path / TRIALS}, record {line['record']}")
         return found
 
     def has_trials(self) -> bool:
@@ -157,7 +169,7 @@ class Run:
         """The same lines by their record, read only: for who looks at all of what may be millions."""
         _regular(self.path / TASKS)
         found = from_engine(self.path / TASKS, _TASK_KEYS, {}, _RECORD)
-        return Tasks.of(self.tasks()) if found is None else Tasks(found)
+        return Tasks.of(self.tasks()) if found is None or _is_odd(self.path / TASKS) else Tasks(found)
 
     def events(self) -> list[dict[str, Any]]:
         """The lines of ``events.jsonl``."""
@@ -257,6 +269,11 @@ def _regular(path: Path) -> None:
         os.close(handle)
 
 
+def _is_odd(path: Path) -> bool:
+    """Whether a file has what each of its lines has to be looked at for; of a long one that takes too long to ask."""
+    return path.stat().st_size <= _SHORT_FILE and _ODD.search(path.read_bytes()) is not None
+
+
 def _check_manifest(manifest: Mapping[str, Any], where: str) -> None:
     for key in _TABLES:
         if not isinstance(manifest.get(key), dict | None):
@@ -276,10 +293,17 @@ def _check_counted(key: str, value: object, where: str) -> None:
         raise RecordError(f"{where}: {key} is {value!r}, not a number")
 
 
+def _check_elapsed(line: Mapping[str, Any], where: str) -> None:
+    elapsed = line.get("elapsed_ns")
+    if elapsed is not None and elapsed <= 0 and any(line.get(key) is not None for key in _RATES):
+        raise RecordError(f"{where}: elapsed_ns is {elapsed}, and a rate is told")
+
+
 def _check_trial(line: Mapping[str, Any], where: str) -> None:
     for key, value in line.items():
         if _is_counted(key):
             _check_counted(key, value, where)
+    _check_elapsed(line, where)
     if not _RECORD.match(line["record"]):
         raise RecordError(f"{where}: record {line['record']!r} is not <trial>-<phase>")
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
@@ -302,14 +326,34 @@ def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
     return lines
 
 
-def _parse(data: bytes, where: str) -> dict[str, Any]:
+def _parse(data: bytes, where: str, largest: int = _LARGEST) -> dict[str, Any]:
     try:
         value = _DECODER.decode(data.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{where} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where} is not a JSON object")
+    if _ODD.search(data):
+        try:
+            _check_values("", value, where, largest)
+        except RecursionError as error:
+            raise RecordError(f"{where} is not JSON: {error}") from error
     return value
+
+
+def _check_values(key: str, value: object, where: str, largest: int) -> None:
+    """RecordError where there is a number or a text, however deep, that nothing can be reckoned or printed with."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _check_values("key", name, where, largest)
+            _check_values(name, inner, where, largest)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_values(key, inner, where, largest)
+    elif isinstance(value, str) and _HALF.search(value):
+        raise RecordError(f"{where}: {ascii(key)[1:-1]} has half of a character in it")
+    elif isinstance(value, int | float) and not -largest <= value <= largest:
+        raise RecordError(f"{where}: {ascii(key)[1:-1]} is larger than {largest}")
 
 
 def _refuse(constant: str) -> None:

@@ -269,6 +269,12 @@ class Trials(Sequence[Line]):
                 found += [(line, key) for line in self.only(~integer)]
         return found
 
+    def not_positive(self, key: str) -> Trials:
+        """Lines that have a number of 0 or less there."""
+        import numpy as np
+
+        return self.only(np.isin(self._kind(key), np.frombuffer(b"ifkK", dtype=np.uint8)))
+
     def _true(self, *path: str) -> NDArray[np.bool_]:
         kinds = self._kind(*path)
         return (kinds >= ord("A")) & (kinds <= ord("Z"))

@@ -14,6 +14,7 @@ from tonnage.records.latency import summarise
 from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
 from tonnage.records.names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.objects import object_contradictions
+from tonnage.records.promised import missing, promised
 from tonnage.records.reader import Run
 from tonnage.records.workflow import workflow_contradictions
 
@@ -75,11 +76,19 @@ def _read(read: Callable[[], list[dict[str, Any]]]) -> tuple[list[dict[str, Any]
 
 
 def _recomputed(run: Run, line: dict[str, Any], of: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+    yield from _missing(run, line, of)
     yield from object_contradictions(line, of[OBJECTS])
     yield from workflow_contradictions(of[WORKFLOW])
     yield from _contradictions(run, line, of[TASKS])
     if line["phase"] == "command" and of[TASKS] and not run.manifest.get("imported"):
         yield from _copies(line, of[COPIES])
+
+
+def _missing(run: Run, line: dict[str, Any], of: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """The files that the record promises; those that its figures are recomputed from are named there."""
+    for name in promised(run.manifest, line, of[TASKS], of[COPIES]):
+        if name.partition("/")[0] not in ("series", "latency") and missing(run.path, [name]):
+            yield f"{name} is missing"
 
 
 def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:

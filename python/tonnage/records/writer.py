@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +28,6 @@ from tonnage.records.chain import (
 )
 from tonnage.records.lines import record_name
 from tonnage.records.names import (
-    APPENDED,
     CHAIN,
     COPIES,
     DEVICES,
@@ -42,7 +39,6 @@ from tonnage.records.names import (
     LINES,
     MANIFEST,
     OBJECTS,
-    ODD_BYTES,
     ORIGINALS,
     OUTPUT,
     SUMS,
@@ -50,6 +46,18 @@ from tonnage.records.names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.own_files import (
+    Lost,
+    append_bytes,
+    encode_line,
+    make_directory,
+    refuse_links,
+    replace_file,
+    truncate,
+    truncate_torn_line,
+)
+from tonnage.records.promised import missing
+from tonnage.records.settled import settle_output
 
 _HINTS = {
     errno.ENOSPC: "make room there",
@@ -58,7 +66,6 @@ _HINTS = {
     errno.EACCES: "make it writable again",
     errno.EPERM: "make it writable again",
 }
-_COPY = "hint: copy the run directory (cp -r), not link it, and go on with the copy"
 
 
 class RunWriter:
@@ -114,6 +121,9 @@ class RunWriter:
             writer._unseal()
         with writer._telling():
             _remove_temporaries(run.path)
+            for name in () if is_older else (FILES, CHAIN):
+                if not os.path.lexists(run.path / name):
+                    raise Lost(run.path / name, "it is missing")
             for name in (TRIALS, TASKS, EVENTS, *((FILES, CHAIN) if is_older else ())):
                 append_bytes(run.path / name, b"")
             for name in (*LINES, CHAIN):
@@ -167,6 +177,7 @@ class RunWriter:
     ) -> None:
         """Appends a phase: its tasks, copies, their workflows' tasks, where its files or objects are, events, the
         hashes of all that, and last the trial line that makes it count."""
+        copies, tasks = list(copies), list(tasks)
         several = (
             (COPIES, copies),
             (WORKFLOW, workflow),
@@ -177,14 +188,24 @@ class RunWriter:
         )
         for name, more in several:
             self._append_lines(name, more)
+        with self._telling():
+            settle_output(self.path, line["record"])
         self._note_files(files_of(self.path, line["record"]))
         trial = encode_line(line)
+        size = None if self._chain is None else self._chain.size_bytes(TRIALS)
         if self._chain is not None:
             link = self._chain.link(line["record"], trial)
             self._append(CHAIN, link)
         with self._telling():
-            append_bytes(self.path / TRIALS, trial)
+            append_bytes(self.path / TRIALS, trial, size)
         self._records += 1
+
+    def require_files(self, names: Iterable[str]) -> None:
+        """RecordError where a file is not there that a record is about to promise."""
+        name = missing(self.path, names)
+        if name is not None:
+            with self._telling():
+                raise Lost(self.path / name, "it was removed while its phase ran", spoils=False)
 
     def output_directory(self, record: str) -> Path:
         """Makes the place for what the copies of a command say, and gives its absolute path."""
@@ -227,9 +248,25 @@ class RunWriter:
             return
         text = self._chain.sums()
         with self._telling():
+            self._require_whole(self._chain)
             replace_file(self.path / SUMS, text)
         self.manifest[SEAL] = {"sums_sha256": sha256(text)}
         self.update_manifest(**changes)
+
+    def _require_whole(self, chain: Chain) -> None:
+        """Lost where a file of the run is not what was written to it, or a file of a record is not there: a seal would
+        call it recorded."""
+        for name, digest in chain.digests().items():
+            try:
+                if file_sha256(self.path / name) != digest:
+                    raise Lost(self.path / name, "it was changed while the run went on")
+            except FileNotFoundError:
+                raise Lost(self.path / name, "it was removed while the run went on") from None
+        known = [line.decode().rstrip("\n").split("  ", 1)[1] for line in whole_lines(read_regular(self.path / FILES))]
+        there = {room: _names_in(self.path / room) for room in {str(Path(name).parent) for name in known}}
+        for name in known:
+            if Path(name).name not in there[str(Path(name).parent)]:
+                raise Lost(self.path / name, "it was removed while the run went on")
 
     def _note_files(self, names: Iterable[str]) -> None:
         with self._telling():
@@ -243,7 +280,7 @@ class RunWriter:
         if not data:
             return
         with self._telling():
-            append_bytes(self.path / name, data)
+            append_bytes(self.path / name, data, None if self._chain is None else self._chain.size_bytes(name))
         if self._chain is not None:
             self._chain.grew(name, data)
 
@@ -265,6 +302,11 @@ class RunWriter:
         why = os.strerror(error.errno) if error.errno else str(error)
         if not (self.path / MANIFEST).exists():
             return f"{self.path} was removed while it was written, and its records with it; hint: begin again"
+        if isinstance(error, Lost):
+            why = error.why
+            if error.spoils:
+                left = f"see what is left with `tonnage verify {self.path}`, then begin another run"
+                return f"{error.filename} has lost what was recorded: {why}; hint: {left}"
         again = f"go on with `tonnage run --resume {self.path}`"
         if self.manifest.get("imported"):
             again = "import the files again into another directory"
@@ -274,6 +316,13 @@ class RunWriter:
             f"cannot write {error.filename or self.path}: {why}; {kept}; "
             f"hint: {mend + ', then ' if mend else ''}{again}"
         )
+
+
+def _names_in(directory: Path) -> set[str]:
+    try:
+        return {entry.name for entry in os.scandir(directory)}
+    except FileNotFoundError:
+        return set()
 
 
 def _check_seal(run: Path, manifest: Mapping[str, Any]) -> None:
@@ -346,127 +395,12 @@ def _mended_links(run: Path) -> list[bytes]:
         replace_file(run / CHAIN, b"".join(kept))
     noted = max((end.get(FILES, 0) for end in ends[: len(kept)]), default=0)
     if noted < (run / FILES).stat().st_size:
-        _truncate(run / FILES, noted)
+        truncate(run / FILES, noted)
     return kept
 
 
 def _remove_temporaries(run: Path) -> None:
     """What a killed writer was about to put in a file's place."""
-    for place in (run, *(run / name for name in DIRECTORIES)):
+    for place in (run, *(run / name for name in DIRECTORIES), *(run / OUTPUT).glob("*")):
         for path in place.glob(".*.tmp"):
             path.unlink(missing_ok=True)
-
-
-def encode_line(line: Mapping[str, Any]) -> bytes:
-    """A line of one of the run's files of lines."""
-    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode(errors=ODD_BYTES) + b"\n"
-
-
-def make_directory(path: Path) -> None:
-    """A directory of a run, made where there is none. RecordError for a link: what is behind it is not the run's."""
-    path.mkdir(parents=True, exist_ok=True)
-    if path.is_symlink():
-        raise RecordError(f"{path} is a symbolic link, and a run's directories are none; {_COPY}")
-
-
-def refuse_links(run: Path) -> None:
-    """RecordError where something that is written to when a run goes on has another name, or is a link."""
-    for name in (*DIRECTORIES, OUTPUT, ORIGINALS):
-        if os.path.lexists(run / name):
-            make_directory(run / name)
-    for name in (*APPENDED, CHAIN):
-        with suppress(FileNotFoundError):
-            _refuse_linked(run / name, (run / name).lstat())
-
-
-def _refuse_linked(path: Path, found: os.stat_result) -> None:
-    """RecordError where writing to a file would change what others know by another name."""
-    if stat.S_ISLNK(found.st_mode):
-        raise RecordError(f"{path} is a symbolic link, and a run's files are none; {_COPY}")
-    if not stat.S_ISREG(found.st_mode):
-        raise RecordError(f"{path} is no regular file; {_COPY}")
-    if found.st_nlink > 1:
-        raise RecordError(f"{path} has {found.st_nlink} names, and all of them would change; {_COPY}")
-
-
-def _open_own(path: Path, flags: int = 0) -> int:
-    """A descriptor to write to a file that has this name only."""
-    flags |= os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(path, flags, 0o644)
-    try:
-        _refuse_linked(path, os.fstat(descriptor))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _truncate(path: Path, size: int) -> None:
-    descriptor = _open_own(path)
-    try:
-        os.ftruncate(descriptor, size)
-    finally:
-        os.close(descriptor)
-
-
-def append_bytes(path: Path, data: bytes) -> None:
-    """Appends to a file of a run, whole or not at all; the bytes are on the disk when this returns."""
-    descriptor = _open_own(path, os.O_APPEND | os.O_CREAT)
-    try:
-        before = os.fstat(descriptor).st_size
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        except OSError as error:
-            # A disk that is full must not leave half a line that the next append would complete into nonsense.
-            with suppress(OSError):
-                os.ftruncate(descriptor, before)
-            raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Either the old file or the new one is there at any moment, and the new one after this returns. OSError names
-    ``path``."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temporary.replace(path)
-        _sync_directory(path.parent)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def truncate_torn_line(path: Path) -> None:
-    """Takes away half a line that a killed writer left: the next one would make nonsense of it. Nothing where there is
-    no such file. The caller keeps other writers away."""
-    try:
-        data = read_regular(path)
-    except FileNotFoundError:
-        return
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        _truncate(path, whole)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
+from tonnage.plain import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.scratch import Leftover
@@ -32,7 +33,7 @@ def run(arguments: Namespace) -> int:
     if not force and any(left.state == "unknown" for left in found):
         print("what cannot be known stays; once you have seen that its run is over: tonnage clean --force")
     if not over:
-        print("nothing to remove" if found else f"no {what} in {place}")
+        print("nothing to remove" if found else one_line(f"no {what} in {place}"))
         return 0
     if not arguments.yes and not _confirmed(len(over)):
         return 0
@@ -40,22 +41,17 @@ def run(arguments: Namespace) -> int:
     for left in over:
         try:
             remove_leftover(left, pool, force=force)
-            print(f"removed {_plain(left.path)}")
+            print(f"removed {one_line(left.path)}")
         except (OSError, ValueError) as error:
             failed += 1
-            print(f"tonnage: error: {_plain(str(error))}", file=sys.stderr)
+            print(f"tonnage: error: {one_line(str(error))}", file=sys.stderr)
     return 1 if failed else 0
 
 
 def _list(found: Sequence[Leftover]) -> None:
     for left in found:
         about = f"run {left.run_id}, {left.why} (process {left.pid} on {left.host})"
-        print(f"{_plain(left.path)}  {_plain(about)}")
-
-
-def _plain(text: str) -> str:
-    """Names as they can be printed: whoever may write into the directory chose them."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+        print(f"{one_line(left.path)}  {one_line(about)}")
 
 
 def _confirmed(count: int) -> bool:

@@ -8,6 +8,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.session import Outcome
 from tonnage.cli.live import observer
 from tonnage.errors import RequestError
+from tonnage.plain import one_line
 
 _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
 """Options that say how jobs are submitted."""
@@ -125,10 +126,10 @@ def dry_run(campaign: Campaign) -> int:
         refuse_here(campaign)
         check(campaign, plan)
         check_needs(campaign, plan, launcher(campaign.launcher))
-        print("\n".join(describe(campaign, plan)))
+        print("\n".join(map(one_line, describe(campaign, plan))))
         return 0
     from tonnage.campaign.away.session import planned_jobs
 
     # The target is looked at where it is measured.
-    print("\n".join([*describe(campaign, plan), *planned_jobs(campaign)]))
+    print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))
     return 0

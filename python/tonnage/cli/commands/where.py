@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.cli.stream import one_line
+from tonnage.plain import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.indices import Reading

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from tonnage.cli.stream import one_line
 from tonnage.placement.choice import Scored
 from tonnage.placement.plan import Plan, some
+from tonnage.plain import one_line
 
 _MOST_ROWS = 16
 _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.observer import Observer
+from tonnage.campaign.plan import refuse_odd_name
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.details import refuse_foreign, save
@@ -39,6 +40,8 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     campaign = campaign_of(request, made)
     ours: list[Path] = []
     try:
+        for name in request.places:
+            refuse_odd_name(Path(name))
         _make_directories(request, ours)
         refuse_foreign(request)
         return _measure(request, campaign, made, observer, voice)

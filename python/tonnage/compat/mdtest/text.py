@@ -10,6 +10,7 @@ from typing import Any
 
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, TREE, Results, deviation
+from tonnage.plain import one_line
 
 VERSION = "4.1.0+dev"
 """The version whose output this is."""
@@ -26,7 +27,7 @@ def head(request: Request) -> Iterator[str]:
     """What is printed before anything is measured."""
     yield f"-- started at {now()} --\n"
     yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on {request.nodes} node(s)"
-    yield "Command line used: mdtest" + "".join(f" '{word}'" for word in request.words)
+    yield "Command line used: mdtest" + "".join(f" '{one_line(word)}'" for word in request.words)
     if request.read and not request.read_bytes:
         yield "WARNING: -e is 0: the read phase only opens and closes the files"
     yield "Nodemap: " + request.nodemap
@@ -44,7 +45,7 @@ def _file_system(directory: str) -> Iterator[str]:
     size, unit = (total / (1 << 40), "TiB") if total > 1 << 40 else (total / (1 << 30), "GiB")
     used = (1 - free / total) * 100 if total else 0.0
     names_used = (1 - facts.f_ffree / facts.f_files) * 100 if facts.f_files else 0.0
-    yield f"{'Path':<20}: {directory}"
+    yield f"{'Path':<20}: {one_line(directory)}"
     yield (
         f"{'FS':<20}: {size:.1f} {unit}   Used FS: {used:2.1f}%   "
         f"Inodes: {facts.f_files / (1 << 20):.1f} Mi   Used Inodes: {names_used:2.1f}%"
