@@ -10,13 +10,13 @@ from tonnage.cli.placement.load_table import HEADINGS, cells, problems
 from tonnage.cli.placement.watch_lines import iso, span_text, users_text
 from tonnage.cli.stage.look import statuses
 from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
-from tonnage.cli.stream import one_line
 from tonnage.dashboard.board import Board, Row, Table
 from tonnage.errors import RequestError
 from tonnage.placement.look import Look
 from tonnage.placement.site import load_site
 from tonnage.placement.watch import History, Watch
 from tonnage.placement.watch.watch import State
+from tonnage.plain import one_line
 
 _SERVERS_S = 5.0
 _DRAINS_S = 2.0

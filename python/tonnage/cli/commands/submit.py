@@ -8,13 +8,13 @@ from argparse import Namespace
 from dataclasses import asdict, fields
 
 from tonnage.cli.placement.decision import report
-from tonnage.cli.stream import one_line
 from tonnage.errors import RequestError
 from tonnage.placement.answers.submit import previewed, submitted
 from tonnage.placement.asked import Asked
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, Wish, where_to
 from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
+from tonnage.plain import one_line
 
 
 def run(arguments: Namespace) -> int:

@@ -10,9 +10,9 @@ from datetime import datetime
 from tonnage.analysis.text import count, share, some
 from tonnage.cli.placement.columns import columns
 from tonnage.cli.placement.watch_lines import span_text
-from tonnage.cli.stream import one_line
 from tonnage.placement.answers.servers import Answer, EpisodeTold, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
+from tonnage.plain import one_line
 from tonnage.units import rate_text
 
 _ROWS = 5

@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from tonnage.analysis.text import count, some
-from tonnage.cli.stream import one_line
 from tonnage.placement.answers.watch import Answer, Word
 from tonnage.placement.watch import Event, There, UserJobs
 from tonnage.placement.watch.watch import State
+from tonnage.plain import one_line
 
 _USERS, _NAMES = 3, 3
 """That are named; the rest is counted."""
