@@ -147,7 +147,7 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, int
 def test_a_run_is_resumed_where_it_was_begun_wherever_the_user_is(shell: Shell, interrupt: Callable[..., Said]) -> None:
     text = SLOW.replace('"150ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
     process = shell.start("run", shell.write("c.toml", text), "--no-report")
-    wait_until(lambda: any(run.glob("series/0000-*") for run in shell.runs), "the first trial runs")
+    wait_until(lambda: any(any(run.glob("series/0000-*")) for run in shell.runs), "the first trial runs")
     assert interrupt(process, signal.SIGINT).code == 130
     (run,) = shell.runs
     elsewhere = shell.home / "elsewhere"
@@ -164,7 +164,7 @@ def test_a_resume_whose_target_leads_to_another_directory_is_refused_and_writes_
 ) -> None:
     text = SLOW.replace('"150ms"', '"1s"').replace("count = 3", "count = 1").format(target="data")
     process = shell.start("run", shell.write("c.toml", text), "--no-report")
-    wait_until(lambda: any(run.glob("series/0000-*") for run in shell.runs), "the first trial runs")
+    wait_until(lambda: any(any(run.glob("series/0000-*")) for run in shell.runs), "the first trial runs")
     process.kill()
     process.communicate()
     (run,) = shell.runs
