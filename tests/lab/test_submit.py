@@ -272,7 +272,7 @@ def test_copies_of_mine_end_one_by_one_or_together_and_a_strangers_job_stays(use
         return dict(line.split() for line in shown.splitlines())
 
     job = user("--copies", "6", "--cap", "2", "sleep", "600")[0].split()[-1]
-    stranger = cluster.ask("sbatch", "--parsable", "--wrap", "sleep 600").strip()
+    stranger = cluster.ask("sbatch", "--parsable", "--output=/dev/null", "--wrap", "sleep 600").strip()
     until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
     first = next(copy for copy, state in states(job).items() if state == "RUNNING")
     out, complaint = typed("cancel", f"{job}[{first}]", f"{job}_6", stranger, code=1)
