@@ -262,3 +262,19 @@ fn what_this_user_may_not_read_write_or_clear_is_refused() {
     });
     mode("closed", 0o755);
 }
+
+#[test]
+fn a_lock_that_was_removed_or_replaced_is_missed_and_one_that_stands_is_not() {
+    let site = site();
+    let state = site.path().join("state");
+    let lock = Lock::take(&state).unwrap();
+    let seat = lock.seat().unwrap();
+    seat.check().unwrap();
+    rustix::fs::rename(state.join("lock"), state.join("other")).unwrap();
+    let said = seat.check().unwrap_err();
+    assert!(matches!(said, MoverError::Moved(_)) && said.to_string().contains("; hint: "), "{said}");
+    let _second = Lock::take(&state).expect("nobody holds this one");
+    seat.check().expect_err("it is another's");
+    rustix::fs::rename(&state, site.path().join("away")).unwrap();
+    seat.check().unwrap_err();
+}

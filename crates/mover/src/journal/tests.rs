@@ -293,3 +293,42 @@ fn what_is_in_doubt_is_queued_and_what_was_written_on_its_way_goes_again_once_it
     assert_eq!((journal.done(&[plain]).unwrap(), of(plain)), (vec![], State::Done));
     recount(state.path(), &journal);
 }
+
+#[test]
+fn other_contents_under_a_cleared_name_are_counted_once_a_name_and_equal_ones_never() {
+    let (state, journal) = begin();
+    let other = |id, change, checksum| {
+        let placed = Placed { checksum: Some(checksum), ..placed(9) };
+        journal.placing(&[(id, file(1, change), placed)]).unwrap();
+        journal.done(&[id]).unwrap();
+    };
+    let ids = ["equal", "log"].map(|name| put(&journal, name, file(1, 1), 9));
+    journal.cleared(&ids).unwrap();
+    for name in ["equal", "log"] {
+        find(&journal, name, file(1, 2));
+    }
+    assert_eq!(journal.replaced_after_clearing().unwrap(), (0, None), "nothing is replaced yet");
+    other(ids[0], 2, [7; 32]);
+    other(ids[1], 2, [8; 32]);
+    assert_eq!(journal.replaced_after_clearing().unwrap(), (1, Some(path("log"))));
+    // A change of what was not cleared replaces nothing that was.
+    find(&journal, "equal", file(1, 3));
+    other(ids[0], 3, [9; 32]);
+    journal.cleared(&ids[1..]).unwrap();
+    find(&journal, "log", file(1, 3));
+    other(ids[1], 3, [9; 32]);
+    assert_eq!(Journal::read_only(state.path()).unwrap().replaced_after_clearing().unwrap().0, 1);
+}
+
+#[test]
+fn a_directory_is_touched_by_whatever_moves_its_time_until_that_was_asked_for() {
+    let (_state, journal) = begin();
+    let directory = |change| Version { kind: Kind::Directory, ..file(1, change) };
+    let id = find(&journal, "d", directory(1)).id;
+    put(&journal, "d/f", file(2, 1), 9);
+    assert_eq!(journal.directories_touched(), [id]);
+    assert_eq!(journal.found(&[(path("d"), directory(1))]).unwrap(), []);
+    assert!(journal.directories_touched().is_empty());
+    assert_eq!(journal.found(&[(path("d"), directory(2))]).unwrap(), [], "no reason to queue it");
+    assert_eq!(journal.directories_touched(), [id]);
+}

@@ -257,3 +257,24 @@ fn what_was_given_up_leaves_no_temporary_once_a_mover_has_scanned() {
     stage.carrier.abandon_given_up(|_| false).unwrap();
     assert!(stage.names().is_empty(), "{:?}", stage.names());
 }
+
+#[test]
+fn a_directory_of_this_mover_s_is_renewed_and_one_of_others_stays_as_it_is() {
+    let stage = Stage::new();
+    let [ours, theirs] = ["ours", "theirs"].map(|name| {
+        fs::create_dir(stage.from.join(name)).unwrap();
+        stage.from.join(name)
+    });
+    fs::create_dir(stage.to.join("theirs")).unwrap();
+    fs::set_permissions(stage.to.join("theirs"), fs::Permissions::from_mode(0o711)).unwrap();
+    all_done(&stage.carry());
+    for path in [&ours, &theirs] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o510)).unwrap();
+    }
+    let renewed = stage.carrier.renew_directories(&["ours", "theirs"].map(|name| stage.entry(name).id)).unwrap();
+    assert!(renewed.failed.is_empty());
+    let mode = |name: &str| fs::metadata(stage.to.join(name)).unwrap().mode() & 0o7777;
+    assert_eq!((mode("ours"), mode("theirs")), (0o710, 0o711), "files may still be put into the first");
+    assert!(stage.carrier.finish_directories().unwrap().is_empty());
+    assert_eq!((mode("ours"), mode("theirs")), (0o510, 0o711));
+}
