@@ -21,7 +21,7 @@ from tonnage.records import headline, trial_line
 
 PLATEAU = 2_000_000_000
 MAX_TASKS = 64
-TRIALS = 28
+TRIALS = 44
 """What ``probe`` has time for with its default budget, per operation."""
 TRANSFER = 512 << 10
 KNEES = range(1, 25)
