@@ -30,7 +30,11 @@ def answer(levels: Mapping[int, Sequence[float]], objective: float = 10.0, opera
 def test_the_answer_is_between_what_is_shown_to_meet_it_and_what_is_shown_not_to() -> None:
     found = answer({n: trials(float(n)) for n in (1, 2, 4, 8, 9, 11, 12, 16)})
     assert (found.shown, found.low, found.largest, found.high, found.exceeds) == (True, 9, 9, 10, 11)
-    assert found.why == "up to 9 tasks [9, 10] keep p99 within 10 ms"
+    assert found.why == "up to 9 tasks [9, 10] keep p99 within 10 ms, of the numbers measured"
+
+
+def test_where_all_smaller_numbers_were_measured_the_sentence_needs_no_bound() -> None:
+    assert answer({n: trials(float(n)) for n in range(1, 13)}).why == "up to 10 tasks [9, 10] keep p99 within 10 ms"
 
 
 def test_where_one_task_does_not_meet_it_the_floor_is_told() -> None:

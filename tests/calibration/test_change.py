@@ -78,6 +78,19 @@ def test_a_change_and_its_taking_back_are_both_found() -> None:
     assert [(stretch.first, stretch.last) for stretch in stretches] == [(0, 7), (8, 12), (13, 19)]
 
 
+def test_no_change_is_given_whose_interval_holds_no_change() -> None:
+    """Both ends of a stretch are found together: of a late drop the other end was once an unplanted rise."""
+    levels = [68.891, 76.112, 71.255, 72.967, 73.513, 73.228, 75.622, 71.215, 80.681, 76.826, 78.767, 72.383, 86.533]
+    levels += [85.875, 86.448, 80.045, 89.485, 82.036, 84.422, 89.204, 81.503, 90.849, 82.053, 70.1]
+    found = segments([[3e10 / level] for level in levels])
+    assert all(step.ratio_high < 1 or step.ratio_low > 1 for step in found.steps)
+    assert len(found.stretches) == len(found.steps) + 1
+    draw = random.Random(7)
+    for _ in range(SERIES):
+        steps = segments(runs(draw, [3] * 24, 0.05, 0.03, lambda number: 0.9 if number >= 12 else 1.0)).steps
+        assert all(step.ratio_high < 1 or step.ratio_low > 1 for step in steps)
+
+
 def test_one_odd_run_in_the_middle_is_no_change_and_the_newest_run_may_be_one() -> None:
     draw = random.Random(3)
     odd = runs(draw, [5] * 12, 0.02, 0.03, lambda number: 0.5 if number == 6 else 1.0)

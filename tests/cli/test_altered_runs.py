@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,22 @@ def test_an_altered_run_that_is_named_is_refused(
     said = capsys.readouterr()
     assert not said.out and said.err.count("\n") == 1
     assert "run-1: trials.jsonl was altered since the run was sealed; hint: `tonnage verify" in said.err
+
+
+@pytest.mark.parametrize("words", [["compare", "run-0", "run-2"], ["history", "run-2", "run-0"], ["project", "run-2"]])
+def test_a_run_whose_manifest_was_altered_is_refused(
+    runs: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its date orders a history, its host is what a comparison names."""
+    manifest = runs / "run-2" / "manifest.json"
+    manifest.write_text(re.sub(r'"created": ?"20', '"created":"19', manifest.read_text(), count=1))
+    more = ["--tasks", "8"] if words[0] == "project" else []
+    capsys.readouterr()
+    assert main([words[0], *(str(runs / name) for name in words[1:]), *more]) == 1
+    said = capsys.readouterr()
+    assert not said.out and "run-2: manifest.json was altered since it was written; hint:" in said.err
+    assert main(["report", str(runs / "run-2")]) == 0
+    assert "manifest.json was altered" in capsys.readouterr().err
 
 
 def test_an_altered_run_of_a_directory_is_left_out(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

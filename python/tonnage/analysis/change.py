@@ -94,8 +94,14 @@ def segments(samples: Sequence[Sequence[float]], rate: float = 1 - CONFIDENCE) -
     level = np.log([statistics.median(values) for values in samples])
     counts = tuple(len(values) for values in samples)
     cuts = sorted(_cuts(level, counts, rate, newest=True))
-    edges = [0, *cuts, len(level)]
-    steps = tuple(_step(level, counts, around, rate) for around in zip(edges, edges[1:], edges[2:], strict=False))
+    while True:
+        edges = [0, *cuts, len(level)]
+        steps = tuple(_step(level, counts, around, rate) for around in zip(edges, edges[1:], edges[2:], strict=False))
+        # Both ends of a stretch are found together, and may be shown by one of them alone.
+        doubtful = [step for step in steps if step.ratio_low <= 1 <= step.ratio_high]
+        if not doubtful:
+            break
+        cuts.remove(min(doubtful, key=lambda step: abs(math.log(step.ratio))).at)
     return Segments(tuple(_stretches(level, edges)), steps, None if steps else _runs_to_show(level, counts, rate))
 
 

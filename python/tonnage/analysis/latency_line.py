@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.results import BANDWIDTH, LatencyLine, Point
 from tonnage.analysis.speeds import two_speeds
-from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
+from tonnage.analysis.statistics import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.analysis.text import WIDE, count, duration, share
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
@@ -327,7 +327,8 @@ class _Words:
 
     def wait(self, load: int) -> str:
         """``8.34 ms [8.31, 8.37]``: measured with a load."""
-        middle, low, high, confidence = median_interval(sorted(self.values[load]))
+        noise = pooled_noise(list(self.values.values()))
+        middle, low, high, confidence = median_interval(sorted(self.values[load]), curve=noise)
         told = confidence and high <= WIDE * low
         return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if told else duration(middle)
 
@@ -339,6 +340,8 @@ class _Words:
         if low and high is not None:
             keeps = "keeps" if largest == 1 or self.rates_with else "keep"
             of = f" ({share(largest / self.plateau)} of the plateau)" if self.rates_with and self.plateau else ""
+            # Nothing is known of numbers between: latency falls where throughput has a stair.
+            of += "" if self.rates_with or self.values.keys() >= {*range(1, largest)} else ", of the numbers measured"
             return f"up to {self.load(largest)} {self.interval(low, high)} {keeps} {self.objective}{of}{falls}"
         if low == last:
             return f"at least {self.load(last)}, the largest measured, keep {self.objective}{falls}"

@@ -89,9 +89,12 @@ def examine(run: Run) -> Seal:
 
 
 def altered(run: Run) -> str | None:
-    """What is wrong with the first of the files of lines that is not as it was when the run was sealed; None where all
-    are, and where the run was never sealed. Nothing else is looked at: that is what :func:`examine` does."""
+    """What is wrong with the manifest, or with the first of the files of lines that is not as it was when the run was
+    sealed; None where all are, and where the run was never sealed. Nothing else is looked at: that is what
+    :func:`examine` does."""
     sums = sums_of(run.manifest)
+    if SEAL in run.manifest and not is_sealed(_read(run.path / MANIFEST) or b"", sums):
+        return f"{MANIFEST} was altered since it was written"
     if has_lost_sums(run.manifest):
         return f"the hash of {SUMS} was removed from {MANIFEST}"
     if sums is None:
