@@ -36,8 +36,8 @@ def line(
 
 
 def play(search: Probe, *, wobble: float = 0.0, **keywords: Any) -> list[dict[str, Any]]:
-    """A storage on which every trial takes its length; it saturates at four tasks. ``wobble``: by how much, at most, one
-    trial is faster or slower than another."""
+    """A storage on which every trial takes its length; it saturates at four tasks. ``wobble``: by how much, at most,
+    one trial is faster or slower than another."""
     lines: list[dict[str, Any]] = []
     spent = 0
     while (trial := search.next(lines, spent)) is not None:
