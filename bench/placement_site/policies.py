@@ -112,7 +112,7 @@ class Near:
     def _enter(self, number: int, at_s: float, server: str | None, cap: int | None, demand: Demand) -> None:
         """In the user's ledger, as ``Plan.intent`` has it."""
         most = cap or self._jobs.submissions[number].count
-        intent = {"server": server, "cap": cap, "tasks": most, "io_share": demand.io_share}
+        intent = {"server": server, "cap": cap, "tasks": most, "io_share": demand.io_share, "asks": demand.tasks}
         self._entries[number] = Entry(str(number), at_s, intent, str(number), "", None, at_s)
 
     def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
@@ -172,7 +172,8 @@ class Near:
 
     def _carried(self, submission: Submission, known: Known) -> Carried | None:
         servers, located = self._located(submission)
-        return carried_by(servers, located, known, {server.name: server.line for server in servers}, self._ledger)
+        lines = {server.name: server.line for server in servers}
+        return carried_by(servers, located, known, lines, self._ledger, self.site.policy)
 
     def facts(
         self,
