@@ -129,7 +129,7 @@ class Near:
             known = self.facts(now_s, submission, state, without=number)
             fits, _ = choose_cap(
                 demand,
-                self._carried(submission, known),
+                self._carried(submission, known).get(self.site.server[server].name),
                 asked="auto",
                 copies=submission.count,
                 slots=None if placed.pool is None else state.free.sizes[server],
@@ -170,7 +170,7 @@ class Near:
         servers = self._located(submission)[0]
         return {server.name: float(server.line.tasks) for server in servers if server.line is not None}
 
-    def _carried(self, submission: Submission, known: Known) -> Carried | None:
+    def _carried(self, submission: Submission, known: Known) -> dict[str, Carried]:
         servers, located = self._located(submission)
         lines = {server.name: server.line for server in servers}
         return carried_by(servers, located, known, lines, self._ledger, self.site.policy)
