@@ -16,9 +16,7 @@ from tonnage.placement.entries import Entry
 from tonnage.placement.known import capped_by
 from tonnage.placement.ledger import Ledger, LedgerError
 from tonnage.placement.plan import Plan
-
-_LOOKED_BACK_S = 14 * 86_400.0
-"""Arrays older than this have ended, or are somebody's to look at."""
+from tonnage.placement.rise import LOOKED_BACK_S
 
 
 def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
@@ -30,7 +28,7 @@ def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, 
     if line is None:
         return ()
     same = {**capped_by(plan.line_servers, plan.located.target, plan.pattern), "by_line": True}
-    capped = ledger.since(time.time() - _LOOKED_BACK_S, same)
+    capped = ledger.since(time.time() - LOOKED_BACK_S, same)
     others = [entry for entry in capped if entry.job is not None and entry.intent.get("line") not in (None, line)]
     if not others:
         return ()

@@ -29,6 +29,8 @@ from tonnage.records.load_lines import KeptLine
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 _T = TypeVar("_T")
+REMEMBERED = 8
+"""Times the decay after which a placement weighs nothing (e⁻⁸)."""
 _GAP_S = 0.5
 """Between two looks at a server's counters where there was none of late."""
 
@@ -194,7 +196,8 @@ def carried_by(
     return {name: carried for name, carried in each.items() if carried is not None}
 
 
-def _carried(
+def carried_beside(
+    entry: Entry,
     together: Sequence[Server],
     located: Located,
     world: World,
@@ -202,6 +205,27 @@ def _carried(
     ledger: Ledger,
     policy: Policy,
 ) -> Carried | None:
+    """The load line that servers carry together, for an array that is there already: nothing is promised to itself.
+
+    Other users' arrays of which the scheduler does not tell the limit are promised all of their copies.
+    """
+    jobs = [job for job in world.jobs or () if job.job != entry.job]
+    beside = replace(world, jobs=jobs, placements=[one for one in world.placements if one.key != entry.key])
+    promised = promised_tasks([server.name for server in together], beside, unlimited=True)
+    return _carried(together, located, world, found, ledger, policy, promised=promised)
+
+
+def _carried(
+    together: Sequence[Server],
+    located: Located,
+    world: World,
+    found: Mapping[str, Found | None],
+    ledger: Ledger,
+    policy: Policy,
+    *,
+    promised: Mapping[str, float] | None = None,
+) -> Carried | None:
+    """``promised``: server → tasks; None: of all jobs that the world has."""
     line = found.get(together[0].name) if together else None
     if line is None:
         return None
@@ -209,6 +233,8 @@ def _carried(
     last = ledger.last(capped_by(names, located.target, PATTERN))
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in together)
+    if promised is None:
+        promised = {} if licensed else promised_tasks(names, world)
     sent, plateau = sent_to(names, world), plateau_of(line)
     others, silent = others_on(names, world, policy, line=line.tasks, plateau=plateau, counted=sent)
     carried = Carried(
@@ -221,7 +247,7 @@ def _carried(
         high=line.high if isinstance(line, KeptLine) else line.tasks,
         source=describe(line, now_s=world.now_s),
         kept=kept if isinstance(kept, int) else None,
-        promised=0.0 if licensed else sum(promised_tasks(names, world).values()),
+        promised=0.0 if licensed else sum(promised.values()),
     )
     return replace(carried, plateau=plateau_of(line, line_in_use(carried)))
 

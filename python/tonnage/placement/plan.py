@@ -15,8 +15,10 @@ from tonnage.cluster.terms import Terms
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.choice import Carried, Decision, Demand, NoFileServer, decide, line_in_use
 from tonnage.placement.choice.cap import asks, at_once, whose_line
+from tonnage.placement.indices import Reading
 from tonnage.placement.known import (
     PATTERN,
+    REMEMBERED,
     Glance,
     Later,
     as_listed,
@@ -31,9 +33,6 @@ from tonnage.placement.lists import Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
-
-_REMEMBERED = 8
-"""Times the decay after which a placement weighs nothing (e⁻⁸)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +84,8 @@ class Plan:
     demand: Demand
     decision: Decision
     request: JobRequest
+    readings: Mapping[str, Reading]
+    """What the indices said, by the server's name."""
     line: int | None
     """The load line that the cap went by; None where none is known."""
     line_servers: tuple[str, ...]
@@ -116,6 +117,9 @@ class Plan:
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
             "asks": self.demand.tasks,
+            "measured": self.demand.measured,
+            "bytes_per_s": self.demand.bytes_per_s,
+            "room": decision.room,
             "request": {name: value for name, value in asdict(request).items() if name != "key"},
             "decision": decision_as_dict(decision),
             "how": list(self.located.how),
@@ -169,7 +173,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
+    placements = placements_of(ledger, world.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
     world = replace(world, placements=placements)
     carried = carried_by(servers, located, world, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
@@ -203,6 +207,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         demand=demand,
         decision=decision,
         request=_request(wish, directory, servers, decision, _licences(servers, demand, line)),
+        readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
         by_line=wish.cap == "auto" and decision.cap is not None and line is not None,

@@ -88,19 +88,30 @@ def decide(
     first = next((one.demand for one in (*near, *ranked)), demand)
     hosts, bind, server, why = _place(first, ranked, near, located, policy, anywhere)
     limit: int | None = None
+    room: int | None = None
     sentence: str | None = None
     if copies is not None:
+        room = _room(near, hosts, slots) if bind == "pin" else None
         limit, sentence = choose_cap(
             asked.get(server or "", demand),
             lines.get(server or ""),
             asked=cap,
             copies=copies,
-            slots=_room(near, hosts, slots) if bind == "pin" else None,
+            slots=room,
             cpu_bound_below=policy.cpu_bound_below,
         )
         why = (*why, sentence)
     considered = tuple(one.scored() for one in ranked)
-    return Decision(hosts=hosts, bind=bind, server=server, cap=limit, why=why, considered=considered, cap_why=sentence)
+    return Decision(
+        hosts=hosts,
+        bind=bind,
+        server=server,
+        cap=limit,
+        why=why,
+        considered=considered,
+        room=room,
+        cap_why=sentence,
+    )
 
 
 Place = tuple[tuple[str, ...], Literal["pin", "prefer", "free"], str | None, tuple[str, ...]]
