@@ -112,7 +112,7 @@ class Near:
     def _enter(self, number: int, at_s: float, server: str | None, cap: int | None, demand: Demand) -> None:
         """In the user's ledger, as ``Plan.intent`` has it."""
         most = cap or self._jobs.submissions[number].count
-        intent = {"server": server, "cap": cap, "tasks": most, "io_share": demand.io_share}
+        intent = {"server": server, "cap": cap, "tasks": most, "io_share": demand.io_share, "asks": demand.tasks}
         self._entries[number] = Entry(str(number), at_s, intent, str(number), "", None, at_s)
 
     def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
@@ -129,7 +129,7 @@ class Near:
             known = self.facts(now_s, submission, state, without=number)
             fits, _ = choose_cap(
                 demand,
-                self._carried(submission, known),
+                self._carried(submission, known).get(self.site.server[server].name),
                 asked="auto",
                 copies=submission.count,
                 slots=None if placed.pool is None else state.free.sizes[server],
@@ -170,9 +170,10 @@ class Near:
         servers = self._located(submission)[0]
         return {server.name: float(server.line.tasks) for server in servers if server.line is not None}
 
-    def _carried(self, submission: Submission, known: Known) -> Carried | None:
+    def _carried(self, submission: Submission, known: Known) -> dict[str, Carried]:
         servers, located = self._located(submission)
-        return carried_by(servers, located, known, {server.name: server.line for server in servers}, self._ledger)
+        lines = {server.name: server.line for server in servers}
+        return carried_by(servers, located, known, lines, self._ledger, self.site.policy)
 
     def facts(
         self,

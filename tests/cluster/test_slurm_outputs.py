@@ -82,6 +82,11 @@ def test_copies_that_wait_are_counted_from_their_ranges(printed: str, count: int
     assert _jobs(SQUEUE.replace("7,9%1", printed))[1].count == count
 
 
+@pytest.mark.parametrize(("printed", "cap"), [("7,9%4", 4), ("7,9", 0), ("9%4", 4), ("9", None)])
+def test_how_many_copies_may_run_at_once_is_read_of_those_that_wait(printed: str, cap: int | None) -> None:
+    assert _jobs(SQUEUE.replace("7,9%1", printed))[1].cap == cap
+
+
 def test_the_last_copy_that_waits_has_its_number() -> None:
     job = _jobs(SQUEUE.replace("7,9%1", "9%1"))[1]
     assert (job.copy, job.count) == (9, 1)

@@ -125,7 +125,14 @@ def test_the_cap_can_rise_while_some_copies_have_ended(slurm: Slurm, tmp_path: P
     def running() -> list[int | None]:
         return [one.copy for one in of(slurm, job.job, ended=False) if one.state == "running"]
 
+    def limits() -> set[int | None]:
+        return {one.cap for one in of(slurm, job.job, ended=False) if one.state == "pending" and one.count > 1}
+
     until(lambda: running() == [2])
+    assert limits() == {1}
+    slurm.set_cap(job.job, 2)
+    until(lambda: sorted(map(str, running())) == ["2", "3"])
+    assert limits() == {2}, "as it is now"
     slurm.set_cap(job.job, 3)
     until(lambda: sorted(map(str, running())) == ["2", "3", "4"])
     go.touch()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.known import load_lines, placements_of
+from tonnage.placement.candidates import World
+from tonnage.placement.known import PATTERN, carried_by, load_lines, placements_of
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import line_directories
-from tonnage.placement.site import Line, Server, Site
+from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine, keep_line
 
@@ -60,6 +61,20 @@ def test_a_line_measured_on_the_whole_comes_before_that() -> None:
 def test_a_set_of_which_one_line_is_not_known_has_none() -> None:
     unknown = (PAIR[0], Server(name="oss2"))
     assert set(load_lines(Site(server=unknown), unknown, SPREAD).values()) == {None}
+
+
+def test_what_holders_of_the_same_data_carry_is_told_of_each_and_of_a_set_together(tmp_path: Path) -> None:
+    jobs = [Job(job="1", server="oss1", state="running", count=2), Job(job="2", server="oss2", state="running")]
+    world, ledger, policy = World(now_s=2e6, jobs=jobs), Ledger(tmp_path), Policy()
+    ledger.intend("k1", 1.0, {"target": SPREAD.target, "pattern": PATTERN, "server": "oss1", "line": 5})
+    for striped, expected in (
+        (False, {"oss1": (6, 2, 5), "oss2": (4, 1, None)}),
+        (True, dict.fromkeys(SPREAD.servers, (10, 3, 5))),
+    ):
+        located = replace(SPREAD, striped=striped)
+        found = carried_by(PAIR, located, world, load_lines(Site(server=PAIR), PAIR, located), ledger, policy)
+        assert {name: (one.tasks, one.promised, one.kept) for name, one in found.items()} == expected
+        assert found["oss2"].servers == (SPREAD.servers if striped else ("oss2",))
 
 
 def test_what_runs_is_known_however_long_ago_it_was_submitted(tmp_path: Path) -> None:

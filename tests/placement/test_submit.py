@@ -429,6 +429,24 @@ def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_bef
     assert caps == [8, 8, 14]
 
 
+def test_an_array_goes_by_the_line_the_promises_and_the_use_of_the_holder_that_it_is_sent_to(
+    site: Path, desk: Desk
+) -> None:
+    second = SITE.format(data=site).replace("rcss1", "rcss2").replace("tasks = 6", "tasks = 15")
+    (site / "tonnage.toml").write_text(SITE.format(data=site).replace("tasks = 6", "tasks = 1") + second)
+    desk.known_hosts = [
+        ClusterHost(name="rcss1", up=True, slots=8, slots_used=8),
+        ClusterHost(name="rcss2", up=True, slots=64),
+    ]
+    desk.known_jobs = [Job(job=str(number), server="rcss1", state="running") for number in range(8)]
+    desk.known_jobs += [Job(job="9", server="rcss2", state="running", count=3)]
+    plan = go(wish(numbers=upto(500))).plan
+    assert plan is not None and (plan.decision.server, plan.request.cap) == ("rcss2", 12)
+    assert (plan.line, plan.line_servers) == (15, ("rcss2",)) and "rcss2's load line: 15 tasks" in plan.decision.why[-1]
+    entry = Ledger().entry("k1")
+    assert entry is not None and (entry.intent["line"], entry.intent["line_servers"]) == (15, ["rcss2"])
+
+
 def test_arrays_that_run_are_brought_to_the_line_in_use_once(site: Path, desk: Desk) -> None:
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
     _state_line(site, 7, 8, 9)

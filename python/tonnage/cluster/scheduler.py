@@ -132,6 +132,8 @@ class Job:
     """Why it waits or failed, in the scheduler's words."""
     count: int = 1
     """Copies that this line stands for: pending ones of an array are often told as one."""
+    cap: int | None = None
+    """Copies of its array that may run at once, told of those that wait; 0: all. None: the scheduler does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -262,18 +263,20 @@ def _is_unseen(entry: Entry, world: World) -> bool:
     return entry.refused is None and (entry.job is None or world.jobs is None or since)
 
 
-def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
+def promised_tasks(names: Collection[str], world: World, *, unlimited: bool = False) -> dict[str, float]:
     """Server → tasks that jobs placed by it may run at once, of the servers of these names that have any: those that
     run, and what capped arrays have left to start, each for the share of its time in which it waits for storage. An
     array that the scheduler's list does not have yet counts with all that it may run.
 
-    A job whose share is not known, as it is another user's, counts in full.
+    A job whose share is not known, as it is another user's, counts in full; another user's array with as many copies as
+    the scheduler says may run at once. Where it does not say, with those that run; ``unlimited``: with all.
     """
     known = {entry.key: entry for entry in world.placements}
     wanted = frozenset(names)
     placed: dict[str, tuple[str, str | None]] = {}
     alive: dict[str, int] = {}
     running: dict[str, int] = {}
+    limits: dict[str, int] = {}
     for job in world.jobs or ():
         # Some schedulers keep a job's key and not its server.
         server = job.server or server_of(known.get(job.key or ""))
@@ -282,13 +285,20 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
             alive[job.job] = alive.get(job.job, 0) + job.count
             if job.state == "running":
                 running[job.job] = running.get(job.job, 0) + job.count
+            if (limit := _limit(job, unlimited=unlimited)) is not None:
+                limits[job.job] = limit
     found: dict[str, float] = {}
     for number, (server, key) in placed.items():
         entry = known.get(key or "")
         capped = entry is not None and entry.intent.get("cap") is not None
-        count = alive[number] if capped else running.get(number, 0)
+        runs, most = running.get(number, 0), limits.get(number)
+        if entry is None:
+            count = runs if most is None else max(runs, min(alive[number], most))
+        else:
+            # Its user may have raised its limit, or the list is older than the limit of now.
+            count = min(alive[number] if capped else runs, max(tasks(entry), most or 0))
         if count:
-            share = asks(entry) * (count if entry is None else min(count, tasks(entry)))
+            share = asks(entry) * count
             found[server] = found.get(server, 0.0) + share
     if world.jobs is not None:
         listed = {job.key for job in world.jobs}
@@ -298,6 +308,15 @@ def promised_tasks(names: Collection[str], world: World) -> dict[str, float]:
             if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
                 found[name] = found.get(name, 0.0) + tasks(entry) * asks(entry)
     return found
+
+
+def _limit(job: Job | ListedJob, *, unlimited: bool) -> int | None:
+    """Copies of its array that may run at once, where that is told of one that waits. ``unlimited``: all, where it is
+    not."""
+    if job.cap is not None:
+        return job.cap or None
+    is_array = isinstance(job, Job) and job.state == "pending" and (job.count > 1 or job.copy is not None)
+    return sys.maxsize if unlimited and is_array else None
 
 
 def tasks(entry: Entry) -> int:

@@ -13,11 +13,10 @@ from contextlib import suppress
 from tonnage.cluster.scheduler import Scheduler
 from tonnage.errors import TonnageError
 from tonnage.placement.entries import Entry
+from tonnage.placement.known import capped_by
 from tonnage.placement.ledger import Ledger, LedgerError
 from tonnage.placement.plan import Plan
-
-_LOOKED_BACK_S = 14 * 86_400.0
-"""Arrays older than this have ended, or are somebody's to look at."""
+from tonnage.placement.rise import LOOKED_BACK_S
 
 
 def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
@@ -28,8 +27,8 @@ def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, 
     line = plan.line
     if line is None:
         return ()
-    same = {"target": plan.located.target, "pattern": plan.pattern, "by_line": True}
-    capped = ledger.since(time.time() - _LOOKED_BACK_S, same)
+    same = {**capped_by(plan.line_servers, plan.located.target, plan.pattern), "by_line": True}
+    capped = ledger.since(time.time() - LOOKED_BACK_S, same)
     others = [entry for entry in capped if entry.job is not None and entry.intent.get("line") not in (None, line)]
     if not others:
         return ()

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +14,7 @@ from tonnage.cluster.scheduler import Job
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.careful import carefully
 from tonnage.placement.candidates import World, promised_tasks
-from tonnage.placement.choice import Carried
+from tonnage.placement.choice import Carried, line_in_use
 from tonnage.placement.entries import Entry
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.ledger import Ledger
@@ -28,6 +29,8 @@ from tonnage.records.load_lines import KeptLine
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 _T = TypeVar("_T")
+REMEMBERED = 8
+"""Times the decay after which a placement weighs nothing (e⁻⁸)."""
 _GAP_S = 0.5
 """Between two looks at a server's counters where there was none of late."""
 
@@ -183,19 +186,59 @@ def carried_by(
     found: Mapping[str, Found | None],
     ledger: Ledger,
     policy: Policy,
+) -> dict[str, Carried]:
+    """Server → its load line, with what is promised of it and what its indices show of others; one without a line is
+    not there. Servers over which the data is spread carry it together: each has what holds for all."""
+    if located.striped:
+        whole = _carried(servers, located, world, found, ledger, policy)
+        return {} if whole is None else dict.fromkeys((server.name for server in servers), whole)
+    each = {server.name: _carried((server,), located, world, found, ledger, policy) for server in servers}
+    return {name: carried for name, carried in each.items() if carried is not None}
+
+
+def carried_beside(
+    entry: Entry,
+    together: Sequence[Server],
+    located: Located,
+    world: World,
+    found: Mapping[str, Found | None],
+    ledger: Ledger,
+    policy: Policy,
 ) -> Carried | None:
-    """The first server's load line, with what is promised of it and what its indices show of others."""
-    line = found.get(servers[0].name) if servers else None
+    """The load line that servers carry together, for an array that is there already: nothing is promised to itself.
+
+    Other users' arrays of which the scheduler does not tell the limit are promised all of their copies.
+    """
+    jobs = [job for job in world.jobs or () if job.job != entry.job]
+    beside = replace(world, jobs=jobs, placements=[one for one in world.placements if one.key != entry.key])
+    promised = promised_tasks([server.name for server in together], beside, unlimited=True)
+    return _carried(together, located, world, found, ledger, policy, promised=promised)
+
+
+def _carried(
+    together: Sequence[Server],
+    located: Located,
+    world: World,
+    found: Mapping[str, Found | None],
+    ledger: Ledger,
+    policy: Policy,
+    *,
+    promised: Mapping[str, float] | None = None,
+) -> Carried | None:
+    """``promised``: server → tasks; None: of all jobs that the world has."""
+    line = found.get(together[0].name) if together else None
     if line is None:
         return None
-    last = ledger.last({"target": located.target, "pattern": PATTERN})
+    names = tuple(server.name for server in together)
+    last = ledger.last(capped_by(names, located.target, PATTERN))
     kept = last.get("line") if last is not None else None
-    licensed = any(server.licence for server in servers)
-    together = [server.name for server in (servers if located.striped else servers[:1])]
-    sent, plateau = sent_to(together, world), plateau_of(line)
-    others, silent = others_on(together, world, policy, line=line.tasks, plateau=plateau, counted=sent)
-    return Carried(
-        server=servers[0].name if len(together) == 1 else "",
+    licensed = any(server.licence for server in together)
+    if promised is None:
+        promised = {} if licensed else promised_tasks(names, world)
+    sent, plateau = sent_to(names, world), plateau_of(line)
+    others, silent = others_on(names, world, policy, line=line.tasks, plateau=plateau, counted=sent)
+    carried = Carried(
+        servers=names,
         others=None if others is None else round(others),
         others_by_rate=plateau is not None,
         silent=silent,
@@ -204,5 +247,13 @@ def carried_by(
         high=line.high if isinstance(line, KeptLine) else line.tasks,
         source=describe(line, now_s=world.now_s),
         kept=kept if isinstance(kept, int) else None,
-        promised=0.0 if licensed else sum(promised_tasks([server.name for server in servers], world).values()),
+        promised=0.0 if licensed else sum(promised.values()),
     )
+    return replace(carried, plateau=plateau_of(line, line_in_use(carried)))
+
+
+def capped_by(names: Sequence[str], target: str, pattern: str) -> dict[str, str]:
+    """The marks in the ledger of what was capped by the line of these servers. Where one has the data alone, another
+    holder of the same data has a line of its own."""
+    whole = {"target": target, "pattern": pattern}
+    return {**whole, "server": names[0]} if len(names) == 1 else whole

@@ -39,6 +39,7 @@ class ListedJob:
     submitted_at_s: float | None
     started_at_s: float | None
     hosts: tuple[str, ...]
+    cap: int | None = None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tonnage.cluster.scheduler import Job, TellsWhoSees
+from tonnage.cluster.scheduler import Job, Scheduler, TellsWhoSees
 from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.candidates import World, promised_tasks
@@ -69,6 +69,8 @@ class Look:
         """Directories of load lines that did not answer."""
         self.jobs_problem: str | None = None
         """Why the scheduler's jobs are not known."""
+        self.scheduler: Scheduler | None = None
+        """Who told of the jobs."""
         self.only_own: bool | None = None
         """Whether the scheduler lists this user's jobs alone; None: it did not tell."""
 
@@ -128,7 +130,7 @@ class Look:
         self._jobs_at_s = time.time()
         try:
             asked = scheduler(self.site.scheduler, timeout_s=self.site.policy.scheduler_timeout / 1e9)
-            self._jobs = asked.jobs()
+            self._jobs, self.scheduler = asked.jobs(), asked
             if self._asks_who_sees and isinstance(asked, TellsWhoSees):
                 self._asks_who_sees = False
                 with suppress(TonnageError):

@@ -15,8 +15,10 @@ from tonnage.cluster.terms import Terms
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.choice import Carried, Decision, Demand, NoFileServer, decide, line_in_use
 from tonnage.placement.choice.cap import asks, at_once, whose_line
+from tonnage.placement.indices import Reading
 from tonnage.placement.known import (
     PATTERN,
+    REMEMBERED,
     Glance,
     Later,
     as_listed,
@@ -26,14 +28,11 @@ from tonnage.placement.known import (
     placements_of,
 )
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import plateau_of, plateaus_of
+from tonnage.placement.lines import plateaus_of
 from tonnage.placement.lists import Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
-
-_REMEMBERED = 8
-"""Times the decay after which a placement weighs nothing (e⁻⁸)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +84,12 @@ class Plan:
     demand: Demand
     decision: Decision
     request: JobRequest
+    readings: Mapping[str, Reading]
+    """What the indices said, by the server's name."""
     line: int | None
     """The load line that the cap went by; None where none is known."""
+    line_servers: tuple[str, ...]
+    """Whose line that is; several carry the data together."""
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
@@ -108,11 +111,15 @@ class Plan:
             "pattern": self.pattern,
             "server": request.server,
             "line": self.line,
+            "line_servers": list(self.line_servers),
             "by_line": self.by_line,
             "cap": request.cap,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
             "asks": self.demand.tasks,
+            "measured": self.demand.measured,
+            "bytes_per_s": self.demand.bytes_per_s,
+            "room": decision.room,
             "request": {name: value for name, value in asdict(request).items() if name != "key"},
             "decision": decision_as_dict(decision),
             "how": list(self.located.how),
@@ -166,14 +173,11 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, world.jobs, since_s=now_s - _REMEMBERED * policy.decay / 1e9)
+    placements = placements_of(ledger, world.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
     world = replace(world, placements=placements)
     carried = carried_by(servers, located, world, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
-    if carried is not None:
-        together = servers if located.striped else servers[:1]
-        lines |= {server.name: float(line_in_use(carried)) for server in together}
-    demand = demand.against(None if carried is None else plateau_of(found[servers[0].name], line_in_use(carried)))
+    lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
     world = replace(world, lines=lines, plateaus=plateaus_of(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
@@ -193,16 +197,20 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         carried=carried,
     )
     decision = _as_asked(wish, decision)
+    line = carried.get(decision.server or "")
+    demand = demand.against(None if line is None else line.plateau)
     if wish.copies is None:
-        decision = _alone(demand, carried, decision, servers, lines)
+        decision = _alone(demand, line, decision, servers, lines)
     return Plan(
         located=located,
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, directory, servers, decision, _licences(servers, demand, carried)),
-        line=None if carried is None else line_in_use(carried),
-        by_line=wish.cap == "auto" and decision.cap is not None and carried is not None,
+        request=_request(wish, directory, servers, decision, _licences(servers, demand, line)),
+        readings=readings,
+        line=None if line is None else line_in_use(line),
+        line_servers=() if line is None else line.servers,
+        by_line=wish.cap == "auto" and decision.cap is not None and line is not None,
         notes=tuple(notes),
         hosts_were_asked=bool(wish.hosts),
     )

@@ -19,6 +19,7 @@ from tonnage.placement.known import working_directory
 from tonnage.placement.ledger import Ledger, LedgerError
 from tonnage.placement.lists import Lists
 from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
+from tonnage.placement.rise import Caps
 from tonnage.placement.site import Site, load_site
 
 _SETTLE_S = 2.0
@@ -39,7 +40,7 @@ class Outcome:
     command: tuple[str, ...] = ()
     """In a dry run: what would be run."""
     followed: tuple[str, ...] = ()
-    """Caps of other arrays that were brought to the load line in use, a sentence each."""
+    """Caps of other arrays that rose as others left, or were brought to the load line in use, a sentence each."""
 
 
 Tell = Callable[[Plan], None]
@@ -95,13 +96,18 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(wish, directory, site, ledger, found)
         found.check(plan.request)
+        # Those that were there before come first: what they leave is the new one's.
+        risen = Caps(site, ledger, found, plan.line_servers, plan.readings).rise()
+        if risen:
+            plan = make_plan(wish, directory, site, ledger, found)
+            found.check(plan.request)
         tell(plan)
         ledger.intend(wish.key, time.time(), plan.intent(found.name))
         receipt = _ask(found, plan.request, ledger, timeout_s)
         # The job is there: what is not written now is asked of the scheduler by a retry.
         with suppress(LedgerError):
             ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
-        followed = follow_line(ledger, found, plan)
+        followed = (*risen, *follow_line(ledger, found, plan))
     return Outcome(plan=plan, receipt=receipt, followed=followed)
 
 

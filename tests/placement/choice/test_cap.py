@@ -76,7 +76,7 @@ def told(demand: Demand, line: Carried | None = None, **given: Any) -> tuple[int
 
 
 def test_jobs_whose_rate_is_half_of_the_plateau_run_two_at_a_time() -> None:
-    limit, why = told(measured(500), carried(server="rcss1"))
+    limit, why = told(measured(500), carried(servers=("rcss1",)))
     assert limit == 2
     assert why == (
         "2 at once: rcss1's load line: measured; each copy asks 4: its 500 B/s is 50% of the plateau (measured in RUN)"

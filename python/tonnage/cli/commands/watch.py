@@ -62,9 +62,12 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
                 began_s = time.monotonic()
                 with stop.open():
                     rows, seen = watch.look()
+                    risen = watch.raise_caps()
                 before = watch.problem
                 for line in told([of_event(event) for event in watch.take(rows, seen)], json_wanted=as_json):
                     print(line, flush=True)
+                for sentence in risen:
+                    _narrate(sentence)
                 if watch.problem and watch.problem != before:
                     _narrate(f"the history is not kept: {watch.problem}")
                 with stop.open():

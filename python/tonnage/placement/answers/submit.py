@@ -55,6 +55,8 @@ class PlanTold:
     decision: DecisionTold
     request: JobRequest
     load_line_tasks: int | None
+    load_line_servers: tuple[str, ...]
+    """Whose line that is; several carry the data together."""
     notes: tuple[str, ...]
 
     @property
@@ -127,5 +129,6 @@ def _values(plan: Plan) -> dict[str, Any]:
         "decision": DecisionTold(**decision, of=len(plan.decision.considered)),
         "request": plan.request,
         "load_line_tasks": plan.line,
+        "load_line_servers": plan.line_servers,
         "notes": plan.notes,
     }

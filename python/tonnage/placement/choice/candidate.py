@@ -117,6 +117,8 @@ class Decision:
     """Sentences for ``--dry-run`` and the record of the submission."""
     considered: tuple[Scored, ...]
     """Every candidate, best first."""
+    room: int | None = None
+    """Copies that the hosts beside the data take at once; None where that is no bound, or it is no array."""
     cap_why: str | None = None
     """How many run at once, and why, in one sentence, which ``why`` has too; None for a job alone whose demand nobody
     measured."""

@@ -7,7 +7,7 @@ from math import floor
 from typing import Literal
 
 from tonnage.placement.choice.candidate import Demand
-from tonnage.placement.choice.plateau import SLACK
+from tonnage.placement.choice.plateau import SLACK, Plateau
 from tonnage.units import rate_text
 
 _NEVER_MIND = 1e-9
@@ -25,8 +25,10 @@ class Carried:
     """Its interval; both the line itself where it was stated by hand."""
     source: str
     """The line in words, and how it is known."""
-    server: str = ""
-    """Whose it is."""
+    servers: tuple[str, ...] = ()
+    """Whose it is; several carry the data together."""
+    plateau: Plateau | None = None
+    """What the line in use is as a rate; None where nobody says."""
     kept: int | None = None
     """The line that the last cap for this target and access pattern went by."""
     promised: float = 0.0
@@ -97,7 +99,7 @@ def choose_cap(
 
 def whose_line(carried: Carried) -> str:
     """The line that the cap goes by, in words."""
-    whose = f"{carried.server}'s load line" if carried.server else "load line"
+    whose = f"{carried.servers[0]}'s load line" if len(carried.servers) == 1 else "load line"
     line = line_in_use(carried)
     stays = f"; caps stay at the {line} of before, which this does not contradict" if line != carried.tasks else ""
     return f"{whose}: {carried.source}{stays}"

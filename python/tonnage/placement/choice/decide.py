@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from tonnage.errors import TonnageError
@@ -29,10 +29,10 @@ class NothingNear(TonnageError):
 class _Ranked:
     """A candidate with its terms, in the order of preference."""
 
-    __slots__ = ("access", "candidate", "key", "load", "passed_over", "wait")
+    __slots__ = ("access", "candidate", "demand", "key", "load", "passed_over", "wait")
 
     def __init__(self, demand: Demand, candidate: Candidate, slots: int, local_wait_s: float) -> None:
-        self.candidate = candidate
+        self.candidate, self.demand = candidate, demand
         self.access = access_s(demand, candidate)
         self.load = self.access * load_share(demand, candidate)
         self.wait = wait_s(candidate, slots=slots, unknown_slot_s=local_wait_s)
@@ -71,31 +71,47 @@ def decide(
     cap: int | Literal["auto"] = "auto",
     anywhere: bool = False,
     slots: int = 1,
-    carried: Carried | None = None,
+    carried: Mapping[str, Carried] | None = None,
 ) -> Decision:
     """Where a job goes. Pure: what it knows of time is in the candidates.
 
-    ``slots``: those that each copy takes. NoFileServer or NothingNear where there is no place beside the data and
+    ``slots``: those that each copy takes. ``carried``: by the server's name; a cap goes by the one that is chosen, and
+    a demand is compared with the line of each. NoFileServer or NothingNear where there is no place beside the data and
     ``anywhere`` was not asked for.
     """
     local_wait_s = policy.local_wait / 1e9
-    ranked = sorted((_Ranked(demand, one, slots, local_wait_s) for one in candidates), key=lambda one: one.key)
+    lines = carried or {}
+    asked = {name: demand.against(line.plateau) for name, line in lines.items()}
+    every = (_Ranked(asked.get(one.server or "", demand), one, slots, local_wait_s) for one in candidates)
+    ranked = sorted(every, key=lambda one: one.key)
     near = [one for one in ranked if one.candidate.near and one.passed_over is None]
-    hosts, bind, server, why = _place(demand, ranked, near, located, policy, anywhere)
+    first = next((one.demand for one in (*near, *ranked)), demand)
+    hosts, bind, server, why = _place(first, ranked, near, located, policy, anywhere)
     limit: int | None = None
+    room: int | None = None
     sentence: str | None = None
     if copies is not None:
+        room = _room(near, hosts, slots) if bind == "pin" else None
         limit, sentence = choose_cap(
-            demand,
-            carried,
+            asked.get(server or "", demand),
+            lines.get(server or ""),
             asked=cap,
             copies=copies,
-            slots=_room(near, hosts, slots) if bind == "pin" else None,
+            slots=room,
             cpu_bound_below=policy.cpu_bound_below,
         )
         why = (*why, sentence)
     considered = tuple(one.scored() for one in ranked)
-    return Decision(hosts=hosts, bind=bind, server=server, cap=limit, why=why, considered=considered, cap_why=sentence)
+    return Decision(
+        hosts=hosts,
+        bind=bind,
+        server=server,
+        cap=limit,
+        why=why,
+        considered=considered,
+        room=room,
+        cap_why=sentence,
+    )
 
 
 Place = tuple[tuple[str, ...], Literal["pin", "prefer", "free"], str | None, tuple[str, ...]]
@@ -125,7 +141,7 @@ def _place(
     soon = next((one for one in near if one.wait <= local_wait_s), None)
     if soon is not None:
         return _beside(near, soon, f"{soon.candidate.host} is beside the data; {_free(soon, local_wait_s)}")
-    return _late(demand, ranked, near, local_wait_s)
+    return _late(ranked, near, local_wait_s)
 
 
 def _free(one: _Ranked, local_wait_s: float) -> str:
@@ -143,11 +159,11 @@ def _beside(near: Sequence[_Ranked], chosen: _Ranked, sentence: str) -> Place:
     return (chosen.candidate.host, *others), "pin", server, (sentence,)
 
 
-def _late(demand: Demand, ranked: Sequence[_Ranked], near: Sequence[_Ranked], local_wait_s: float) -> Place:
+def _late(ranked: Sequence[_Ranked], near: Sequence[_Ranked], local_wait_s: float) -> Place:
     """Beside the data it would wait longer than it may: the best score wins, where that helps anybody."""
     for one in ranked:
         candidate = one.candidate
-        if not candidate.near and candidate.line is not None and fill(demand, candidate) > 1:
+        if not candidate.near and candidate.line is not None and fill(one.demand, candidate) > 1:
             # The server is what holds all of them up: one more reader from elsewhere only slows the others down.
             one.passed_over = one.passed_over or f"its server carries no more than its load line of {candidate.line:g}"
     best = next(one for one in ranked if one.passed_over is None)

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tonnage.cluster.scheduler import Job
+from tonnage.placement.ledger import Ledger
 from tonnage.placement.load import Row
 from tonnage.placement.look import Look
+from tonnage.placement.rise import Caps
 from tonnage.placement.watch.episodes import Episode, Event, Tracker
 from tonnage.placement.watch.history import History, HistoryError
 from tonnage.placement.watch.seen import Seen, seen_of
@@ -106,6 +109,14 @@ class Watch:
         """Looks once. Whoever ends it in the middle has lost this look alone."""
         rows = self._look()
         return rows, seen_of(self._look, rows)
+
+    def raise_caps(self) -> tuple[str, ...]:
+        """After a look: brings this user's own arrays to what others have left, a sentence each."""
+        look = self._look
+        if look.scheduler is None or look.world.jobs is None:
+            return ()
+        jobs = [job for job in look.world.jobs if isinstance(job, Job)]
+        return Caps(look.site, Ledger(), look.scheduler, self.servers, look.world.readings).rise(jobs=jobs)
 
     def glance(self) -> tuple[State, ...]:
         """Looks once for who keeps nothing."""

@@ -40,23 +40,28 @@ def list_jobs(spool: Spool, slots: int, *, ended: bool = False) -> list[Job]:
         for name, count in entry.request.licences:
             held[name] = held.get(name, 0) + count * running
         if pending:
-            queue.append(_waiting(spool, number, entry, pending, running, "cap" in files))
+            queue.append(_waiting(spool, number, entry, pending, running, files))
     free_licences = {name: total - held.get(name, 0) for name, total in totals.items()}
     reasons = next_turn(queue, free, free_licences).reasons
     return [replace(line, reason=reasons.get(int(line.job), "")) if line.state == "pending" else line for line in found]
 
 
-def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int, has_cap: bool) -> Waiting:
+def _waiting(spool: Spool, number: int, entry: Entry, pending: int, running: int, files: set[str]) -> Waiting:
     request = entry.request
-    ordered = spool.cap(number) if has_cap else None
     return Waiting(
         number=number,
         pending=pending,
         running=running,
         slots=request.slots,
-        cap=request.cap if ordered is None else ordered,
+        cap=_cap(spool, number, entry, files) or None,
         licences=request.licences,
     )
+
+
+def _cap(spool: Spool, number: int, entry: Entry, files: set[str]) -> int:
+    """As it is now; 0: all may run at once."""
+    ordered = spool.cap(number) if "cap" in files else None
+    return (entry.request.cap if ordered is None else ordered) or 0
 
 
 def _lines(spool: Spool, number: int, entry: Entry, files: set[str], *, ended: bool) -> Iterator[Job]:
@@ -79,7 +84,8 @@ def _lines(spool: Spool, number: int, entry: Entry, files: set[str], *, ended: b
     if pending and (ended or not is_cancelled):
         state: State = "cancelled" if is_cancelled else "pending"
         left = next(copy for copy in entry.copies if copy not in started) if pending == 1 else WHOLE
-        yield replace(line, copy=None if left == WHOLE else left, state=state, count=pending)
+        cap = _cap(spool, number, entry, files) if request.copies else None
+        yield replace(line, copy=None if left == WHOLE else left, state=state, count=pending, cap=cap)
 
 
 def _copy_line(spool: Spool, number: int, copy: int, line: Job) -> Job:

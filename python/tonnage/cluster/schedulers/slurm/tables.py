@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from tonnage.cluster.scheduler import Job, State
@@ -126,7 +126,7 @@ def read(made: Callable[[dict[str, str]], _T], text: str, fields: Sequence[str],
 def job_of(row: dict[str, str]) -> Job:
     """A job of ``squeue``. ValueError where it is none."""
     copy, count = _copies(row["ArrayTaskID"])
-    return _job(
+    found = _job(
         row,
         job=row["ArrayJobID"],
         copy=copy,
@@ -138,6 +138,7 @@ def job_of(row: dict[str, str]) -> Job:
         times=(row["SubmitTime"], row["StartTime"], row["EndTime"]),
         exit_code=row["exit_code"],
     )
+    return replace(found, cap=_limit(row["ArrayTaskID"])) if found.state == "pending" else found
 
 
 def ended_of(row: dict[str, str]) -> Job:
@@ -215,6 +216,14 @@ def _copies(text: str) -> tuple[int | None, int]:
     for first, last, step in () if numbers in _NO_COPIES else _NUMBERS.findall(numbers):
         count += (int(last or first) - int(first)) // int(step or 1) + 1
     return None, max(count, 1)
+
+
+def _limit(text: str) -> int | None:
+    """Of copies at once: 4 of ``3-9,12%4``, 0 of ``3-9``, which has none. Of one copy alone Slurm may not tell it."""
+    numbers, _, limit = text.partition("%")
+    if limit.isdecimal():
+        return int(limit)
+    return None if numbers in _NO_COPIES or numbers.isdecimal() else 0
 
 
 def _exit_status(text: str) -> int | None:
