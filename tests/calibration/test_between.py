@@ -6,7 +6,6 @@ Levels of repetition after Kalibera and Jones (2013): what a day adds is drawn f
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
@@ -17,6 +16,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from scipy.stats import binom
+
+from tests.records.manifests import rewritten
 
 from .days import days, measure, seeds, side, swept, told
 
@@ -41,10 +42,8 @@ def within_chance(wrong: int, tables: int, rate: float = RATE) -> bool:
 
 
 def dated(run: Path, number: int) -> None:
-    file = run / "manifest.json"
-    manifest = json.loads(file.read_text())
-    manifest["created"] = (datetime(2025, 1, 1) + timedelta(days=number)).isoformat() + "Z"
-    file.write_text(json.dumps(manifest))
+    created = (datetime(2025, 1, 1) + timedelta(days=number)).isoformat() + "Z"
+    rewritten(run, lambda manifest: manifest.update(created=created))
 
 
 def pool(directory: Path, deviation: float, many: int, *, factor: float = 1.0, count: int = 3) -> list[Path]:

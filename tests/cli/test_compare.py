@@ -15,6 +15,8 @@ from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.between import figure, table
 
+from tests.records.manifests import rewritten
+
 from .answers import answered, drawn
 
 PLAIN = "transfer_size = '1MiB'\nblock_size = '32MiB'\n"
@@ -116,9 +118,8 @@ def test_what_differs_among_the_runs_of_a_side_is_told_with_all_its_values(
 ) -> None:
     before, after = several(tmp_path, "before", [2.0, 2.0]), several(tmp_path, "after", [2.0, 2.0])
     for number, side in enumerate((before, after)):
-        manifest = json.loads((file := side / f"1{side.name}" / "manifest.json").read_text())
-        manifest["host"]["kernel"] = ("5", "6")[number]
-        file.write_text(json.dumps(manifest))
+        kernel = ("5", "6")[number]
+        rewritten(side / f"1{side.name}", lambda manifest, kernel=kernel: manifest["host"].update(kernel=kernel))  # type: ignore[misc]
     kernel = json.loads((before / "0before" / "manifest.json").read_text())["host"]["kernel"]
     differences = compared(capsys, before, after)["differences"]
     assert differences == [{"key": "host.kernel", "base": [kernel, "5"], "other": [kernel, "6"]}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from tonnage.analysis.crossing import crossings, tier_of_run
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report import crossing, published_tiers
+
+from tests.records.manifests import rewritten
 
 from .answers import answered, drawn
 
@@ -135,9 +136,7 @@ def test_the_file_system_tells_which_tier_all_share(
 ) -> None:
     for name, system in (("own", "xfs"), ("alone", "lustre")):
         copy = shutil.copytree(tiers[name], tmp_path / name)
-        manifest = json.loads((copy / "manifest.json").read_text())
-        manifest["target"]["file_system"] = system
-        (copy / "manifest.json").write_text(json.dumps(manifest))
+        rewritten(copy, lambda manifest, system=system: manifest["target"].update(file_system=system))  # type: ignore[misc]
     (found,) = told(capsys, tmp_path / "alone", tmp_path / "own", "--op", "write")
     assert found["slow"] == str(tmp_path / "alone")
 
@@ -182,9 +181,7 @@ def test_what_cannot_be_divided_is_one_line(
 ) -> None:
     named = {name: shutil.copytree(tiers[name], tmp_path / name) for name in ("own", "shared")}
     for name, disks in (("own", 4), ("shared", 100)):
-        manifest = json.loads((named[name] / "manifest.json").read_text())
-        manifest["campaign"]["normalise"] = {"disks": disks}
-        (named[name] / "manifest.json").write_text(json.dumps(manifest))
+        rewritten(named[name], lambda manifest, disks=disks: manifest["campaign"].update(normalise={"disks": disks}))  # type: ignore[misc]
     for words, why in (
         ([GPFS, NVME, "--per", "node=2,3"], "counts nodes already"),
         ([GPFS, NVME, "--per", "disk"], "has no disks: it says nothing of the kind; hint: give one to each tier"),

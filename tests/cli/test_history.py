@@ -12,6 +12,8 @@ from tonnage.analysis.history import Dated, History
 from tonnage.cli import main
 from tonnage.report.history import answer
 
+from tests.records.manifests import rewritten
+
 from .answers import answered, drawn
 
 SLOWER_FROM = 6
@@ -37,13 +39,14 @@ def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def alter(run: Path, **changes: Any) -> None:
     """Changes a manifest; ``sealed=False``: one without a seal, as older versions wrote it."""
-    file = run / "manifest.json"
-    manifest = json.loads(file.read_text())
-    if changes.pop("sealed", True) is False:
-        del manifest["seal"]
-    for key, value in changes.items():
-        manifest[key] = {**manifest[key], **value} if isinstance(value, dict) else value
-    file.write_text(json.dumps(manifest))
+
+    def change(manifest: dict[str, Any]) -> None:
+        if changes.pop("sealed", True) is False:
+            del manifest["seal"]
+        for key, value in changes.items():
+            manifest[key] = {**manifest[key], **value} if isinstance(value, dict) else value
+
+    rewritten(run, change)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
