@@ -38,8 +38,9 @@ NOTES = (
     (
         "FIFO: the first free host, whatever holds the data, and no caps. Random: any of the free hosts, any of the "
         "servers that hold the data. Near: as tonnage submit decides, with a cap as large as the array. Near, caps: as "
-        "tonnage submit decides. Near, caps raised: beside it what tonnage submit does not do. Each time an array "
-        "ends, others that read from its server get the cap that they would get now, by the line of that server."
+        "tonnage submit does. Each submission first brings its user's own arrays at the same server to the cap that "
+        "they would get now. Near, caps raised: that also for all users each time an array ends, as if each of them "
+        "had a tonnage watch."
     ),
     (
         "A job computes, reads its data once, and computes on. Real jobs read more evenly: the model's load on a "

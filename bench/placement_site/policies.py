@@ -30,6 +30,9 @@ from placement_site.world import World
 class Policy(Protocol):
     """One policy in one race."""
 
+    def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:
+        """As ``raised``, when a submission arrives and before it is placed."""
+
     def place(self, now_s: float, number: int, state: State) -> Placed:
         """Where the submission goes; once, when it arrives."""
 
@@ -48,6 +51,9 @@ class Fifo:
 
     def __init__(self, world: World, jobs: Jobs, seed: int) -> None:  # noqa: ARG002
         self._submissions = jobs.submissions
+
+    def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:  # noqa: ARG002
+        return iter(())
 
     def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
         return Placed(None, self._submissions[number].holders[0])
@@ -101,6 +107,20 @@ class Near:
     def pick(self, free: Free) -> int:
         return free.first()
 
+    def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:
+        """Its user's own arrays at the server that it goes to, as ``tonnage submit`` does."""
+        submission = self._jobs.submissions[number]
+        if not self._caps:
+            return
+        every = (one for holder in submission.holders for one in state.alive[holder])
+        own = [one for one in every if self._jobs.submissions[one].user == submission.user and self._waits(one, state)]
+        if not own:
+            return
+        demand = self.demand_of(submission)
+        server = self.decided(submission, demand, self.facts(now_s, submission, state)).server
+        if server is not None:
+            yield from self._rises(now_s, _number(server), own, state)
+
     def place(self, now_s: float, number: int, state: State) -> Placed:
         submission = self._jobs.submissions[number]
         demand = self.demand_of(submission)
@@ -117,13 +137,20 @@ class Near:
 
     def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
         """By the rule of a new array, as if each came now: what of this server's line the others leave."""
-        if not self._raises:
-            return
-        for number in state.alive[server]:
+        if self._raises:
+            yield from self._rises(now_s, server, [*state.alive[server]], state)
+
+    def _waits(self, number: int, state: State) -> bool:
+        """Whether a cap holds jobs of it back that have not begun."""
+        cap, count = state.caps[number], self._jobs.submissions[number].count
+        return cap is not None and cap < count and state.begun[number] < count
+
+    def _rises(self, now_s: float, server: int, numbers: list[int], state: State) -> Iterator[tuple[int, int]]:
+        for number in numbers:
             cap, placed = state.caps[number], state.placed[number]
             submission = replace(self._jobs.submissions[number], holders=(server,))
             assert placed is not None
-            if cap is None or cap >= submission.count or state.begun[number] == submission.count:
+            if cap is None or placed.server != server or not self._waits(number, state):
                 continue
             demand = self.demand_of(submission)
             known = self.facts(now_s, submission, state, without=number)
@@ -131,7 +158,7 @@ class Near:
                 demand,
                 self._carried(submission, known).get(self.site.server[server].name),
                 asked="auto",
-                copies=submission.count,
+                copies=submission.count - state.begun[number] + state.running[number],
                 slots=None if placed.pool is None else state.free.sizes[server],
                 cpu_bound_below=self.site.policy.cpu_bound_below,
             )
@@ -253,6 +280,7 @@ class Near:
                 submitted_at_s=submission.at_s,
                 started_at_s=started_at_s,
                 hosts=(),
+                cap=None if told == "running" else state.caps[number] or 0,
             )
 
         waiting = submission.count - state.begun[number]

@@ -61,6 +61,9 @@ class Race:
         self.watch.close(self.state.reading)
 
     def _arrive(self, now_s: float, number: int) -> None:
+        for one, cap in self.policy.before(now_s, number, self.state):
+            self.state.caps[one] = cap
+            self._wake(now_s, one)
         began_s = perf_counter()
         placed = self.state.placed[number] = self.policy.place(now_s, number, self.state)
         self.decided_s.append(perf_counter() - began_s)

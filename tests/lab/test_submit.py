@@ -158,6 +158,26 @@ def test_a_measured_program_that_moves_half_of_the_plateau_runs_two_at_a_time(us
     assert most_at_once(spans) == 2, spans
 
 
+def test_an_array_that_began_beside_a_strangers_runs_as_wide_as_the_line_when_that_has_ended(
+    user: User, cluster: lab.Slurm, tmp_path: Path
+) -> None:
+    user.site('[policy]\nlist_age = "0s"')
+    # A ledger of their own: of their array this user knows what Slurm tells.
+    stranger = User(user.data, {**user.environment, "XDG_STATE_HOME": str(tmp_path / "strangers")})
+    waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    theirs = stranger("--copies", "3", "--cap", "2", sys.executable, "-c", waits)[0].split()[-1]
+    out, err = user("--copies", "4", "-o", "three.%I", *meets(3))
+    mine = out.split()[-1]
+    assert "tonnage: 1 at once: " in err and "; other jobs may use 2 of it" in err
+    until(lambda: (user.data / "began.1").exists())
+    (user.data / "go").touch()
+    until(lambda: f"{theirs} " not in cluster.ask("squeue", "--noheader", "--format=%F "))
+    _, err = user("true")
+    assert f"job {mine} ran 1 at once beside others; now 3 at once: rcss1's load line: 3 tasks" in err
+    spans = [tuple(map(float, text_of(user.data / f"three.{number}").split())) for number in range(1, 5)]
+    assert most_at_once(spans) == 3, spans
+
+
 def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster: lab.Slurm) -> None:
     before = jobs(cluster)
     _, err = user("-q", "nope", "true", code=2)

@@ -69,6 +69,24 @@ def test_no_array_runs_wider_than_its_cap_and_most_caps_bind() -> None:
     assert binding > 10
 
 
+@pytest.mark.parametrize(("user", "cap"), [(0, 4), (1, 1)])
+def test_a_submission_raises_its_user_s_own_arrays_at_the_same_server_and_nobody_else_s(user: int, cap: int) -> None:
+    """A line of four; three jobs read for 10 s. An array that comes meanwhile may run one at once. The last submission
+    comes when the three have ended."""
+    jobs = arrays(
+        small(FLAT, hosts=20, beside=8),
+        (0.0, 3, (0,), 1000 * MB, 0.0), (1.0, 9, (0,), 1000 * MB, 0.0), (25.0, 1, (0,), 1000 * MB, 0.0),
+    )  # fmt: skip
+    last = replace(jobs.submissions[2], user=user)
+    race = raced(
+        small(FLAT, hosts=20, beside=8), replace(jobs, submissions=(*jobs.submissions[:2], last)), "near, caps"
+    )
+    placed = race.state.placed[1]
+    assert placed is not None and (placed.cap, race.state.caps[1]) == (1, cap)
+    spans = [(race.started_s[job], race.ended_s[job]) for job in range(3, 12)]
+    assert most_at_once(spans) == cap and most_at_once([one for one in spans if one[0] < 25.0]) == 1
+
+
 def test_a_cap_that_is_raised_bounds_an_array_from_then_on() -> None:
     race = raced(WORLD, JOBS, "near, caps raised")
     raised = 0
