@@ -89,8 +89,13 @@ class Probe:
             tried = [line for line in lines if line["phase"] == op and line["purpose"] == SUSTAIN]
             if ok:
                 trials_left -= kept
-            reserved = self._reserved(op, points, lines, len(tried)) if ok else 0
-            tasks = self._next_tasks(op, ok, points, trials_left - reserved)
+            most = self._reserve(len(tried)) if ok else 0
+            tasks = self._next_tasks(op, ok, points, trials_left - most) if trials_left > most else None
+            reserved = 0
+            if tasks is None:
+                # Whether long trials can be had takes an estimate, which the middle of a round needs for nothing else.
+                reserved = self._reserved(op, points, lines, len(tried)) if ok else 0
+                tasks = self._next_tasks(op, ok, points, trials_left - reserved)
             if tasks is None and reserved and self._searches[op].on_plateau(points) is None:
                 # No plateau yet that a long trial could be on: its time may still show one.
                 tasks = self._next_tasks(op, ok, points, trials_left)
@@ -161,7 +166,11 @@ class Probe:
         numbers = self._searches[op].highest(points)
         may_be = max((self._longest_ns(op, tasks, lines) for tasks in numbers), default=self._long_ns)
         too_short = buffered or may_be < 2 * self.trial_ns
-        return 0 if too_short else math.ceil(max(_LONG - tried, 0) * self._long_ns / self.trial_ns)
+        return 0 if too_short else self._reserve(tried)
+
+    def _reserve(self, tried: int) -> int:
+        """Short trials whose time all long ones that are left take."""
+        return math.ceil(max(_LONG - tried, 0) * self._long_ns / self.trial_ns)
 
     def _longest_ns(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
         """The longest that a long trial with ``tasks`` may be. Bytes that are written or read again are other work:
