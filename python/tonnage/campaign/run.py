@@ -307,7 +307,9 @@ class Loop:
         held = device_lines(line, items)
         objects = object_lines(line, result)
         copies = copy_lines(line, result)
-        self.writer.require_files(promised(self.writer.manifest, line, self.last_tasks, copies))
+        if line["purpose"] != "fill":
+            # What lays files out names its own otherwise, and no figure stands on them.
+            self.writer.require_files(promised(self.writer.manifest, line, self.last_tasks, copies))
         self.writer.append_trial(line, self.last_tasks, events, copies, workflow, held, objects)
         self.lines.append(line)
         self.observer.recorded(line)
