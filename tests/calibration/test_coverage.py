@@ -134,7 +134,7 @@ def test_a_curve_with_a_plateau_nearly_always_has_it_found(cells: Cells) -> None
         ("hinge", 0.02, 0.9),
         ("smooth", 0.02, 0.9),
         ("hinge", 0.05, 0.9),
-        ("smooth", 0.05, 0.75),
+        ("smooth", 0.05, 0.9),
     ):
         rows = [row for cell, some in cells if clean(cell) for row in some]
         mine = [row for row in rows if (row["shape"], row["noise"]) == (shape, noise)]
