@@ -210,7 +210,7 @@ def test_names_that_others_chose_are_printed_without_their_control_characters(da
     (data / "file").rename(odd)
     os.setxattr(odd, "user.tonnage.run", json.dumps({**mark, "sealed": None}).encode())
     said = clean(data, "--yes")
-    assert "\x1b" not in said.stdout and "results?[2J?removed everything  run " in said.stdout, said.stdout
+    assert "\x1b" not in said.stdout and "results\\x1b[2J\\nremoved everything  run " in said.stdout, said.stdout
     assert odd.exists()
 
 
