@@ -34,8 +34,8 @@ _FREES_LATE = frozenset({"bcachefs", "btrfs", "nilfs2", "zfs"})
 """Of a 600 MB Btrfs 14 % were taken instead of a tenth where tasks went round in their files."""
 _REPORT_BYTES, _REPORT_FILES = 4 << 20, 24
 """Of the report, the summary, the manifest and the directories that they are in."""
-_TRIALS = 90
-"""Trials of a search, its layouts included, at most: see ``probe.py``."""
+_TRIALS = 132
+"""Trials of a search, its layouts included, at most: 63 of each operation, where none is long (``probe.py``)."""
 _RECORD_BYTES, _RECORD_FILES, _RECORD_TASK_BYTES = 32 << 10, 4, 2 << 10
 """Of one trial's lines, series, heat, histograms and operations, and of each of its tasks in them."""
 
