@@ -161,10 +161,13 @@ class Bench:
                 if self.policy.options.get("overwrite") == "always":
                     self.truth.may_go(path)
             found = ask(call) if ask else None
-            if found is None and any(call.name.startswith(name) and call.paths[-1].startswith(to) for name in rules):
-                name = next(name for name in rules if call.name.startswith(name))
-                return Action(rules[name]) if not call.name.endswith(":0") else None
-            return found
+            unknown = [rules[name] for name in rules if call.name.startswith(name) and call.paths[-1].startswith(to)]
+            if not unknown or call.name.endswith(":0"):
+                return found
+            # A call that the file system does not know has done nothing, whatever happens after it.
+            if found is None or found.done:
+                return Action(unknown[0])
+            return Action(kill="before") if found.kill else found
 
         return both
 
