@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from throttled import Impossible, terminated_as_exit
 
@@ -244,6 +245,12 @@ class Hosts(Mapping[str, Host]):
         for number in range(1, len(self.sites)):
             for end in _cable(number):
                 _limit(self.switch, end, bytes_per_s, burst_ms)
+
+
+def counted_early(network: Mapping[str, Any]) -> float:
+    """What the flows of a trial may hold from before their receivers began to count, as a share of what their link
+    carries in their time: it carries while a receiver's process lives, and on a busy machine that waits."""
+    return max(2 * flow["start_uncertainty_ns"] / flow["elapsed_ns"] for flow in network["flows"])
 
 
 def _limit(pid: int, interface: str, bytes_per_s: int, burst_ms: int) -> None:
