@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 
 import jsonschema
 import pytest
 
-from .shell import Shell
+from .shell import DEADLINE_S, LAUNCHER, Shell
 
 QUICK = ("--budget", "4s", "--max-tasks", "4")
 
@@ -91,6 +93,21 @@ def test_small_random_verified_reads_on_io_uring(shell: Shell) -> None:
     )
     assert said.json["report"] is None
     assert all(point["op"] == "read" and point["transfer_size"] == 4096 for point in said.json["points"])
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="a kernel that refuses one call takes strace")
+@pytest.mark.parametrize("error", ["EAGAIN", "EBUSY"])
+def test_a_ring_that_the_kernel_has_no_room_for_now_is_asked_again(shell: Shell, error: str) -> None:
+    workload = 'op = "write"\nstorage = "uring"\nqueue_depth = 8\ntransfer_size = "4k"\nblock_size = "256k"\n'
+    shell.write("c.toml", f'target = "{shell.data}"\n[workload]\ntasks = 1\n{workload}[repeat]\ncount = 1\n')
+    call = "io_uring_enter"
+    words = ["strace", "-f", "-qq", "-o", "trace", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when=4+3"]
+    words += [str(LAUNCHER), "run", "--no-report", "--out", "run", "c.toml"]
+    done = subprocess.run(words, cwd=shell.home, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    assert "INJECTED" in (shell.home / "trace").read_text() or "io_uring cannot be used here" in done.stdout
+    (line,) = (json.loads(line) for line in (shell.home / "run/trials.jsonl").read_text().splitlines())
+    assert (line["operations"], line["bytes"]) == (64, 256 << 10)
 
 
 def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:

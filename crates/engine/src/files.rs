@@ -95,8 +95,11 @@ impl Crew for FilesCrew {
         let part = files.file_bytes.min(PART_BYTES) as usize;
         let writes = files.op.writes() && part > 0;
         let payload = if writes { files.payload } else { PayloadKind::Constant };
-        let mut memory = Buffer::new(if writes { Payload::arena_bytes(payload, part, 1) } else { 1 })?;
-        let arena = writes.then(|| Arena::fill(Payload::new(payload, self.seed), task, part, 1, &mut memory));
+        let mut memory = Buffer::new(if writes { Payload::span_bytes(payload, part, 1) } else { 1 })?;
+        let arena = writes.then(|| Arena::new(Payload::new(payload, self.seed), task, part, 1));
+        if let Some(arena) = &arena {
+            arena.fill(0, &mut memory);
+        }
         let reads = files.op == FileOp::Read || writes && files.check_written;
         let mut hands = Hands {
             kind: item_kind(&files),

@@ -2,7 +2,7 @@
 //!
 //! [`Phase::prepare`] gives every task of a [`PhaseSpec`](tonnage_workload::PhaseSpec) a thread, memory and a lane to
 //! its file, and leaves them at the start line; [`Phase::go`] opens it. Tasks then only take the next offset, call the
-//! storage, read the clock once and count: nothing in their loop allocates, locks or waits for another thread. A
+//! storage, read the clock once and count: nothing in their own loop allocates, locks or waits for another thread. A
 //! supervisor thread samples their counters into the series and collects the result.
 
 mod board;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tonnage_records::Event;
-use tonnage_storage::{Buffer, Completion, File, Lane, Mended, Queue, Request, StorageError};
+use tonnage_storage::{Completion, File, Lane, Mended, Queue, Request, Slots, StorageError};
 use tonnage_workload::Op;
 
 use crate::clock::monotonic_ns;
@@ -296,12 +296,12 @@ impl Queue for PatientQueue {
         self.patience.attempt(self.op, errno_of_open, || self.inner.open())
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<(), StorageError> {
+    fn set_memory(&mut self, memory: Slots) -> Result<(), StorageError> {
         self.inner.set_memory(memory)
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.inner.memory()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.memory(slot)
     }
 
     fn push(&mut self, request: Request) {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tonnage_storage::{Completion, Lane, Queue, Request};
-use tonnage_workload::{CELL_BYTES, Durability, Offsets, Op, Ops};
+use tonnage_workload::{Durability, Offsets, Op, Ops};
 
 use crate::clock::Clock;
 use crate::goal::Goal;
@@ -21,6 +21,7 @@ use crate::transfers::short;
 struct Slot {
     op: Op,
     offset: u64,
+    /// In the slot's memory.
     start: usize,
     moved: usize,
     /// When its latency begins, in ticks.
@@ -65,6 +66,7 @@ pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
         {
             let errno = error.raw_os_error().unwrap_or(0);
             desk.fail(worker.file, 0, errno, describe(worker.stream.op, &error));
+            worker.in_doubt = !traffic.is_drained(worker);
             return;
         }
         now = clock.ticks();
@@ -89,7 +91,7 @@ fn next_completion(worker: &mut StreamWorker) -> Option<Completion> {
     }
 }
 
-/// Writes bytes of the queue's memory, with nothing else in flight.
+/// Writes bytes of the first slot, with nothing else in flight.
 pub fn write_once(queue: &mut dyn Queue, offset: u64, bytes: Range<usize>) -> io::Result<()> {
     let (mut start, end) = (bytes.start, bytes.end);
     while start < end {
@@ -178,8 +180,8 @@ impl Traffic {
         self.in_flight += 1;
         let (op, offset) = (self.ops.next_op(), self.offsets.next_offset());
         let start = match &mut worker.arena {
-            Some(arena) if op == Op::Write => arena.next(queue.memory(), number, worker.file, offset).start,
-            _ => worker.landing + number * worker.transfer_size.next_multiple_of(CELL_BYTES),
+            Some(arena) if op == Op::Write => arena.next(queue.memory(number as u32), number, worker.file, offset).start,
+            _ => worker.landing,
         };
         let slot = Slot { op, offset, start, moved: 0, started };
         self.slots[number] = slot;
@@ -193,6 +195,27 @@ impl Traffic {
         let Some(next) = next else { return queue.submit_and_wait(1) };
         let left_ns = self.clock.ns_between(now, next.min(self.goal.deadline)).min(NAP_NS);
         queue.submit_and_wait_for(1, Duration::from_nanos(left_ns))
+    }
+
+    /// After a wait that failed: takes what is still in flight, without a look at it. False where that is not to be had,
+    /// so that the storage may still be at work on it.
+    #[cold]
+    fn is_drained(&mut self, worker: &mut StreamWorker) -> bool {
+        while self.in_flight > 0 {
+            let Lane::Queued(queue) = &mut worker.lane else { return false };
+            let before = self.in_flight;
+            match queue.submit_and_wait(1) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return false,
+                _ => {}
+            }
+            while queue.next_completion().is_some() {
+                self.in_flight -= 1;
+            }
+            if self.in_flight == before {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes a completion; true if its slot is free again.
@@ -216,7 +239,7 @@ impl Traffic {
             && let Some(verifier) = &worker.verifier
             && let Lane::Queued(queue) = &mut worker.lane
         {
-            let bytes = &queue.memory()[slot.start..slot.start + worker.transfer_size];
+            let bytes = &queue.memory(completion.slot)[slot.start..slot.start + worker.transfer_size];
             desk.tally.verify(verifier, bytes, desk.number, worker.file, slot.offset);
         }
         true

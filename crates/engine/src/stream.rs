@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tonnage_storage::{Buffer, Lane, Mended, OpenRequest, Residency, Storage, StorageError};
-use tonnage_workload::{Arena, Durability, Op, Payload, PayloadKind, PhaseSpec, Stream, TaskRange, Verifier};
+use tonnage_storage::{Lane, Mended, OpenRequest, Residency, Slots, Storage, StorageError};
+use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, Stream, TaskRange, Verifier};
 
 use crate::goal::Stonewall;
 use crate::outside::Outside;
@@ -33,12 +33,14 @@ pub struct StreamWorker {
     pub transfer_size: usize,
     pub lane: Lane,
     /// Memory of a synchronous lane; a queue owns its own.
-    pub memory: Option<Buffer>,
+    pub memory: Option<Slots>,
     pub arena: Option<Arena>,
-    /// Where in the memory reads land.
+    /// Where in a slot's memory reads land.
     pub landing: usize,
     pub verifier: Option<Verifier>,
     pub passes: u64,
+    /// A wait failed, and operations may still be in flight.
+    pub in_doubt: bool,
     pub wall: Option<Arc<Stonewall>>,
     /// What was tried again, where anything is.
     pub retries: Option<Arc<Mutex<Retries>>>,
@@ -118,11 +120,16 @@ impl StreamCrew {
             retry_ns: stream.retry_ns,
         })?;
         let slots = if matches!(lane, Lane::Sync(_)) { 1 } else { depth };
-        let landing = if stream.writes() { Payload::arena_bytes(stream.payload, transfer_size, slots) } else { 0 };
-        let landed = if stream.reads() { Payload::arena_bytes(PayloadKind::Constant, transfer_size, slots) } else { 0 };
-        let mut memory = Buffer::new(landing + landed)?;
+        let landing = if stream.writes() { Payload::span_bytes(stream.payload, transfer_size, slots) } else { 0 };
+        let landed = if stream.reads() { transfer_size } else { 0 };
+        let mut memory = Slots::new(slots, landing + landed)?;
         let payload = Payload::new(stream.payload, self.seed);
-        let arena = stream.writes().then(|| Arena::fill(payload, task, transfer_size, slots, &mut memory[..landing]));
+        let arena = stream.writes().then(|| Arena::new(payload, task, transfer_size, slots));
+        for slot in 0..slots {
+            if let Some(arena) = &arena {
+                arena.fill(slot, memory.bytes(slot as u32));
+            }
+        }
         let memory = match &mut lane {
             Lane::Sync(_) => Some(memory),
             Lane::Queued(queue) => {
@@ -131,8 +138,22 @@ impl StreamCrew {
             }
         };
         let verifier = stream.verify.then(|| Verifier::new(payload));
-        let (passes, wall, retries, rewritten) = (0, self.wall.clone(), None, Vec::new());
-        Ok(StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, verifier, passes, wall, retries, rewritten })
+        let (passes, in_doubt, wall, retries, rewritten) = (0, false, self.wall.clone(), None, Vec::new());
+        Ok(StreamWorker {
+            stream,
+            file,
+            transfer_size,
+            lane,
+            memory,
+            arena,
+            landing,
+            verifier,
+            passes,
+            in_doubt,
+            wall,
+            retries,
+            rewritten,
+        })
     }
 }
 
@@ -154,15 +175,18 @@ impl Worker for StreamWorker {
     }
 
     fn sync(&mut self, desk: &mut Desk) {
-        if self.stream.writes() && self.stream.durability != Durability::None {
+        if self.stream.writes() && self.stream.durability != Durability::None && !self.in_doubt {
             let synced = self.end_with(Lane::sync);
             self.finish_step(desk, "fsync", synced);
         }
     }
 
     fn close(&mut self, desk: &mut Desk) {
-        let closed = self.end_with(Lane::close);
-        self.finish_step(desk, "close", closed);
+        // With operations in flight there is nothing to close: it ends with the lane.
+        if !self.in_doubt {
+            let closed = self.end_with(Lane::close);
+            self.finish_step(desk, "close", closed);
+        }
     }
 
     fn retries(&mut self) -> Retries {
@@ -199,12 +223,20 @@ impl StreamWorker {
     /// From now on writes carry the payload of this seed.
     pub fn renew(&mut self, task: u32, seed: u64) {
         let payload = Payload::new(self.stream.payload, seed);
-        let (memory, slots) = match (&mut self.lane, &mut self.memory) {
-            (Lane::Queued(queue), _) => (queue.memory(), self.stream.queue_depth as usize),
-            (Lane::Sync(_), Some(memory)) => (&mut memory[..], 1),
-            (Lane::Sync(_), None) => return,
-        };
-        self.arena = Some(Arena::fill(payload, task, self.transfer_size, slots, &mut memory[..self.landing]));
+        let slots = if matches!(self.lane, Lane::Sync(_)) { 1 } else { self.stream.queue_depth };
+        let arena = Arena::new(payload, task, self.transfer_size, slots as usize);
+        for slot in 0..slots {
+            arena.fill(slot as usize, self.memory(slot));
+        }
+        self.arena = Some(arena);
+    }
+
+    /// The memory of a slot with nothing in flight.
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        match (&mut self.lane, &mut self.memory) {
+            (Lane::Queued(queue), _) => queue.memory(slot),
+            (Lane::Sync(_), memory) => memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot)),
+        }
     }
 
     /// A sync or close, once more after each time that the storage lost what it had taken and it was written again.
@@ -239,12 +271,13 @@ impl StreamWorker {
             let offset = transfer * size;
             match (&mut self.lane, &mut self.memory) {
                 (Lane::Sync(file), Some(memory)) => {
+                    let memory = memory.bytes(0);
                     let bytes = arena.next(memory, 0, self.file, offset);
                     write_all(offset, &memory[bytes], rest, |offset, bytes| file.write_at(offset, bytes))?;
                 }
                 (Lane::Sync(_), None) => {}
                 (Lane::Queued(queue), _) => {
-                    let bytes = arena.next(queue.memory(), 0, self.file, offset);
+                    let bytes = arena.next(queue.memory(0), 0, self.file, offset);
                     queued::write_once(queue.as_mut(), offset, bytes)?;
                 }
             }

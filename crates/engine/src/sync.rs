@@ -35,6 +35,7 @@ pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
 fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
     let StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes, .. } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
+    let memory = memory.bytes(0);
     let (shared, number) = (Arc::clone(&desk.shared), desk.number);
     let (spec, clock) = (&shared.spec, shared.clock);
     let mut offsets = stream.offsets(number, spec.tasks.total, spec.seed);
@@ -109,9 +110,11 @@ fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
         desk.tally.record_as(op, &desk.board, clock.ns_between(started, ended), worker.transfer_size as u64);
         done += 1;
         now = ended;
-        if op == Op::Read && worker.verifier.is_some() {
-            let memory = worker.memory.as_deref().unwrap_or_default();
-            let bytes = &memory[worker.landing..][..worker.transfer_size];
+        if op == Op::Read
+            && worker.verifier.is_some()
+            && let Some(memory) = &mut worker.memory
+        {
+            let bytes = &memory.bytes(0)[worker.landing..][..worker.transfer_size];
             verify(&mut desk.tally, worker.verifier.as_ref(), bytes, number, worker.file, offset);
             now = clock.ticks();
         }
@@ -124,6 +127,7 @@ fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
 fn operate(worker: &mut StreamWorker, op: Op, offset: u64) -> io::Result<()> {
     let StreamWorker { stream, file, transfer_size, lane, memory, arena, landing, .. } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return Ok(()) };
+    let memory = memory.bytes(0);
     let rest = Rest::of(stream.single_attempt);
     if op == Op::Read {
         let bytes = &mut memory[*landing..][..*transfer_size];

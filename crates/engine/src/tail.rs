@@ -8,7 +8,7 @@ mod writer;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Tagged};
-use tonnage_storage::{Buffer, OpenRequest, Residency, Storage, StorageError};
+use tonnage_storage::{OpenRequest, Residency, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Follow, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
 
 use crate::task::{Crew, Shared, Worker, of_places};
@@ -68,8 +68,9 @@ impl TailCrew {
     fn writer(&self, shared: &Shared) -> Result<Writer, StorageError> {
         let transfer_size = self.tail.transfer_size as usize;
         let lane = shared.storage.lane(&self.request(0, Op::Write))?;
-        let mut memory = Buffer::new(Payload::arena_bytes(PayloadKind::Unique, transfer_size, 1))?;
-        let arena = Arena::fill(Payload::new(PayloadKind::Unique, self.seed), 0, transfer_size, 1, &mut memory);
+        let mut memory = Slots::new(1, Payload::span_bytes(PayloadKind::Unique, transfer_size, 1))?;
+        let arena = Arena::new(Payload::new(PayloadKind::Unique, self.seed), 0, transfer_size, 1);
+        arena.fill(0, memory.bytes(0));
         Ok(Writer {
             tail: self.tail.clone(),
             port: Port::new(lane, memory)?,
@@ -81,8 +82,8 @@ impl TailCrew {
 
     fn reader(&self, shared: &Shared, task: u32) -> Result<Reader, StorageError> {
         let lane = shared.storage.lane(&self.request(task, Op::Read))?;
-        let mut memory = Buffer::new(self.tail.transfer_size as usize)?;
-        memory.fill(1);
+        let mut memory = Slots::new(1, self.tail.transfer_size as usize)?;
+        memory.bytes(0).fill(1);
         let readers = u64::from(shared.spec.tasks.total - 1);
         let part = match self.tail.follow {
             Follow::Whole => Part { first: 0, stride: 1 },

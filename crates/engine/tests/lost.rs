@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::{MIB, in_memory, run, spec, streaming};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{
-    Buffer, Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Storage,
+    Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Durability, Op};
 
@@ -83,11 +83,11 @@ impl Queue for LosingLane<dyn Queue> {
     fn open(&mut self) -> Result<()> {
         self.inner.open()
     }
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.inner.set_memory(memory)
     }
-    fn memory(&mut self) -> &mut [u8] {
-        self.inner.memory()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.memory(slot)
     }
     fn push(&mut self, request: Request) {
         self.inner.push(request);

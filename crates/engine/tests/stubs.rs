@@ -4,19 +4,20 @@ mod support;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use support::{run_with_latencies, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_storage::{
-    Buffer, Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Storage,
+    Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Limit, Op, Pace, PhaseSpec};
 
 /// What each lane of the stub is.
-struct Stub(fn(&OpenRequest) -> Lane);
+struct Stub<F>(F);
 
-impl Storage for Stub {
+impl<F: Fn(&OpenRequest) -> Lane + Send + Sync> Storage for Stub<F> {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         Ok(self.0(request))
     }
@@ -55,7 +56,7 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// Every operation takes [`LATENCY`], however many there are.
 #[derive(Default)]
 struct Distant {
-    memory: Option<Buffer>,
+    memory: Option<Slots>,
     flying: VecDeque<(Instant, Completion)>,
 }
 
@@ -64,13 +65,13 @@ impl Queue for Distant {
         Ok(())
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
@@ -105,7 +106,7 @@ impl Queue for Distant {
 
 #[test]
 fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
-    let storage: std::sync::Arc<dyn Storage> = std::sync::Arc::new(Stub(|_| Lane::Queued(Box::<Distant>::default())));
+    let storage: Arc<dyn Storage> = Arc::new(Stub(|_: &OpenRequest| Lane::Queued(Box::<Distant>::default())));
     let pace = Pace { operations_per_s: Some(100), ..Pace::default() };
     let limit = Limit { operations: Some(60), ..Limit::default() };
     let phase = streaming(PhaseSpec { pace, limit, ..spec(Op::Write, 1) }, |stream| stream.queue_depth = 16);
@@ -115,6 +116,86 @@ fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
     assert!(late < 20, "{late} of 60 operations began late: {:?}", result.latency);
     let elapsed = result.tasks[0].transfer_ns;
     assert!((640_000_000..900_000_000).contains(&elapsed), "{elapsed} ns");
+}
+
+/// What was asked of a queue, each with how many operations were in flight.
+type Asked = Arc<Mutex<Vec<(&'static str, usize)>>>;
+
+/// Its first wait fails, with operations in flight; the later ones as well, or they bring all of them back.
+struct Failing {
+    memory: Option<Slots>,
+    in_flight: VecDeque<Completion>,
+    waits: u32,
+    comes_back: bool,
+    asked: Asked,
+}
+
+impl Failing {
+    fn note(&self, what: &'static str) {
+        self.asked.lock().unwrap().push((what, self.in_flight.len()));
+    }
+}
+
+impl Queue for Failing {
+    fn open(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        self.memory = Some(memory);
+        Ok(())
+    }
+
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
+    }
+
+    fn push(&mut self, request: Request) {
+        self.in_flight.push_back(Completion { slot: request.slot, result: request.length as i32 });
+    }
+
+    fn submit_and_wait(&mut self, _wait_for: usize) -> io::Result<()> {
+        self.waits += 1;
+        if self.waits > 1 && self.comes_back { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, _timeout: Duration) -> io::Result<()> {
+        self.submit_and_wait(wait_for)
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        if self.waits > 1 && self.comes_back { self.in_flight.pop_front() } else { None }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.note("sync");
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.note("close");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_is_not_synced_or_closed_with_operations_in_flight_after_a_wait_that_failed() {
+    for (comes_back, expected) in [(true, vec![("sync", 0), ("close", 0)]), (false, vec![])] {
+        let asked = Asked::default();
+        let told = Arc::clone(&asked);
+        let queue = move |_: &OpenRequest| {
+            let (memory, in_flight, asked) = (None, VecDeque::new(), Arc::clone(&told));
+            Lane::Queued(Box::new(Failing { memory, in_flight, waits: 0, comes_back, asked }))
+        };
+        let storage: Arc<dyn Storage> = Arc::new(Stub(queue));
+        let phase = streaming(spec(Op::Write, 1), |stream| {
+            stream.queue_depth = 4;
+            stream.durability = tonnage_workload::Durability::Fsync;
+        });
+        let (result, _) = run_with_latencies(&storage, phase);
+        assert_eq!(*asked.lock().unwrap(), expected, "comes back: {comes_back}");
+        assert!(result.first_error.is_some());
+    }
 }
 
 /// Writes, or panics where it is the second task's.
@@ -145,7 +226,7 @@ impl File for Panicking {
 
 #[test]
 fn a_task_that_panics_keeps_no_other_waiting_for_it() {
-    let storage = std::sync::Arc::new(Stub(|request| Lane::Sync(Box::new(Panicking(request.file)))));
+    let storage = Arc::new(Stub(|request: &OpenRequest| Lane::Sync(Box::new(Panicking(request.file)))));
     let limit = Limit { time_ns: Some(50_000_000), wear_out: true, ..Limit::default() };
     let endless = streaming(PhaseSpec { limit, ..spec(Op::Write, 2) }, |stream| stream.geometry.block_size = 1 << 50);
     let mut phase = Phase::prepare(storage, endless, None).expect("prepared");

@@ -40,6 +40,11 @@ impl Buffer {
         let start = NonNull::new(start.cast()).expect("mmap does not give a null page");
         Ok(Self { start, length })
     }
+
+    /// Where it begins, for who keeps account of its parts.
+    pub(crate) const fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
 }
 
 impl Deref for Buffer {

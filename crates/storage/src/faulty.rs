@@ -13,8 +13,8 @@ use tonnage_workload::{CachePolicy, Op};
 use crate::error::Result;
 use crate::snapshots::Wrapped;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
-    Request, Residency, SnapshotRequest, Snapshots, Storage, Watch,
+    Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
+    Residency, Slots, SnapshotRequest, Snapshots, Storage, Watch,
 };
 
 /// One rule. Operations are counted from 1 in each lane, reads and writes apart; `nth` of 3 means the 3rd, 6th, 9th …
@@ -286,12 +286,12 @@ impl Queue for FaultyQueue {
         self.inner.open()
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.inner.set_memory(memory)
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.inner.memory()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.memory(slot)
     }
 
     fn push(&mut self, request: Request) {
@@ -321,7 +321,7 @@ impl Queue for FaultyQueue {
         let completion = self.inner.next_completion()?;
         if let Some(range) = self.flips[completion.slot as usize].take() {
             let count = completion.result.max(0) as usize;
-            flip(&mut self.inner.memory()[range.start..range.start + count]);
+            flip(&mut self.inner.memory(completion.slot)[range.start..range.start + count]);
         }
         Some(completion)
     }

@@ -41,6 +41,7 @@ mod residency;
 mod s3;
 mod scratch;
 mod serial;
+mod slots;
 mod snapshots;
 mod staged;
 mod target;
@@ -63,6 +64,7 @@ pub use placement::{Held, Placement, Traffic};
 pub use rados::{PoolSpec, ask_monitor, clean_pool, pool_free_bytes, pool_leftovers};
 pub use s3::{BucketSpec, check_bucket};
 pub use scratch::{Leftover, Scratch};
+pub use slots::Slots;
 pub use snapshots::{SnapshotRequest, Snapshots};
 pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
 pub use throttled::Throttled;
@@ -294,7 +296,7 @@ pub trait File: Send {
     }
 }
 
-/// One operation for a [`Queue`], on `length` bytes of the queue's memory from `start`.
+/// One operation for a [`Queue`], on `length` bytes of its slot's memory from `start`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The caller's number for it, below the depth; comes back in the completion.
@@ -303,7 +305,7 @@ pub struct Request {
     pub op: Op,
     /// In the file.
     pub offset: u64,
-    /// In the queue's memory.
+    /// In the slot's memory.
     pub start: usize,
     /// Bytes.
     pub length: usize,
@@ -318,14 +320,15 @@ pub struct Completion {
     pub result: i32,
 }
 
-/// Several operations in flight, on memory that the queue owns (so that the kernel may know it beforehand).
+/// Several operations in flight, on memory that the queue owns (so that the kernel may know it beforehand): a part for
+/// each slot, which nobody else can have while the slot's operation is in flight.
 pub trait Queue: Send {
     /// Opens (and for a write creates) the file.
     fn open(&mut self) -> Result<()>;
     /// Gives the queue the memory its operations work on. Once, before `open`.
-    fn set_memory(&mut self, memory: Buffer) -> Result<()>;
-    /// That memory. The parts that operations in flight work on must not be touched.
-    fn memory(&mut self) -> &mut [u8];
+    fn set_memory(&mut self, memory: Slots) -> Result<()>;
+    /// The part of a slot. Panics where the slot's operation is in flight.
+    fn memory(&mut self, slot: u32) -> &mut [u8];
     /// Takes a request without entering the kernel. There is always room for as many as the depth.
     fn push(&mut self, request: Request);
     /// Hands all pushed requests over and waits until at least `wait_for` completions are there.
@@ -334,7 +337,7 @@ pub trait Queue: Send {
     fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> std::io::Result<()>;
     /// The next completion that is there, without waiting.
     fn next_completion(&mut self) -> Option<Completion>;
-    /// Makes what was written durable (fsync). Only with nothing in flight.
+    /// Makes what was written durable (fsync): at least what has completed.
     fn sync(&mut self) -> std::io::Result<()>;
     /// Closes the file. Only with nothing in flight.
     fn close(&mut self) -> std::io::Result<()>;

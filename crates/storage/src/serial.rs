@@ -8,12 +8,12 @@ use std::time::Duration;
 use tonnage_workload::Op;
 
 use crate::error::Result;
-use crate::{Buffer, Completion, File, Lane, Queue, Request};
+use crate::{Completion, File, Lane, Queue, Request, Slots};
 
 /// Does the pushed requests one after the other when they are submitted.
 pub(crate) struct Serial {
     file: Box<dyn File>,
-    memory: Option<Buffer>,
+    memory: Option<Slots>,
     pushed: Vec<Request>,
     done: VecDeque<Completion>,
 }
@@ -34,30 +34,31 @@ impl Queue for Serial {
         self.file.open()
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
+        self.memory.as_mut().map(|memory| memory.lend(&request));
         self.pushed.push(request);
     }
 
     fn submit_and_wait(&mut self, _wait_for: usize) -> io::Result<()> {
-        let memory = self.memory.as_deref_mut().unwrap_or_default();
+        let Some(memory) = &mut self.memory else { return Ok(()) };
         for request in self.pushed.drain(..) {
-            let bytes = &mut memory[request.start..request.start + request.length];
+            let bytes = memory.lent(request.slot, request.start, request.length);
             let result = match request.op {
                 Op::Read => self.file.read_at(request.offset, bytes),
                 Op::Write => self.file.write_at(request.offset, bytes),
             };
             // Every error of a system call has a number; EIO stands for one that has none.
             let result = result.map_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO), |count| count as i32);
-            self.done.push_back(Completion { slot: request.slot, result });
+            self.done.push_back(memory.give_back(Completion { slot: request.slot, result }));
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use tonnage_workload::CachePolicy;
 use crate::error::Result;
 use crate::snapshots::Wrapped;
 use crate::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
-    Request, Residency, SnapshotRequest, Snapshots, Storage, Watch,
+    Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
+    Residency, Slots, SnapshotRequest, Snapshots, Storage, Watch,
 };
 
 /// Time that an idle or late storage may catch up on; more would be a burst above the rate.
@@ -214,12 +214,12 @@ impl Queue for ThrottledQueue {
         self.inner.open()
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.inner.set_memory(memory)
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.inner.memory()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.memory(slot)
     }
 
     fn push(&mut self, request: Request) {

@@ -7,7 +7,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{OFlags, fsync};
@@ -20,9 +20,13 @@ use crate::posix::{PosixFile, close};
 use crate::serial::Serial;
 use crate::snapshots::of_files;
 use crate::{
-    Buffer, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, SnapshotRequest,
+    Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Slots, SnapshotRequest,
     Snapshots, Storage, TargetSpec, Watch,
 };
+
+/// Between two attempts at handing operations to a kernel that has no room, and how long it is asked.
+const BUSY_NAP: Duration = Duration::from_micros(100);
+const BUSY_MOST: Duration = Duration::from_secs(10);
 
 /// Files of a directory, through `io_uring`.
 #[derive(Debug)]
@@ -125,6 +129,30 @@ fn make_ring(depth: u32) -> io::Result<IoUring> {
     Err(error)
 }
 
+/// Whether the kernel has no room for what it was handed just now: no memory (`EAGAIN`), or completions to be taken first
+/// (`EBUSY`). What was handed over stays pushed.
+fn is_busy(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY))
+}
+
+/// How long a kernel without room has been asked again.
+#[derive(Default)]
+struct Busy {
+    since: Option<Instant>,
+}
+
+impl Busy {
+    /// # Errors
+    /// The kernel's own, where it has had no room for [`BUSY_MOST`].
+    fn wait(&mut self, error: io::Error) -> io::Result<()> {
+        if self.since.get_or_insert_with(Instant::now).elapsed() > BUSY_MOST {
+            return Err(error);
+        }
+        std::thread::sleep(BUSY_NAP);
+        Ok(())
+    }
+}
+
 /// One task's ring and file.
 struct UringQueue {
     files: Arc<Files>,
@@ -132,7 +160,7 @@ struct UringQueue {
     flags: OFlags,
     ring: IoUring,
     /// Freed by hand: never while the kernel may still write to it.
-    memory: ManuallyDrop<Option<Buffer>>,
+    memory: ManuallyDrop<Option<Slots>>,
     handle: Option<OwnedFd>,
     fixed_buffers: bool,
     fixed_file: bool,
@@ -200,8 +228,9 @@ impl Queue for UringQueue {
         Ok(())
     }
 
-    fn set_memory(&mut self, mut memory: Buffer) -> Result<()> {
-        let whole = [libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }];
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        let (start, length) = memory.whole();
+        let whole = [libc::iovec { iov_base: start.cast(), iov_len: length }];
         // SAFETY: the memory stays mapped until the ring is idle (see `drop`).
         let registered = unsafe { self.ring.submitter().register_buffers(&whole) };
         self.fixed_buffers = registered.is_ok();
@@ -215,26 +244,30 @@ impl Queue for UringQueue {
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
-        let bytes = &mut self.memory.as_deref_mut().unwrap_or_default()[request.start..][..request.length];
-        let start = bytes.as_mut_ptr();
+        let Some(memory) = &mut *self.memory else { return };
+        let start = memory.lend(&request);
         let entry = self.entry(&request, start).user_data(u64::from(request.slot));
-        // SAFETY: the range was checked to lie in the memory, which outlives the operation (see `drop`), and the
-        // handle stays open until `close`.
+        // SAFETY: the bytes were lent, and their memory outlives the operation (see `drop`); the handle stays open until
+        // `close`.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the ring has room for as many as the depth");
         self.in_flight += 1;
     }
 
     fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        let mut busy = Busy::default();
         loop {
             match self.ring.submit_and_wait(wait_for) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What has completed is taken first: that makes room.
+                Err(error) if is_busy(&error) && !self.ring.completion().is_empty() => return Ok(()),
+                Err(error) if is_busy(&error) => busy.wait(error)?,
                 Err(error) => return Err(error),
             }
             // A call that a signal cut short, or that took only a part, is not yet what was asked.
@@ -254,9 +287,12 @@ impl Queue for UringQueue {
             return Ok(());
         }
         let (time, mut wait_for) = (types::Timespec::from(timeout), wait_for);
+        let mut busy = Busy::default();
         loop {
             let arguments = types::SubmitArgs::new().timespec(&time);
             match self.ring.submitter().submit_with_args(wait_for, &arguments) {
+                Err(error) if is_busy(&error) && !self.ring.completion().is_empty() => return Ok(()),
+                Err(error) if is_busy(&error) => busy.wait(error)?,
                 // The time is over, or a signal came; the caller looks again.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => wait_for = 0,
                 other => drop(other?),
@@ -270,7 +306,8 @@ impl Queue for UringQueue {
     fn next_completion(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
         self.in_flight -= 1;
-        Some(Completion { slot: entry.user_data() as u32, result: entry.result() })
+        let completion = Completion { slot: entry.user_data() as u32, result: entry.result() };
+        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use support::{Ground, Kind, Rig, disk, geometry, places, read_all, request, write_all};
 use tonnage_storage::{
-    Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Storage, StorageError, StorageKind, Throttled,
+    Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Slots, Storage, StorageError, StorageKind, Throttled,
 };
 use tonnage_workload::{Access, CachePolicy, Geometry, Op};
 
@@ -18,7 +18,7 @@ fn open_lane(storage: &dyn Storage, request: &OpenRequest) -> tonnage_storage::R
     match &mut lane {
         Lane::Sync(file) => file.open()?,
         Lane::Queued(queue) => {
-            queue.set_memory(Buffer::new(request.transfer_size * request.queue_depth)?)?;
+            queue.set_memory(Slots::new(request.queue_depth, request.transfer_size)?)?;
             queue.open()?;
         }
     }

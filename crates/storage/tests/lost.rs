@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use support::{geometry, request};
 use tonnage_storage::{
-    Buffer, Completion, Cut, Facts, Faulty, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request,
-    Residency, Result, Storage, Throttled,
+    Completion, Cut, Facts, Faulty, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request,
+    Residency, Result, Slots, Storage, Throttled,
 };
 use tonnage_workload::{Access, CachePolicy, Op};
 
@@ -21,7 +21,7 @@ const LOST: Range<u64> = 10..5000;
 
 /// Whatever was written, part of it is lost when it is to be durable.
 struct Losing {
-    memory: Buffer,
+    memory: Option<Slots>,
     written: bool,
     lost: Vec<Range<u64>>,
     mended: Vec<Mended>,
@@ -30,7 +30,7 @@ struct Losing {
 
 impl Losing {
     fn new() -> Self {
-        Self { memory: Buffer::new(0).unwrap(), written: false, lost: Vec::new(), mended: Vec::new(), done: Vec::new() }
+        Self { memory: None, written: false, lost: Vec::new(), mended: Vec::new(), done: Vec::new() }
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -73,12 +73,12 @@ impl Queue for Losing {
     fn open(&mut self) -> Result<()> {
         Ok(())
     }
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
-        self.memory = memory;
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        self.memory = Some(memory);
         Ok(())
     }
-    fn memory(&mut self) -> &mut [u8] {
-        &mut self.memory
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
     fn push(&mut self, request: Request) {
         self.written = true;
@@ -140,7 +140,7 @@ impl Storage for Server {
 fn lane(storage: &dyn Storage, depth: usize) -> Lane {
     let mut lane = storage.lane(&request(&geometry(SIZE, 6, Access::Sequential), Op::Write, depth)).unwrap();
     if let Lane::Queued(queue) = &mut lane {
-        queue.set_memory(Buffer::new(SIZE).unwrap()).unwrap();
+        queue.set_memory(Slots::new(depth, SIZE).unwrap()).unwrap();
     }
     lane.open().unwrap();
     lane

@@ -5,7 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{Kind, Rig, disk, geometry, read_all, request, write_all};
-use tonnage_storage::{Buffer, DirectMode, Lane, Request, StorageKind};
+use tonnage_storage::{DirectMode, Lane, Request, Slots, StorageKind};
 use tonnage_workload::{Access, Op};
 
 fn uring() -> Kind {
@@ -74,12 +74,11 @@ fn a_lane_may_be_prepared_on_another_thread_than_it_runs_on() {
     let Lane::Queued(mut queue) = rig.storage.lane(&request(&geometry(4096, 4, Access::Sequential), Op::Read, 4)).unwrap() else {
         panic!("a queue")
     };
-    queue.set_memory(Buffer::new(4 * 4096).unwrap()).unwrap();
+    queue.set_memory(Slots::new(4, 4096).unwrap()).unwrap();
     let moved = std::thread::spawn(move || {
         queue.open().unwrap();
         for slot in 0..4 {
-            let start = slot as usize * 4096;
-            queue.push(Request { slot, op: Op::Read, offset: start as u64, start, length: 4096 });
+            queue.push(Request { slot, op: Op::Read, offset: u64::from(slot) * 4096, start: 0, length: 4096 });
         }
         queue.submit_and_wait(4).unwrap();
         std::iter::from_fn(|| queue.next_completion()).map(|completion| completion.result).sum::<i32>()
@@ -97,7 +96,7 @@ fn a_wait_with_an_end_ends_though_nothing_completed_and_sooner_when_something_di
     if !available(&rig) {
         return;
     }
-    queue.set_memory(Buffer::new(4096).unwrap()).unwrap();
+    queue.set_memory(Slots::new(4, 4096).unwrap()).unwrap();
     queue.open().unwrap();
     let began = Instant::now();
     queue.submit_and_wait_for(1, Duration::from_millis(30)).unwrap();
@@ -117,12 +116,11 @@ fn a_queue_dropped_with_operations_in_flight_waits_for_them() {
     if !available(&rig) {
         return;
     }
-    queue.set_memory(Buffer::new(8 << 20).unwrap()).unwrap();
-    queue.memory().fill(7);
+    queue.set_memory(Slots::new(8, 1 << 20).unwrap()).unwrap();
     queue.open().unwrap();
     for slot in 0..8 {
-        let start = (slot as usize) << 20;
-        queue.push(Request { slot, op: Op::Write, offset: start as u64, start, length: 1 << 20 });
+        queue.memory(slot).fill(7);
+        queue.push(Request { slot, op: Op::Write, offset: u64::from(slot) << 20, start: 0, length: 1 << 20 });
         // Half of them are with the kernel when the queue goes, half are still to be handed over.
         if slot == 3 {
             queue.submit_and_wait(0).unwrap();

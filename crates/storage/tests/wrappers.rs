@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use support::{Kind, Rig, VERIFIER, disk, drive, geometry, read_all, request, write_all};
-use tonnage_storage::{Buffer, DirectMode, Fault, Faulty, Lane, Request, Storage, StorageKind, TargetSpec, Throttled, open};
+use tonnage_storage::{
+    Buffer, DirectMode, Fault, Faulty, Lane, Request, Slots, Storage, StorageKind, TargetSpec, Throttled, open,
+};
 use tonnage_workload::{Access, Op};
 
 const SIZE: usize = 4096;
@@ -41,7 +43,7 @@ fn results(storage: &dyn Storage, op: Op, count: u64) -> (Vec<i32>, [Option<i32>
             (moved, [errno(file.sync()), errno(file.close())], whole)
         }
         Lane::Queued(mut queue) => {
-            queue.set_memory(memory).unwrap();
+            queue.set_memory(Slots::new(1, SIZE).unwrap()).unwrap();
             queue.open().unwrap();
             let mut offsets = offsets;
             let next = |_: &mut dyn tonnage_storage::Queue, slot| Request {
@@ -53,7 +55,7 @@ fn results(storage: &dyn Storage, op: Op, count: u64) -> (Vec<i32>, [Option<i32>
             };
             drive(&mut *queue, 1, count, next, |queue, request, completion| {
                 moved.push(completion.result);
-                whole.push(intact(queue.memory(), request.offset));
+                whole.push(intact(&queue.memory(0)[..SIZE], request.offset));
             });
             (moved, [errno(queue.sync()), errno(queue.close())], whole)
         }
@@ -164,11 +166,11 @@ fn a_throttled_queue_waits_no_longer_than_it_may_and_gives_the_operation_when_it
     write_all(&*inner, &geometry, 1);
     let storage = Throttled::new(inner, None, Some(10));
     let Lane::Queued(mut queue) = storage.lane(&request(&geometry, Op::Read, 2)).unwrap() else { panic!("a queue") };
-    queue.set_memory(Buffer::new(2 * 4096).unwrap()).unwrap();
+    queue.set_memory(Slots::new(2, 512).unwrap()).unwrap();
     queue.open().unwrap();
     let began = Instant::now();
     for slot in 0..2 {
-        queue.push(Request { slot, op: Op::Read, offset: 512 * u64::from(slot), start: 4096 * slot as usize, length: 512 });
+        queue.push(Request { slot, op: Op::Read, offset: 512 * u64::from(slot), start: 0, length: 512 });
     }
     // Due after 90 ms (the credit is 10) and after 190 ms.
     queue.submit_and_wait_for(1, Duration::from_millis(20)).unwrap();

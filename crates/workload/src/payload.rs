@@ -54,10 +54,14 @@ impl Payload {
         Self { kind, tag: mix64(seed ^ 0x746f_6e6e_6167_6521) }
     }
 
-    /// Bytes that an arena needs for `slots` transfers of `transfer_size` in flight. A multiple of `slots`' spans.
+    /// Bytes that an arena needs for each of `slots` transfers of `transfer_size` in flight: room for one transfer or more.
     #[must_use]
-    pub fn arena_bytes(kind: PayloadKind, transfer_size: usize, slots: usize) -> usize {
-        Arena::span_bytes(kind, transfer_size, slots) * slots
+    pub fn span_bytes(kind: PayloadKind, transfer_size: usize, slots: usize) -> usize {
+        let transfer = transfer_size.next_multiple_of(CELL_BYTES);
+        match kind {
+            PayloadKind::Constant => transfer,
+            PayloadKind::Unique => transfer * (ARENA_BYTES / slots).div_ceil(transfer).max(1),
+        }
     }
 
     fn fill_body(&self, body: u32, into: &mut [u8]) {
@@ -76,7 +80,7 @@ impl Payload {
     }
 }
 
-/// Source of the bytes of one task's writes: `slots` spans of one allocation, each with room for one transfer or more.
+/// Source of the bytes of one task's writes: a span of memory a slot, each with room for one transfer or more.
 ///
 /// The memory belongs to the storage (it may be registered with the kernel); the arena only knows what is where.
 #[derive(Debug)]
@@ -89,30 +93,31 @@ pub struct Arena {
 }
 
 impl Arena {
-    fn span_bytes(kind: PayloadKind, transfer_size: usize, slots: usize) -> usize {
-        let transfer = transfer_size.next_multiple_of(CELL_BYTES);
-        match kind {
-            PayloadKind::Constant => transfer,
-            PayloadKind::Unique => transfer * (ARENA_BYTES / slots).div_ceil(transfer).max(1),
-        }
-    }
-
-    /// Fills `memory` ([`Payload::arena_bytes`] long) with the bodies that `task` writes. Call before the clock starts.
-    ///
-    /// # Panics
-    /// If `memory` has another length.
+    /// Of what `task` writes. Nothing of it may be used before its slots are filled.
     #[must_use]
-    pub fn fill(payload: Payload, task: u32, transfer_size: usize, slots: usize, memory: &mut [u8]) -> Self {
-        let span = Self::span_bytes(payload.kind, transfer_size, slots);
-        assert_eq!(memory.len(), span * slots, "the arena has the length that arena_bytes gave");
+    pub fn new(payload: Payload, task: u32, transfer_size: usize, slots: usize) -> Self {
+        let span = Payload::span_bytes(payload.kind, transfer_size, slots);
         let first_body = mix64(u64::from(task)) as u32 % BODIES;
-        for (cell, bytes) in memory.chunks_mut(CELL_BYTES).enumerate() {
-            payload.fill_body((first_body + cell as u32) % BODIES, bytes);
-        }
         Self { payload, transfer_size, span, first_body, cursors: vec![0; slots] }
     }
 
-    /// Stamps the next transfer of `slot`, which goes to `offset` of `file`; the range of `memory` that holds it.
+    /// Fills the memory of `slot` with the bodies that are written from there. Call before the clock starts.
+    ///
+    /// # Panics
+    /// If `memory` is shorter than [`Payload::span_bytes`].
+    pub fn fill(&self, slot: usize, memory: &mut [u8]) {
+        for (cell, bytes) in memory[..self.span].chunks_mut(CELL_BYTES).enumerate() {
+            self.payload.fill_body(self.body(slot, cell * CELL_BYTES), bytes);
+        }
+    }
+
+    /// The body of the cell that is `at` bytes into the memory of `slot`.
+    #[inline]
+    fn body(&self, slot: usize, at: usize) -> u32 {
+        (self.first_body + ((slot * self.span + at) / CELL_BYTES) as u32) % BODIES
+    }
+
+    /// Stamps the next transfer of `slot`, which goes to `offset` of `file`; the range of the slot's `memory` that holds it.
     #[inline]
     pub fn next(&mut self, memory: &mut [u8], slot: usize, file: u32, offset: u64) -> Range<usize> {
         self.next_part(memory, slot, file, offset, self.transfer_size)
@@ -124,17 +129,15 @@ impl Arena {
         let step = self.transfer_size.next_multiple_of(CELL_BYTES);
         let at = self.cursors[slot];
         self.cursors[slot] = if at + 2 * step <= self.span { at + step } else { 0 };
-        let start = slot * self.span + at;
-        let range = start..start + length;
+        let range = at..at + length;
         if self.payload.kind == PayloadKind::Unique {
-            self.stamp_cells(&mut memory[range.clone()], start, file, offset);
+            self.stamp_cells(&mut memory[range.clone()], self.body(slot, at), file, offset);
         }
         range
     }
 
     #[inline]
-    fn stamp_cells(&self, transfer: &mut [u8], start: usize, file: u32, offset: u64) {
-        let first = self.first_body + (start / CELL_BYTES) as u32;
+    fn stamp_cells(&self, transfer: &mut [u8], first: u32, file: u32, offset: u64) {
         for (cell, bytes) in transfer.chunks_mut(CELL_BYTES).enumerate() {
             let body = (first + cell as u32) % BODIES;
             let offset = offset + (cell * CELL_BYTES) as u64;
@@ -243,13 +246,16 @@ mod tests {
 
     fn written(transfer_size: usize, slots: usize, count: usize) -> Vec<(u64, Vec<u8>)> {
         let payload = Payload::new(PayloadKind::Unique, 11);
-        let mut memory = vec![0; Payload::arena_bytes(PayloadKind::Unique, transfer_size, slots)];
-        let mut arena = Arena::fill(payload, 3, transfer_size, slots, &mut memory);
+        let mut memory = vec![vec![0; Payload::span_bytes(PayloadKind::Unique, transfer_size, slots)]; slots];
+        let mut arena = Arena::new(payload, 3, transfer_size, slots);
+        for (slot, memory) in memory.iter_mut().enumerate() {
+            arena.fill(slot, memory);
+        }
         (0..count)
             .map(|n| {
-                let offset = (n * transfer_size) as u64;
-                let range = arena.next(&mut memory, n % slots, 5, offset);
-                (offset, memory[range].to_vec())
+                let (slot, offset) = (n % slots, (n * transfer_size) as u64);
+                let range = arena.next(&mut memory[slot], slot, 5, offset);
+                (offset, memory[slot][range].to_vec())
             })
             .collect()
     }

@@ -3,23 +3,24 @@
 use std::io;
 use std::ops::Range;
 
-use tonnage_storage::{Buffer, Lane, Request, StorageError};
+use tonnage_storage::{Lane, Request, Slots, StorageError};
 use tonnage_workload::Op;
 
 /// A lane and its memory.
 pub struct Port {
     lane: Lane,
-    /// Memory of a synchronous lane; a queue owns its own.
-    memory: Buffer,
+    /// Of a synchronous lane; a queue owns its own.
+    memory: Option<Slots>,
 }
 
 impl Port {
-    pub fn new(mut lane: Lane, memory: Buffer) -> Result<Self, StorageError> {
+    /// `memory`: of one slot.
+    pub fn new(mut lane: Lane, memory: Slots) -> Result<Self, StorageError> {
         let memory = match &mut lane {
-            Lane::Sync(_) => memory,
+            Lane::Sync(_) => Some(memory),
             Lane::Queued(queue) => {
                 queue.set_memory(memory)?;
-                Buffer::new(0)?
+                None
             }
         };
         Ok(Self { lane, memory })
@@ -30,18 +31,18 @@ impl Port {
     }
 
     pub fn memory(&mut self) -> &mut [u8] {
-        match &mut self.lane {
-            Lane::Sync(_) => &mut self.memory,
-            Lane::Queued(queue) => queue.memory(),
+        match (&mut self.lane, &mut self.memory) {
+            (Lane::Queued(queue), _) => queue.memory(0),
+            (Lane::Sync(_), memory) => memory.as_mut().map_or(&mut [], |memory| memory.bytes(0)),
         }
     }
 
     /// Reads into `range` of the memory what there is; how many bytes, 0 at the end of the file for now.
     #[inline]
     pub fn read(&mut self, offset: u64, range: Range<usize>) -> io::Result<usize> {
-        match &mut self.lane {
-            Lane::Sync(file) => file.read_at(offset, &mut self.memory[range]),
-            Lane::Queued(_) => self.queued(Op::Read, offset, range),
+        match (&mut self.lane, &mut self.memory) {
+            (Lane::Sync(file), Some(memory)) => file.read_at(offset, &mut memory.bytes(0)[range]),
+            _ => self.queued(Op::Read, offset, range),
         }
     }
 
@@ -49,9 +50,9 @@ impl Port {
     #[inline]
     pub fn write(&mut self, mut offset: u64, mut range: Range<usize>) -> io::Result<()> {
         while !range.is_empty() {
-            let moved = match &mut self.lane {
-                Lane::Sync(file) => file.write_at(offset, &self.memory[range.clone()]),
-                Lane::Queued(_) => self.queued(Op::Write, offset, range.clone()),
+            let moved = match (&mut self.lane, &mut self.memory) {
+                (Lane::Sync(file), Some(memory)) => file.write_at(offset, &memory.bytes(0)[range.clone()]),
+                _ => self.queued(Op::Write, offset, range.clone()),
             };
             match moved {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::WriteZero, "the storage takes no more bytes")),

@@ -144,7 +144,8 @@ impl Reader {
 
     fn verify(&mut self, desk: &mut Desk, offset: u64) {
         if let Some(verifier) = &self.verifier {
-            desk.tally.verify(verifier, self.port.memory(), desk.number, FILE, offset);
+            let bytes = &self.port.memory()[..self.tail.transfer_size as usize];
+            desk.tally.verify(verifier, bytes, desk.number, FILE, offset);
         }
     }
 

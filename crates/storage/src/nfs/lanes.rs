@@ -11,7 +11,7 @@ use super::Grounds;
 use super::pipeline::{Memory, Pipeline};
 use crate::directory::data_name;
 use crate::error::{Result, StorageError};
-use crate::{Buffer, Completion, File, Mended, OpenRequest, Queue, Request};
+use crate::{Completion, File, Mended, OpenRequest, Queue, Request, Slots};
 
 /// What both kinds share.
 struct Opened {
@@ -26,7 +26,7 @@ pub(super) struct NfsFile(Opened);
 /// Several under way.
 pub(super) struct NfsQueue {
     opened: Opened,
-    memory: Buffer,
+    memory: Option<Slots>,
 }
 
 impl Opened {
@@ -111,11 +111,12 @@ impl File for NfsFile {
 
 impl NfsQueue {
     pub(super) fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
-        Ok(Self { opened: Opened::new(grounds, request)?, memory: Buffer::new(0)? })
+        Ok(Self { opened: Opened::new(grounds, request)?, memory: None })
     }
 
     fn run(&mut self, wait_for: usize, until: Option<Instant>) -> io::Result<()> {
-        self.opened.pipeline.run(&mut Memory::Into(&mut self.memory), wait_for, until)
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        self.opened.pipeline.run(&mut Memory::Of(memory), wait_for, until)
     }
 }
 
@@ -124,16 +125,17 @@ impl Queue for NfsQueue {
         self.opened.open()
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
-        self.memory = memory;
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        &mut self.memory
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
+        self.memory.as_mut().map(|memory| memory.lend(&request));
         self.opened.pipeline.begin(&request);
     }
 
@@ -146,7 +148,8 @@ impl Queue for NfsQueue {
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
-        self.opened.pipeline.next_ended()
+        let completion = self.opened.pipeline.next_ended()?;
+        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
     }
 
     fn sync(&mut self) -> io::Result<()> {

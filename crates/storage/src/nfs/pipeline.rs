@@ -12,7 +12,7 @@ use tonnage_workload::Op;
 use super::client::{Client, procedure};
 use super::rpc::{Trouble, encode, errno, reply};
 use super::uncommitted::Uncommitted;
-use crate::{Completion, Request};
+use crate::{Completion, Request, Slots};
 
 /// A server that asked for patience is asked again after this time.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -24,20 +24,24 @@ pub(super) enum Memory<'a> {
     From(&'a [u8]),
     /// Read into as well.
     Into(&'a mut [u8]),
+    /// Of a queue, each operation on its slot's.
+    Of(&'a mut Slots),
 }
 
 impl Memory<'_> {
-    fn from(&self, start: usize, length: usize) -> &[u8] {
+    fn from(&mut self, part: &Part) -> &[u8] {
         match self {
-            Self::From(bytes) => &bytes[start..][..length],
-            Self::Into(bytes) => &bytes[start..][..length],
+            Self::From(bytes) => &bytes[part.start..][..part.length],
+            Self::Into(bytes) => &bytes[part.start..][..part.length],
+            Self::Of(slots) => slots.lent(part.slot, part.start, part.length),
         }
     }
 
-    fn into(&mut self, start: usize, length: usize) -> &mut [u8] {
+    fn into(&mut self, part: &Part) -> &mut [u8] {
         match self {
             Self::From(_) => &mut [],
-            Self::Into(bytes) => &mut bytes[start..][..length],
+            Self::Into(bytes) => &mut bytes[part.start..][..part.length],
+            Self::Of(slots) => slots.lent(part.slot, part.start, part.length),
         }
     }
 }
@@ -200,7 +204,7 @@ impl Pipeline {
     }
 
     /// Sends until all is sent, or the connection takes no more now (false).
-    fn send(&mut self, memory: &Memory<'_>) -> Result<bool, Trouble> {
+    fn send(&mut self, memory: &mut Memory<'_>) -> Result<bool, Trouble> {
         loop {
             let (part, already) = match self.sending.take() {
                 Some(sending) => sending,
@@ -212,7 +216,7 @@ impl Pipeline {
                     None => return Ok(true),
                 },
             };
-            let payload = if part.op == Op::Write { memory.from(part.start, part.length) } else { &[] };
+            let payload = if part.op == Op::Write { memory.from(&part) } else { &[] };
             let padding = &PADDING[..payload.len().wrapping_neg() % 4];
             let all = self.message.len() + payload.len() + padding.len();
             let link = self.client.link()?;
@@ -265,7 +269,7 @@ impl Pipeline {
                 }
                 Nfs3Result::Err((status, _)) => Err(status),
             },
-            Op::Read => read(link, memory.into(part.start, part.length))?,
+            Op::Read => read(link, memory.into(&part))?,
         };
         if !matches!(moved, Err(nfsstat3::NFS3ERR_JUKEBOX)) {
             self.client.answered();

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
-use super::lent::Lending;
 use crate::error::{Result, StorageError};
 
 const NAME: &str = "librados.so.2";
@@ -59,7 +58,6 @@ macro_rules! functions {
         /// Each as `rados/librados.h` declares it.
         pub(super) struct Rados {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            pub(super) lending: Option<Lending>,
         }
 
         impl Rados {
@@ -68,7 +66,6 @@ macro_rules! functions {
                 unsafe {
                     Ok(Self {
                         $($name: *library.get(concat!("rados_", stringify!($name), "\0").as_bytes())?,)+
-                        lending: Lending::find(library),
                     })
                 }
             }
@@ -127,20 +124,9 @@ pub(super) fn rados() -> Result<&'static Rados> {
     let found = FOUND.get_or_init(|| {
         // SAFETY: what the library does when it is loaded is what every Ceph client has it do.
         let library = unsafe { Library::new(NAME) }.map_err(|error| error.to_string())?;
-        keep_freed_memory();
         Rados::find(Box::leak(Box::new(library))).map_err(|error| error.to_string())
     });
     found
         .as_ref()
         .map_err(|why| StorageError::Unsupported(format!("cannot load {NAME} ({why}); install librados2 of Ceph 14 or newer")))
-}
-
-/// The C functions copy what is written into memory of their own. glibc gives memory of that size back to the system with
-/// every operation, and the next one waits for a page fault every 4 KiB. A process that measures objects keeps it.
-fn keep_freed_memory() {
-    #[cfg(target_env = "gnu")]
-    for (option, bytes) in [(libc::M_MMAP_THRESHOLD, 32 << 20), (libc::M_TRIM_THRESHOLD, 1 << 30), (libc::M_TOP_PAD, 64 << 20)] {
-        // SAFETY: it sets a number, under the allocator's lock.
-        unsafe { libc::mallopt(option, bytes) };
-    }
 }

@@ -4,7 +4,6 @@
 //! A file of a tree is one object whose name is its path. An object named `TONNAGE-SCRATCH` says whose the namespace is;
 //! nothing but objects spelled like these is ever removed.
 
-mod lent;
 mod library;
 mod marker;
 mod names;
@@ -147,7 +146,7 @@ impl Rados {
 impl Storage for Rados {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         let pool = Arc::clone(&self.pool);
-        if request.queue_depth > 1 || lent::is_worth_it(request.transfer_size) {
+        if request.queue_depth > 1 {
             return Ok(Lane::Queued(Box::new(RadosQueue::new(pool, *request))));
         }
         Ok(Lane::Sync(Box::new(RadosFile { pool, request: *request, meter: Meter::default() })))

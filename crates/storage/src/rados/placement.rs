@@ -45,6 +45,12 @@ pub(super) struct Meter {
 }
 
 impl Meter {
+    /// With room for so many objects, or for as many as are told apart.
+    pub(super) fn with_room(objects: u64) -> Self {
+        let room = usize::try_from(objects).map_or(OBJECTS_MOST, |objects| objects.min(OBJECTS_MOST));
+        Self { objects: HashMap::with_capacity(room), beyond: 0 }
+    }
+
     /// Counts one request.
     pub(super) fn count(&mut self, file: u32, object: u64, op: Op, length: usize) {
         if self.objects.len() >= OBJECTS_MOST && !self.objects.contains_key(&(file, object)) {

@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::Op;
 
-use super::lent::Memory;
 use super::library::{self, Rados};
 use super::placement::Meter;
 use super::pool::Pool;
 use super::{Name, open, parts};
 use crate::error::Result;
-use crate::{Buffer, Completion, OpenRequest, Queue, Request};
+use crate::{Completion, OpenRequest, Queue, Request, Slots};
 
 /// What came back, and who waits for it.
 #[derive(Default)]
@@ -61,7 +60,8 @@ struct Slot {
     result: AtomicI32,
 }
 
-/// One of the library's operations. It frees itself.
+/// One of the library's operations, as its callback is told of it.
+#[derive(Clone, Copy)]
 struct Flight {
     slot: *const Slot,
     length: usize,
@@ -73,10 +73,13 @@ pub(super) struct RadosQueue {
     pool: Arc<Pool>,
     request: OpenRequest,
     /// Freed by hand: never while the library may still write to it.
-    memory: ManuallyDrop<Option<Memory>>,
+    memory: ManuallyDrop<Option<Slots>>,
     pushed: Vec<Request>,
     shared: Arc<Shared>,
     slots: ManuallyDrop<Box<[Slot]>>,
+    /// Of each slot so many, one a part: made before the clock starts.
+    flights: ManuallyDrop<Box<[Flight]>>,
+    parts_most: usize,
     in_flight: usize,
     meter: Meter,
 }
@@ -94,22 +97,30 @@ impl RadosQueue {
             left: AtomicUsize::new(0),
             result: AtomicI32::new(0),
         };
-        let slots = (0..request.queue_depth as u32).map(slot).collect();
+        let slots: Box<[Slot]> = (0..request.queue_depth as u32).map(slot).collect();
+        // A transfer that begins inside an object touches one more.
+        let object_bytes = pool.spec.object_bytes as usize;
+        let parts_most = request.transfer_size.div_ceil(object_bytes) + 1;
+        let none = Flight { slot: std::ptr::null(), length: 0, op: request.op };
+        let meter = Meter::with_room(request.file_bytes.div_ceil(pool.spec.object_bytes));
         Self {
             pool,
             request,
             memory: ManuallyDrop::new(None),
             pushed: Vec::with_capacity(request.queue_depth),
             shared,
+            flights: ManuallyDrop::new(vec![none; slots.len() * parts_most].into()),
             slots: ManuallyDrop::new(slots),
+            parts_most,
             in_flight: 0,
-            meter: Meter::default(),
+            meter,
         }
     }
 
     fn begin(&mut self, request: &Request) {
         let object_bytes = self.pool.spec.object_bytes;
-        let bytes = self.memory()[request.start..][..request.length].as_mut_ptr();
+        let Some(memory) = &mut *self.memory else { return };
+        let bytes = memory.lend(request);
         let slot = &raw const self.slots[request.slot as usize];
         // SAFETY: the slots stay where they are until nothing is in flight (see `drop`).
         let state = unsafe { &*slot };
@@ -117,35 +128,28 @@ impl RadosQueue {
         // One more than there are, so that it is not over before the last one has begun.
         state.left.store(parts(object_bytes, request.offset, request.length).count() + 1, Ordering::Relaxed);
         self.in_flight += 1;
-        for part in parts(object_bytes, request.offset, request.length) {
+        let first = request.slot as usize * self.parts_most;
+        for (number, part) in parts(object_bytes, request.offset, request.length).enumerate() {
             let name = Name::new(self.request.file, part.object);
             self.meter.count(self.request.file, part.object, request.op, part.length);
-            let flight = Box::into_raw(Box::new(Flight { slot, length: part.length, op: request.op })).cast::<c_void>();
+            let flight = &raw mut self.flights[first + number];
             let mut completion = null_mut();
-            // SAFETY: the part lies in the memory, which outlives the operation; the name is copied.
+            // SAFETY: the part lies in what was lent, which outlives the operation; the name is copied.
             let begun = unsafe {
-                (self.pool.library.aio_create_completion2)(flight, Some(landed), &raw mut completion);
+                flight.write(Flight { slot, length: part.length, op: request.op });
+                (self.pool.library.aio_create_completion2)(flight.cast(), Some(landed), &raw mut completion);
                 let (start, name) = (bytes.add(part.start), name.as_c_str());
                 match request.op {
                     Op::Read => {
                         let context = self.pool.context;
                         (self.pool.library.aio_read)(context, name.as_ptr(), completion, start.cast(), part.length, part.offset)
                     }
-                    Op::Write => match self.memory.as_ref().and_then(|memory| memory.lent(part.length)) {
-                        Some(lent) => {
-                            let from = request.start + part.start;
-                            lent.begin_write(&self.pool, name, completion, from, part.length, part.offset)
-                        }
-                        None => self.pool.begin_write(name, completion, start, part.length, part.offset),
-                    },
+                    Op::Write => self.pool.begin_write(name, completion, start, part.length, part.offset),
                 }
             };
             if begun < 0 {
-                // SAFETY: it never began, so nobody else frees them.
-                unsafe {
-                    (self.pool.library.aio_release)(completion);
-                    drop(Box::from_raw(flight.cast::<Flight>()));
-                }
+                // SAFETY: it never began, so nobody else frees it.
+                unsafe { (self.pool.library.aio_release)(completion) };
                 state.add(begun);
             }
         }
@@ -153,9 +157,11 @@ impl RadosQueue {
     }
 
     fn start_pushed(&mut self) {
-        for request in std::mem::take(&mut self.pushed) {
+        for at in 0..self.pushed.len() {
+            let request = self.pushed[at];
             self.begin(&request);
         }
+        self.pushed.clear();
     }
 
     fn wait(&self, wanted: usize, limit: Option<Duration>) {
@@ -201,9 +207,9 @@ impl Slot {
 
 /// On a thread of the library, once for each of its operations.
 extern "C" fn landed(completion: library::Completion, flight: *mut c_void) {
-    // SAFETY: it is the box that `begin` gave, and its slot waits for this.
+    // SAFETY: it is what `begin` wrote, and its slot, which nobody frees or uses anew before, waits for this.
     unsafe {
-        let flight = Box::from_raw(flight.cast::<Flight>());
+        let flight = flight.cast::<Flight>().read();
         let slot = &*flight.slot;
         let result = (slot.library.aio_get_return_value)(completion);
         (slot.library.aio_release)(completion);
@@ -222,16 +228,13 @@ impl Queue for RadosQueue {
         open(&self.pool, &self.request)
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
-        *self.memory = Some(match &self.pool.library.lending {
-            Some(lending) if self.request.op == Op::Write => Memory::lent_by(lending, memory),
-            _ => Memory::Own(memory),
-        });
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        *self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_mut().map_or(&mut [], Memory::bytes)
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
@@ -253,7 +256,7 @@ impl Queue for RadosQueue {
     fn next_completion(&mut self) -> Option<Completion> {
         let found = self.shared.lock().done.pop_front()?;
         self.in_flight -= 1;
-        Some(found)
+        Some(self.memory.as_mut().map_or(found, |memory| memory.give_back(found)))
     }
 
     /// A write has come back when it was on the disks of all replicas.
@@ -274,6 +277,7 @@ impl Drop for RadosQueue {
         // SAFETY: dropped once, here, with nothing in flight.
         unsafe {
             ManuallyDrop::drop(&mut self.memory);
+            ManuallyDrop::drop(&mut self.flights);
             ManuallyDrop::drop(&mut self.slots);
         }
     }

@@ -15,7 +15,7 @@ use super::open_to_read;
 use super::service::{Line, Service};
 use super::upload::Upload;
 use crate::error::{Result, StorageError};
-use crate::{Buffer, Completion, OpenRequest, Queue, Request};
+use crate::{Completion, OpenRequest, Queue, Request, Slots};
 
 /// A thread does nothing deep: it signs, sends and reads.
 const STACK_BYTES: usize = 256 << 10;
@@ -84,7 +84,7 @@ pub(super) struct S3Queue {
     /// Of a write.
     upload: Upload,
     /// Freed by hand: never while a thread may still write to it.
-    memory: ManuallyDrop<Option<Buffer>>,
+    memory: ManuallyDrop<Option<Slots>>,
     pushed: Vec<Request>,
     done: VecDeque<Completion>,
     in_flight: usize,
@@ -135,15 +135,18 @@ impl S3Queue {
     }
 
     fn start_pushed(&mut self) {
-        for request in std::mem::take(&mut self.pushed) {
+        for at in 0..self.pushed.len() {
+            let request = self.pushed[at];
             if let Err(error) = self.begin(&request) {
                 self.end(request.slot, Err(error));
             }
         }
+        self.pushed.clear();
     }
 
     fn begin(&mut self, request: &Request) -> io::Result<()> {
-        let start = self.memory.as_deref_mut().unwrap_or_default()[request.start..][..request.length].as_mut_ptr();
+        let Some(memory) = &mut *self.memory else { return Ok(()) };
+        let start = memory.lend(request);
         let bytes = Bytes::Memory(start, request.length);
         if request.op == Op::Read {
             self.send(request, What::Read(request.offset), bytes);
@@ -298,13 +301,13 @@ impl Queue for S3Queue {
         opened.map_err(|error| self.line.service.failed("begin", &self.upload.key, error))
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         *self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
@@ -320,7 +323,8 @@ impl Queue for S3Queue {
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+        let completion = self.done.pop_front()?;
+        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
     }
 
     fn sync(&mut self) -> io::Result<()> {

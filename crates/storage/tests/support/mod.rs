@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    BucketSpec, Buffer, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch,
-    SnapshotRequest, Snapshots, Storage, StorageKind, TargetSpec, open,
+    BucketSpec, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Slots, SnapshotRequest,
+    Snapshots, Storage, StorageKind, TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Means, Op, Payload, PayloadKind, SnapshotCommand, Verifier};
 
@@ -208,16 +208,19 @@ pub fn request(geometry: &Geometry, op: Op, depth: usize) -> OpenRequest {
 pub fn write_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
     let payload = Payload::new(PayloadKind::Unique, SEED);
     let size = geometry.transfer_size as usize;
-    let mut memory = Buffer::new(Payload::arena_bytes(PayloadKind::Unique, size, depth)).unwrap();
-    let mut arena = Arena::fill(payload, 0, size, depth, &mut memory);
+    let mut memory = Slots::new(depth, Payload::span_bytes(PayloadKind::Unique, size, depth)).unwrap();
+    let mut arena = Arena::new(payload, 0, size, depth);
+    for slot in 0..depth {
+        arena.fill(slot, memory.bytes(slot as u32));
+    }
     let mut offsets = geometry.offsets(0, 1, SEED);
     match storage.lane(&request(geometry, Op::Write, depth)).unwrap() {
         Lane::Sync(mut file) => {
             file.open().unwrap();
             for _ in 0..geometry.operations() {
                 let offset = offsets.next_offset();
-                let range = arena.next(&mut memory, 0, 0, offset);
-                assert_eq!(file.write_at(offset, &memory[range]).unwrap(), size);
+                let range = arena.next(memory.bytes(0), 0, 0, offset);
+                assert_eq!(file.write_at(offset, &memory.bytes(0)[range]).unwrap(), size);
             }
             file.sync().unwrap();
             file.close().unwrap();
@@ -227,7 +230,7 @@ pub fn write_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
             queue.open().unwrap();
             let next = |queue: &mut dyn Queue, slot: u32| {
                 let offset = offsets.next_offset();
-                let range = arena.next(queue.memory(), slot as usize, 0, offset);
+                let range = arena.next(queue.memory(slot), slot as usize, 0, offset);
                 Request { slot, op: Op::Write, offset, start: range.start, length: range.len() }
             };
             drive(&mut *queue, depth, geometry.operations(), next, |_, _, completion| assert_eq!(completion.result, size as i32));
@@ -240,29 +243,32 @@ pub fn write_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
 /// Reads each transfer of file 0 once and verifies it.
 pub fn read_all(storage: &dyn Storage, geometry: &Geometry, depth: usize) {
     let size = geometry.transfer_size as usize;
-    let span = size.next_multiple_of(4096);
-    let mut memory = Buffer::new(span * depth).unwrap();
+    let mut memory = Slots::new(depth, size).unwrap();
     let mut offsets = geometry.offsets(0, 1, SEED + 1);
     match storage.lane(&request(geometry, Op::Read, depth)).unwrap() {
         Lane::Sync(mut file) => {
             file.open().unwrap();
             for _ in 0..geometry.operations() {
                 let offset = offsets.next_offset();
-                assert_eq!(file.read_at(offset, &mut memory[..size]).unwrap(), size);
-                assert_eq!(VERIFIER.check(&memory[..size], 0, offset), Ok(()));
+                let bytes = &mut memory.bytes(0)[..size];
+                assert_eq!(file.read_at(offset, bytes).unwrap(), size);
+                assert_eq!(VERIFIER.check(bytes, 0, offset), Ok(()));
             }
             file.close().unwrap();
         }
         Lane::Queued(mut queue) => {
             queue.set_memory(memory).unwrap();
             queue.open().unwrap();
-            let next = |_: &mut dyn Queue, slot: u32| {
-                let (offset, start) = (offsets.next_offset(), slot as usize * span);
-                Request { slot, op: Op::Read, offset, start, length: size }
+            let next = |_: &mut dyn Queue, slot: u32| Request {
+                slot,
+                op: Op::Read,
+                offset: offsets.next_offset(),
+                start: 0,
+                length: size,
             };
             drive(&mut *queue, depth, geometry.operations(), next, |queue, request, completion| {
                 assert_eq!(completion.result, size as i32);
-                let bytes = &queue.memory()[request.start..][..size];
+                let bytes = &queue.memory(completion.slot)[..size];
                 assert_eq!(VERIFIER.check(bytes, 0, request.offset), Ok(()));
             });
             queue.close().unwrap();
