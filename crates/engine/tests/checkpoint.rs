@@ -10,9 +10,10 @@ use support::{in_memory, null, on_disk, run, spec};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{
-    Facts, Fault, Faulty, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Result, SnapshotRequest, Snapshots, Storage,
-    StorageError, StorageKind,
+    Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Result, SnapshotRequest, Snapshots, Storage, StorageError,
+    StorageKind,
 };
+use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{
     CachePolicy, Checkpoint, CheckpointStep, Coordination, Durability, Means, Op, PayloadKind, PhaseSpec, SnapshotCommand, Work,
 };
@@ -213,7 +214,7 @@ fn a_restart_finds_the_bytes_of_the_newest_round_and_no_others() {
 fn rounds_and_a_restart_try_again_what_may_pass_and_say_so() {
     for depth in [1, 8] {
         let faults = [Op::Write, Op::Read].map(|op| Fault::FailEvery { op, nth: 3, errno: EIO });
-        let storage: Arc<dyn Storage> = Arc::new(Faulty::new(in_memory(), faults.to_vec()));
+        let storage: Arc<dyn Storage> = Arc::new(Faulty::storage(in_memory(), faults.to_vec()));
         let patient = |work: &mut Checkpoint| {
             (work.snapshot, work.queue_depth, work.retry_ns) = (None, depth, Some(10_000_000_000));
         };

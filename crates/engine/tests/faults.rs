@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_storage::{Fault, Faulty, StorageKind, TargetSpec, open};
+use tonnage_storage::{StorageKind, TargetSpec, open};
+use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};
 
 const EIO: i32 = 5;
@@ -50,7 +51,7 @@ fn streaming(mut spec: PhaseSpec, change: impl FnOnce(&mut Stream)) -> PhaseSpec
 
 fn run(faults: Vec<Fault>, specs: &[PhaseSpec]) -> PhaseResult {
     let memory = TargetSpec::new(StorageKind::Memory);
-    let storage = Arc::new(Faulty::new(open(&memory).expect("memory"), faults));
+    let storage = Arc::new(Faulty::storage(open(&memory).expect("memory"), faults));
     let mut last = None;
     for spec in specs {
         let mut phase = Phase::prepare(storage.clone(), spec.clone(), None).expect("prepared");

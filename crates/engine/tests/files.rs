@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_storage::{Fault, Faulty, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_storage::{Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Pace, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
 
 const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
@@ -170,7 +171,7 @@ fn a_written_file_is_read_back_and_damage_is_counted() {
     let verify = created.verify.expect("it checks");
     assert_eq!((verify.checked_bytes, verify.damaged_operations), (ITEMS * (2 << 20 | 5), 0));
     assert_eq!(created.tasks[0].bytes, ITEMS * (2 << 20 | 5), "what was read back is no work of the phase");
-    let damaging: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FlipEvery { nth: 3 }]));
+    let damaging: Arc<dyn Storage> = Arc::new(Faulty::storage(Arc::clone(&posix), vec![Fault::FlipEvery { nth: 3 }]));
     let verify = run(&damaging, 1, with(FileOp::Write)).verify.expect("it checks");
     assert!(verify.damaged_operations > 0);
     scratch.remove().expect("nothing foreign");
@@ -179,7 +180,7 @@ fn a_written_file_is_read_back_and_damage_is_counted() {
 #[test]
 fn each_task_ends_with_a_sync_of_the_file_system_inside_its_time() {
     let (_home, scratch, posix) = on_disk(StorageKind::Posix);
-    let failing: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FailSync { errno: EIO }]));
+    let failing: Arc<dyn Storage> = Arc::new(Faulty::storage(Arc::clone(&posix), vec![Fault::FailSync { errno: EIO }]));
     let with = |op| Files { syncfs: true, ..files(op) };
     assert_eq!(run(&failing, 2, with(FileOp::MakeTree)).first_error, None, "the tree is not the phase's");
     let result = run(&posix, 2, with(FileOp::Create));
@@ -312,11 +313,12 @@ fn a_failing_storage_ends_the_phase_with_one_line_and_is_cleared() {
     const ENOSPC: i32 = 28;
     let (_home, scratch, posix) = on_disk(StorageKind::Posix);
     run(&posix, 1, files(FileOp::MakeTree));
-    let full: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FullAfter { bytes: 10_000 }]));
+    let full: Arc<dyn Storage> = Arc::new(Faulty::storage(Arc::clone(&posix), vec![Fault::FullAfter { bytes: 10_000 }]));
     let result = run(&full, 1, Files { file_bytes: 4096, ..files(FileOp::Create) });
     assert_eq!(message(&result), "cannot create tree.00000000/f.0.2: No space left on device (os error 28)");
     assert_eq!((operations(&result), result.first_error.unwrap().errno), (vec![2], ENOSPC));
-    let broken: Arc<dyn Storage> = Arc::new(Faulty::new(Arc::clone(&posix), vec![Fault::FailNameEvery { nth: 2, errno: EIO }]));
+    let broken: Arc<dyn Storage> =
+        Arc::new(Faulty::storage(Arc::clone(&posix), vec![Fault::FailNameEvery { nth: 2, errno: EIO }]));
     let result = run(&broken, 1, files(FileOp::Stat));
     assert_eq!(message(&result), "cannot stat tree.00000000/f.0.1: Input/output error (os error 5)");
     posix.clear().unwrap();

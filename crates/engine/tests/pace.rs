@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use support::{in_memory, null, on_disk, run, run_with_latencies, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
-use tonnage_storage::{Fault, Faulty, Storage, StorageKind, Throttled};
+use tonnage_storage::{Storage, StorageKind};
+use tonnage_testing::{Fault, Faulty, Throttled};
 use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
 
 const MS: u64 = 1_000_000;
@@ -61,7 +62,7 @@ fn a_rate_holds_through_a_ring_as_well() {
 fn a_stall_is_in_the_latency_of_every_operation_that_it_kept_waiting() {
     for depth in [1, 4] {
         let fault = Fault::DelayEvery { op: Op::Write, nth: 40, delay: Duration::from_millis(300) };
-        let storage: Arc<dyn Storage> = Arc::new(Faulty::new(in_memory(), vec![fault]));
+        let storage: Arc<dyn Storage> = Arc::new(Faulty::storage(in_memory(), vec![fault]));
         let mut phase = paced(rate(100), 60_000, 1, depth);
         phase.limit.operations = Some(79);
         let (result, latencies) = run_with_latencies(&storage, phase);
@@ -77,7 +78,7 @@ fn a_stall_is_in_the_latency_of_every_operation_that_it_kept_waiting() {
 #[test]
 fn an_operation_that_finds_no_free_slot_waits_and_its_latency_says_so() {
     // Twice the rate that the storage can do: after half a second the latest are a quarter of a second late.
-    let storage: Arc<dyn Storage> = Arc::new(Throttled::new(in_memory(), None, Some(200)));
+    let storage: Arc<dyn Storage> = Arc::new(Throttled::storage(in_memory(), None, Some(200)));
     for depth in [1, 4] {
         let result = run(&storage, paced(rate(400), 500, 1, depth), None);
         assert!((85..=115).contains(&result.tasks[0].operations), "{}", result.tasks[0].operations);
@@ -94,7 +95,7 @@ fn a_pause_by_plan_is_no_stall_and_an_operation_that_hangs_is_one() {
         assert_eq!((result.tasks[0].operations, result.events.len()), (2, 0), "{:?}", result.events);
     }
     let fault = Fault::DelayEvery { op: Op::Write, nth: 12, delay: Duration::from_millis(1300) };
-    let storage: Arc<dyn Storage> = Arc::new(Faulty::new(in_memory(), vec![fault]));
+    let storage: Arc<dyn Storage> = Arc::new(Faulty::storage(in_memory(), vec![fault]));
     let mut hanging = paced(rate(100), 60_000, 1, 1);
     hanging.limit.operations = Some(20);
     let result = run(&storage, hanging, None);

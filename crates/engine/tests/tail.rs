@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use support::{on_disk, run};
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseFiles, PhaseResult, Role, StopReason, read_histograms};
-use tonnage_storage::{Fault, Faulty, Storage, StorageKind, TargetSpec, open};
+use tonnage_storage::{Storage, StorageKind, TargetSpec, open};
+use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{Durability, Follow, Limit, Op, Pace, PhaseSpec, Tail, TaskRange, Waiting, Work};
 
 const TRANSFER: u64 = 16 << 10;
@@ -50,7 +51,7 @@ fn in_memory() -> Arc<dyn Storage> {
 }
 
 fn with(fault: Fault) -> Arc<dyn Storage> {
-    Arc::new(Faulty::new(in_memory(), vec![fault]))
+    Arc::new(Faulty::storage(in_memory(), vec![fault]))
 }
 
 fn assert_all_was_read(result: &PhaseResult, transfers: u64, readers: u64, copies: u64) {
@@ -111,7 +112,7 @@ fn histograms_tell_work_following_and_lag_apart() {
 fn a_writer_that_stalls_is_one_event_and_waiting_readers_are_none() {
     let (_parent, _scratch, disk) = on_disk(StorageKind::Posix);
     let fault = Fault::DelayEvery { op: Op::Write, nth: 60, delay: Duration::from_millis(1500) };
-    let storage: Arc<dyn Storage> = Arc::new(Faulty::new(disk, vec![fault]));
+    let storage: Arc<dyn Storage> = Arc::new(Faulty::storage(disk, vec![fault]));
     let result = run(&storage, tail(100, 2, |_| {}), None);
     assert_all_was_read(&result, 100, 2, 2);
     let [stall] = result.events.as_slice() else { panic!("one stall, not {:?}", result.events) };

@@ -3,8 +3,8 @@
 //! A [`Storage`] is a place under test. Each task asks it for a [`Lane`], its own way to one file: either a [`File`],
 //! which does one operation at a time, or a [`Queue`], which keeps several in flight; or for [`Names`], its way to a
 //! tree of directories. A new kind of storage is one
-//! file of this crate that passes the conformance suite (`tests/conformance.rs`); a wrapper (faulty, throttled) is a
-//! storage that holds another.
+//! file of this crate that passes the conformance suite (`tests/conformance.rs`); a wrapper ([`Pieces`], and those of
+//! `crates/testing`) is a storage that holds another.
 
 mod accounting;
 mod aside;
@@ -14,7 +14,6 @@ mod devices;
 mod direct;
 mod directory;
 mod error;
-mod faulty;
 mod files;
 mod here;
 mod holes;
@@ -45,7 +44,6 @@ mod slots;
 mod snapshots;
 mod staged;
 mod target;
-mod throttled;
 mod tree;
 mod uring;
 mod wait;
@@ -53,7 +51,6 @@ mod watch;
 
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};
-pub use faulty::{Fault, Faulty};
 pub use kinds::open;
 pub use left_files::{file_leftovers, remove_left_file};
 pub use marker::State;
@@ -67,7 +64,6 @@ pub use scratch::{Leftover, Scratch};
 pub use slots::Slots;
 pub use snapshots::{SnapshotRequest, Snapshots};
 pub use target::{Advice, Delays, DirectMode, Existing, Process, StorageKind, TargetSpec};
-pub use throttled::Throttled;
 pub use wait::{end_waits, waits_are_over};
 pub use watch::Watch;
 

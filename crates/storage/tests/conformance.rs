@@ -7,9 +7,8 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use support::{Ground, Kind, Rig, disk, geometry, places, read_all, request, write_all};
-use tonnage_storage::{
-    Buffer, DirectMode, Fault, Faulty, Lane, OpenRequest, Request, Slots, Storage, StorageError, StorageKind, Throttled,
-};
+use tonnage_storage::{Buffer, DirectMode, Lane, OpenRequest, Request, Slots, Storage, StorageError, StorageKind};
+use tonnage_testing::{Fault, Faulty, Throttled};
 use tonnage_workload::{Access, CachePolicy, Geometry, Op};
 
 /// Opens the lane's file; the error if it cannot be.
@@ -260,7 +259,7 @@ conformance!(memory: Memory, No, |inner| inner);
 conformance!(rados: Rados, No, Pool, |inner| inner, #[ignore = "needs a Ceph; tests/lab/test_rados.py runs it with one"]);
 conformance!(nfs: Nfs, No, Export, |inner| inner, #[ignore = "needs a server of NFS version 3; tests/lab/test_nfs.py runs it with one"]);
 conformance!(s3: S3, No, Bucket, |inner| inner, #[ignore = "needs an S3; tests/lab/test_s3.py runs it with one"]);
-conformance!(faulty_posix: Posix, No, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
-conformance!(faulty_uring: Uring, Auto, |inner| Arc::new(Faulty::new(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
-conformance!(throttled_posix: Posix, Auto, |inner| Arc::new(Throttled::new(inner, Some(100_000_000_000), None)));
-conformance!(throttled_uring: Uring, No, |inner| Arc::new(Throttled::new(inner, Some(100_000_000_000), Some(100_000_000))));
+conformance!(faulty_posix: Posix, No, |inner| Arc::new(Faulty::storage(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
+conformance!(faulty_uring: Uring, Auto, |inner| Arc::new(Faulty::storage(inner, vec![Fault::FullAfter { bytes: 1 << 40 }])));
+conformance!(throttled_posix: Posix, Auto, |inner| Arc::new(Throttled::storage(inner, Some(100_000_000_000), None)));
+conformance!(throttled_uring: Uring, No, |inner| Arc::new(Throttled::storage(inner, Some(100_000_000_000), Some(100_000_000))));

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use support::{geometry, request};
 use tonnage_storage::{
-    Completion, Cut, Facts, Faulty, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request,
-    Residency, Result, Slots, Storage, Throttled,
+    Completion, Cut, Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request, Residency,
+    Result, Slots, Storage,
 };
+use tonnage_testing::{Faulty, Throttled};
 use tonnage_workload::{Access, CachePolicy, Op};
 
 const SIZE: usize = 4096;
@@ -162,8 +163,8 @@ fn every_wrapper_says_what_a_sync_or_close_found_to_be_lost() {
     let cut = Cut { count: 3, bytes: PIECE_BYTES };
     let wrappers: [(&str, Arc<dyn Storage>, &[usize]); 4] = [
         ("nothing", Arc::new(Server), &[1, 2]),
-        ("faulty", Arc::new(Faulty::new(Arc::new(Server), Vec::new())), &[1, 2]),
-        ("throttled", Arc::new(Throttled::new(Arc::new(Server), Some(1_000_000_000), None)), &[1, 2]),
+        ("faulty", Arc::new(Faulty::storage(Arc::new(Server), Vec::new())), &[1, 2]),
+        ("throttled", Arc::new(Throttled::storage(Arc::new(Server), Some(1_000_000_000), None)), &[1, 2]),
         ("pieces", Arc::new(Pieces::new(Arc::new(Server), cut)), &[1]),
     ];
     for (name, storage, depths) in wrappers {

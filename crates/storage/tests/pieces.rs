@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::{Kind, Rig, disk, geometry, read_all, request, write_all};
-use tonnage_storage::{Cut, DirectMode, Fault, Faulty, Lane, Pieces, SnapshotRequest, Storage, StorageKind};
+use tonnage_storage::{Cut, DirectMode, Lane, Pieces, SnapshotRequest, Storage, StorageKind};
+use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{Access, CachePolicy, Means, Op, SnapshotCommand};
 
 const SIZE: usize = 4096;
@@ -66,7 +67,7 @@ fn one_file_is_open_at_a_time_and_none_at_the_end() {
 #[test]
 fn a_sync_reaches_the_files_that_were_closed_before() {
     let kind = Kind::new(StorageKind::Posix, DirectMode::No);
-    let fails = |inner| -> Arc<dyn Storage> { cut(Arc::new(Faulty::new(inner, vec![Fault::FailSync { errno: libc::EIO }]))) };
+    let fails = |inner| -> Arc<dyn Storage> { cut(Arc::new(Faulty::storage(inner, vec![Fault::FailSync { errno: libc::EIO }]))) };
     let rig = Rig::new(&Kind { wrap: fails, ..kind }, &disk());
     let Lane::Sync(mut file) = rig.storage.lane(&request(&geometry(SIZE, 15, Access::Sequential), Op::Write, 1)).unwrap() else {
         panic!("a queue")

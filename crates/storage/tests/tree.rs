@@ -10,9 +10,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use support::{disk, export, own_name, pool};
-use tonnage_storage::{
-    Fault, Faulty, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, Throttled, open,
-};
+use tonnage_storage::{ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_testing::{Fault, Faulty, Throttled};
 use tonnage_workload::{Place, Tree};
 
 const TREE: Tree = Tree { depth: 2, branch: 2, items_per_directory: 2, leaves_only: false, shared: false };
@@ -207,18 +206,18 @@ fn a_pool_keeps_items_as_objects() {
 #[test]
 fn wrappers_with_nothing_to_do_change_nothing() {
     let memory = || open(&TargetSpec::new(StorageKind::Memory)).unwrap();
-    answers_like_a_file_system(&Faulty::new(memory(), Vec::new()));
-    answers_like_a_file_system(&Throttled::new(memory(), Some(1 << 40), Some(1 << 30)));
+    answers_like_a_file_system(&Faulty::storage(memory(), Vec::new()));
+    answers_like_a_file_system(&Throttled::storage(memory(), Some(1 << 40), Some(1 << 30)));
 }
 
 #[test]
 fn wrappers_slow_and_spoil_names() {
     let memory = || open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let began = std::time::Instant::now();
-    plant(&mut *Throttled::new(memory(), None, Some(200)).names(&REQUEST).unwrap());
+    plant(&mut *Throttled::storage(memory(), None, Some(200)).names(&REQUEST).unwrap());
     // 7 × (tree, file, directory), less the 10 ms that an idle storage may catch up on.
     assert!(began.elapsed().as_millis() >= 21 * 5 - 10 - 5, "{:?}", began.elapsed());
-    let faulty = Faulty::new(memory(), vec![Fault::FailNameEvery { nth: 3, errno: libc::ENOSPC }]);
+    let faulty = Faulty::storage(memory(), vec![Fault::FailNameEvery { nth: 3, errno: libc::ENOSPC }]);
     let mut names = faulty.names(&REQUEST).unwrap();
     let failed: Vec<bool> = (0..6).map(|directory| names.make_tree(directory).is_err()).collect();
     assert_eq!(failed, [false, false, true, false, false, true]);

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use support::{Kind, Rig, VERIFIER, disk, drive, geometry, read_all, request, write_all};
-use tonnage_storage::{
-    Buffer, DirectMode, Fault, Faulty, Lane, Request, Slots, Storage, StorageKind, TargetSpec, Throttled, open,
-};
+use tonnage_storage::{Buffer, DirectMode, Lane, Request, Slots, Storage, StorageKind, TargetSpec, open};
+use tonnage_testing::{Fault, Faulty, Throttled};
 use tonnage_workload::{Access, Op};
 
 const SIZE: usize = 4096;
@@ -67,7 +66,7 @@ fn with(faults: &[Fault], op: Op) -> (Vec<i32>, [Option<i32>; 2], Vec<bool>) {
     let [sync, queued] = [posix(), uring()].map(|kind| {
         let rig = Rig::new(&kind, &disk());
         rig.fill(SIZE, 6);
-        results(&Faulty::new(Arc::clone(&rig.storage), faults.to_vec()), op, 6)
+        results(&Faulty::storage(Arc::clone(&rig.storage), faults.to_vec()), op, 6)
     });
     assert_eq!((&sync.0, sync.1), (&queued.0, queued.1));
     if op == Op::Read {
@@ -117,7 +116,7 @@ fn a_delay_is_at_least_as_long_as_it_says() {
 fn lanes_share_the_rate_of_bytes_and_never_exceed_it() {
     for kind in [StorageKind::Null, StorageKind::Memory] {
         let inner = open(&TargetSpec::new(kind)).unwrap();
-        let storage = Throttled::new(inner, Some(100_000_000), None);
+        let storage = Throttled::storage(inner, Some(100_000_000), None);
         let geometry = geometry(100_000, 50, Access::Sequential);
         let started = Instant::now();
         std::thread::scope(|scope| {
@@ -136,7 +135,7 @@ fn operations_have_a_rate_of_their_own() {
     let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let geometry = geometry(512, 100, Access::Random);
     write_all(&*inner, &geometry, 1);
-    let storage = Throttled::new(inner, None, Some(2000));
+    let storage = Throttled::storage(inner, None, Some(2000));
     for depth in [1, 16] {
         let started = Instant::now();
         read_all(&storage, &geometry, depth);
@@ -148,12 +147,12 @@ fn operations_have_a_rate_of_their_own() {
 fn what_a_snapshot_leads_to_has_the_same_faults_and_the_same_rate() {
     let rig = Rig::new(&posix(), &disk());
     rig.fill(SIZE, 6);
-    let faulty = Faulty::new(Arc::clone(&rig.storage), vec![Fault::FailEvery { op: Op::Read, nth: 2, errno: libc::EIO }]);
+    let faulty = Faulty::storage(Arc::clone(&rig.storage), vec![Fault::FailEvery { op: Op::Read, nth: 2, errno: libc::EIO }]);
     let (mut snapshots, then) = rig.snapshot(&faulty);
     let full = SIZE as i32;
     assert_eq!(results(&*then, Op::Read, 4).0, [full, -libc::EIO, full, -libc::EIO]);
     snapshots.remove(0).unwrap();
-    let (_, then) = rig.snapshot(&Throttled::new(Arc::clone(&rig.storage), None, Some(50)));
+    let (_, then) = rig.snapshot(&Throttled::storage(Arc::clone(&rig.storage), None, Some(50)));
     let started = Instant::now();
     results(&*then, Op::Read, 6);
     assert!(started.elapsed() >= Duration::from_millis(109), "{:?}", started.elapsed());
@@ -164,7 +163,7 @@ fn a_throttled_queue_waits_no_longer_than_it_may_and_gives_the_operation_when_it
     let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let geometry = geometry(512, 2, Access::Sequential);
     write_all(&*inner, &geometry, 1);
-    let storage = Throttled::new(inner, None, Some(10));
+    let storage = Throttled::storage(inner, None, Some(10));
     let Lane::Queued(mut queue) = storage.lane(&request(&geometry, Op::Read, 2)).unwrap() else { panic!("a queue") };
     queue.set_memory(Slots::new(2, 512).unwrap()).unwrap();
     queue.open().unwrap();

@@ -5,7 +5,6 @@ mod program;
 mod reflink;
 mod room_place;
 mod rooms;
-mod wrapped;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +17,6 @@ use crate::files::Files;
 
 pub(crate) use command::CommandSnapshots;
 pub(crate) use rooms::{is_room_name, remove_room};
-pub(crate) use wrapped::Wrapped;
 
 /// Of what snapshots are to be taken.
 #[derive(Debug, Clone)]

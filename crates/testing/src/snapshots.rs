@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Snapshots;
-use crate::Storage;
-use crate::error::Result;
+use tonnage_storage::{Result, Snapshots, Storage};
 
 /// `inner`, with `wrap` around each place that it leads to.
 pub(crate) struct Wrapped<W> {
-    pub(crate) inner: Box<dyn Snapshots>,
-    pub(crate) wrap: W,
+    pub inner: Box<dyn Snapshots>,
+    pub wrap: W,
 }
 
 impl<W: Fn(Arc<dyn Storage>) -> Arc<dyn Storage> + Send> Snapshots for Wrapped<W> {

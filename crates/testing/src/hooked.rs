@@ -1,0 +1,389 @@
+//! A storage with something around each of its operations.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tonnage_storage::{
+    Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
+    Residency, Result, Slots, SnapshotRequest, Snapshots, Storage, Watch,
+};
+use tonnage_workload::{CachePolicy, Op};
+
+use crate::snapshots::Wrapped;
+
+/// What is about to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// A read or write on a lane.
+    Transfer(Op, u64, usize),
+    /// The same on the file that an act on a name opened.
+    OfNamed(Op, u64, usize),
+    /// An act on a name: make, stat, rename, remove, list, open.
+    Name,
+    /// Before what was written is made durable.
+    Sync,
+    /// After a file was closed.
+    Close,
+}
+
+/// How far a call may go.
+#[derive(Debug, Clone, Copy)]
+pub struct Leave {
+    /// Bytes that it may move.
+    pub length: usize,
+    /// What becomes of the bytes that a read brought.
+    pub alter: Option<fn(&mut [u8])>,
+    /// It ends no sooner.
+    pub due: Option<Instant>,
+}
+
+/// What is done around the operations of one lane.
+pub trait Hook: Send {
+    /// Before each call; the number of the system with which it fails instead.
+    fn before(&mut self, call: Call) -> std::result::Result<Leave, i32>;
+}
+
+/// `inner`, with a hook of its own around each lane.
+pub struct Hooked<H> {
+    inner: Arc<dyn Storage>,
+    hook: Arc<dyn Fn() -> H + Send + Sync>,
+}
+
+impl<H> Hooked<H> {
+    /// `hook` makes one for each lane.
+    pub fn new(inner: Arc<dyn Storage>, hook: impl Fn() -> H + Send + Sync + 'static) -> Self {
+        Self { inner, hook: Arc::new(hook) }
+    }
+}
+
+impl<H: Hook + 'static> Storage for Hooked<H> {
+    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
+        let hook = Guard((self.hook)());
+        Ok(match self.inner.lane(request)? {
+            Lane::Sync(inner) => Lane::Sync(Box::new(HookedFile { inner, hook })),
+            Lane::Queued(inner) => {
+                let room = request.queue_depth;
+                let (leaves, held, failed) = (vec![None; room], Vec::with_capacity(room), VecDeque::with_capacity(room));
+                Lane::Queued(Box::new(HookedQueue { inner, hook, leaves, held, completed: 0, failed }))
+            }
+        })
+    }
+
+    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(HookedNames { inner: self.inner.names(request)?, hook: Guard((self.hook)()) }))
+    }
+
+    fn length(&self, file: u32) -> Result<u64> {
+        self.inner.length(file)
+    }
+
+    fn prepare_write(&self, files: &[u32]) -> Result<()> {
+        self.inner.prepare_write(files)
+    }
+
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+        self.inner.settle(files, cache)
+    }
+
+    fn watch(&self, file: u32) -> Option<Watch> {
+        self.inner.watch(file)
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let hook = Arc::clone(&self.hook);
+        let wrap = move |inner| Arc::new(Self { inner, hook: Arc::clone(&hook) }) as Arc<dyn Storage>;
+        Ok(Box::new(Wrapped { inner: self.inner.snapshots(request)?, wrap }))
+    }
+
+    fn cut_short(&self) {
+        self.inner.cut_short();
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()
+    }
+
+    fn finish(&self) -> Result<Vec<Note>> {
+        self.inner.finish()
+    }
+
+    fn keep_named(&self, keep: bool) {
+        self.inner.keep_named(keep);
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        self.inner.placement()
+    }
+
+    fn explain(&self, error: &io::Error) -> Option<String> {
+        self.inner.explain(error)
+    }
+
+    fn facts(&self) -> Facts {
+        self.inner.facts()
+    }
+}
+
+/// A hook, asked where a call begins and ends in one place.
+struct Guard<H>(H);
+
+impl<H: Hook> Guard<H> {
+    /// Of a call that moves no bytes.
+    fn done<T>(&mut self, call: Call, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let leave = self.0.before(call).map_err(io::Error::from_raw_os_error)?;
+        let done = act();
+        sleep_until(leave.due);
+        done
+    }
+
+    /// Of a read. `call`: of so many bytes.
+    fn read(
+        &mut self,
+        call: impl FnOnce(usize) -> Call,
+        buffer: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let leave = self.0.before(call(buffer.len())).map_err(io::Error::from_raw_os_error)?;
+        let done = read(&mut buffer[..leave.length]);
+        if let (Ok(count), Some(alter)) = (&done, leave.alter) {
+            alter(&mut buffer[..*count]);
+        }
+        sleep_until(leave.due);
+        done
+    }
+
+    /// Of a write.
+    fn write(
+        &mut self,
+        call: impl FnOnce(usize) -> Call,
+        buffer: &[u8],
+        write: impl FnOnce(&[u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let leave = self.0.before(call(buffer.len())).map_err(io::Error::from_raw_os_error)?;
+        let done = write(&buffer[..leave.length]);
+        sleep_until(leave.due);
+        done
+    }
+
+    fn close(&mut self, close: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        close()?;
+        self.0.before(Call::Close).map(drop).map_err(io::Error::from_raw_os_error)
+    }
+}
+
+fn sleep_until(due: Option<Instant>) {
+    if let Some(due) = due {
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+}
+
+struct HookedFile<H> {
+    inner: Box<dyn File>,
+    hook: Guard<H>,
+}
+
+impl<H: Hook> File for HookedFile<H> {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.hook.read(|length| Call::Transfer(Op::Read, offset, length), buffer, |buffer| self.inner.read_at(offset, buffer))
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        self.hook.write(|length| Call::Transfer(Op::Write, offset, length), buffer, |buffer| self.inner.write_at(offset, buffer))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.hook.done(Call::Sync, || self.inner.sync())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.hook.close(|| self.inner.close())
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
+}
+
+struct HookedQueue<H> {
+    inner: Box<dyn Queue>,
+    hook: Guard<H>,
+    /// By slot: the request in flight, and how far it may go.
+    leaves: Vec<Option<(Request, Leave)>>,
+    /// Completions of the storage that are not due yet, or not taken, each with its number; the last due first.
+    held: Vec<(Option<Instant>, u64, Completion)>,
+    completed: u64,
+    /// Completions that never reached the storage.
+    failed: VecDeque<Completion>,
+}
+
+impl<H> HookedQueue<H> {
+    /// Holds what the storage has completed; when the last of the next `wait_for` is due, if there are so many.
+    fn hold(&mut self, wait_for: usize) -> Option<Instant> {
+        while let Some(completion) = self.inner.next_completion() {
+            let Some((request, leave)) = self.leaves[completion.slot as usize].take() else { continue };
+            if let (Some(alter), count @ 1..) = (leave.alter, completion.result) {
+                alter(&mut self.inner.memory(completion.slot)[request.start..][..count as usize]);
+            }
+            self.completed += 1;
+            self.held.push((leave.due, self.completed, completion));
+        }
+        self.held.sort_unstable_by_key(|(due, number, _)| std::cmp::Reverse((*due, *number)));
+        wait_for.checked_sub(1).and_then(|last| self.held.iter().rev().nth(last)).and_then(|(due, ..)| *due)
+    }
+
+    /// Completions that the storage must still give for so many.
+    fn missing(&self, wait_for: usize) -> usize {
+        wait_for.saturating_sub(self.failed.len() + self.held.len())
+    }
+}
+
+impl<H: Hook> Queue for HookedQueue<H> {
+    fn open(&mut self) -> Result<()> {
+        self.inner.open()
+    }
+
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
+        self.inner.set_memory(memory)
+    }
+
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.memory(slot)
+    }
+
+    fn push(&mut self, request: Request) {
+        match self.hook.0.before(Call::Transfer(request.op, request.offset, request.length)) {
+            Err(errno) => self.failed.push_back(Completion { slot: request.slot, result: -errno }),
+            Ok(leave) => {
+                self.leaves[request.slot as usize] = Some((request, leave));
+                self.inner.push(Request { length: leave.length, ..request });
+            }
+        }
+    }
+
+    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
+        self.inner.submit_and_wait(self.missing(wait_for))?;
+        let due = self.hold(wait_for.saturating_sub(self.failed.len()));
+        sleep_until(due);
+        Ok(())
+    }
+
+    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
+        let (missing, end) = (self.missing(wait_for), Instant::now().checked_add(timeout));
+        self.inner.submit_and_wait_for(missing, timeout)?;
+        let wanted = wait_for.saturating_sub(self.failed.len());
+        let due = self.hold(wanted);
+        if wanted > 0 {
+            // So many are not there yet: others may come until then.
+            sleep_until(if self.held.len() < wanted { end } else { due.min(end.or(due)) });
+        }
+        Ok(())
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        if let Some(failed) = self.failed.pop_front() {
+            return Some(failed);
+        }
+        self.hold(0);
+        let (due, ..) = *self.held.last()?;
+        if due > Some(Instant::now()) { None } else { self.held.pop().map(|(.., completion)| completion) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.hook.done(Call::Sync, || self.inner.sync())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.hook.close(|| self.inner.close())
+    }
+
+    fn take_lost(&mut self) -> Vec<Range<u64>> {
+        self.inner.take_lost()
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
+}
+
+struct HookedNames<H> {
+    inner: Box<dyn Names>,
+    hook: Guard<H>,
+}
+
+impl<H: Hook> Names for HookedNames<H> {
+    fn make_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.make_tree(directory))
+    }
+
+    fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.remove_tree(directory))
+    }
+
+    fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.make(kind, number))
+    }
+
+    fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.stat(kind, number))
+    }
+
+    fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.rename(kind, number))
+    }
+
+    fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.remove(kind, number))
+    }
+
+    fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
+        self.hook.done(Call::Name, || self.inner.open(kind, number, how))
+    }
+
+    fn list(&mut self, directory: u64) -> io::Result<u64> {
+        self.hook.done(Call::Name, || self.inner.list(directory))
+    }
+
+    fn enter(&mut self, directory: u64) -> io::Result<()> {
+        self.inner.enter(directory)
+    }
+
+    fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
+        self.inner.forget(kind, number)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.hook.read(|length| Call::OfNamed(Op::Read, offset, length), buffer, |buffer| self.inner.read_at(offset, buffer))
+    }
+
+    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        self.hook.write(|length| Call::OfNamed(Op::Write, offset, length), buffer, |buffer| self.inner.write_at(offset, buffer))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.hook.done(Call::Sync, || self.inner.sync())
+    }
+
+    fn sync_file_system(&mut self) -> io::Result<()> {
+        self.hook.done(Call::Sync, || self.inner.sync_file_system())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.hook.close(|| self.inner.close())
+    }
+
+    fn take_mended(&mut self) -> Vec<Mended> {
+        self.inner.take_mended()
+    }
+}

@@ -1,0 +1,19 @@
+//! Storages for tests, around another one: they fail by rule or are slow by a stated law, the same at the same operations
+//! each time. No part of what is shipped.
+//!
+//! ```text
+//! Faulty::storage(inner, rules)     ┐
+//! Throttled::storage(inner, rates)  ┘→ Hooked<H> ── what H: Hook says around each operation ──→ inner
+//! ```
+//!
+//! A storage of tests is a [`Hook`]: it says before each call how much of it may be done, whether it fails, what becomes of
+//! the bytes that it reads and when it may end. [`Hooked`] asks it on every way that a storage has: a file, a queue, names.
+
+mod faulty;
+mod hooked;
+mod snapshots;
+mod throttled;
+
+pub use faulty::{Fault, Faulty};
+pub use hooked::{Call, Hook, Hooked, Leave};
+pub use throttled::Throttled;
