@@ -1,7 +1,7 @@
 """The engine and the simulator, in Rust. Private: the rest of Tonnage is the way to use it.
 
 Specifications cross as JSON text (serde checks them: ``crates/workload/src/phase.rs``,
-``crates/storage/src/target.rs``);
+``crates/storage/src/target/mod.rs``);
 results come back as plain dicts whose keys are those of ``docs/record-format.md``.
 
 Errors: ``ValueError`` for a specification that cannot be run (its text says what to do), ``OSError`` with errno and

@@ -2,9 +2,20 @@
 
 use std::sync::Arc;
 
+use crate::api::Storage;
 use crate::error::{Result, StorageError};
-use crate::{Delays, Pieces, Storage, StorageKind, TargetSpec};
-use crate::{memory::Memory, mmap::Mapped, nfs::Nfs, null::Null, posix::Posix, rados::Rados, s3::S3, uring::Uring};
+use crate::fs::mmap::Mapped;
+use crate::fs::posix::Posix;
+use crate::fs::uring::Uring;
+use crate::memory::Memory;
+use crate::nfs::Nfs;
+use crate::null::Null;
+use crate::pieces::Pieces;
+use crate::rados::Rados;
+use crate::s3::S3;
+use crate::scratch::directory::Directory;
+use crate::target::Process;
+use crate::target::{Delays, StorageKind, TargetSpec};
 
 /// Opens the storage that `spec` names. Kinds with files need a directory that [`Scratch`](crate::Scratch) marked.
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
@@ -41,4 +52,13 @@ fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
         }
     }
     Ok(())
+}
+
+impl TargetSpec {
+    /// The same storage for the other processes of the run, wherever they are.
+    pub fn for_others(&self) -> Result<Self> {
+        let paths = self.directories.iter().chain(&self.nurseries);
+        let marks = paths.map(|path| Ok(Directory::open(path)?.mark().to_owned())).collect::<Result<_>>()?;
+        Ok(Self { process: Process::Other, marks, ..self.clone() })
+    }
 }

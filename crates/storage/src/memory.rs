@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::directory::failed;
+use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::buffer::Buffer;
 use crate::error::{Result, StorageError};
+use crate::fs::held::failed;
 use crate::memory_names::{MemoryNames, Trees};
 use crate::serial::Serial;
-use crate::{Buffer, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Storage};
+use crate::snapshots::of_any;
 
 /// Bytes under one lock. Tasks work on different blocks nearly always, so a lock is one uncontended exchange.
 const BLOCK_BYTES: u64 = 2 << 20;
@@ -74,6 +76,10 @@ impl Storage for Memory {
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         // No device is behind it.
         Ok(Residency { counted: true, ..Residency::default() })
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        of_any(request, &[], "another storage")
     }
 
     fn clear(&self) -> Result<()> {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use crate::names::{ItemKind, Names, NamesRequest, Opening, parent_of};
+use crate::api::{ItemKind, Names, NamesRequest, Opening};
+use crate::names::parent_of;
 
 /// A directory of a tree: the tree's number and its own.
 type DirectoryKey = (u32, u64);

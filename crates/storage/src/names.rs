@@ -1,4 +1,4 @@
-//! Names of a tree of directories: what may be asked of them, and how they are spelled.
+//! How the names of a tree of directories are spelled.
 //!
 //! ```text
 //! tree.00000003/          tree 3: its root is directory 0
@@ -9,112 +9,13 @@
 //! Nothing else is ever made in a tree, and nothing else is removed.
 
 use std::ffi::CStr;
-use std::io;
 
 use tonnage_workload::{MAX_DEPTH, Place, Tree};
 
-use crate::Mended;
+use crate::api::{ItemKind, NamesRequest};
 
 /// The most that a name needs: a letter, two points, the digits of a u32 and of a u64, and a zero.
 const NAME_BYTES: usize = 3 + 10 + 20 + 1;
-
-/// Which names a task will work on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamesRequest {
-    /// The shape of the tree.
-    pub tree: Tree,
-    /// Number of the tree.
-    pub number: u32,
-    /// The task whose items they are.
-    pub owner: u32,
-    /// Directories that may be held open at once: more than one helps where they are visited at random.
-    pub handles: usize,
-}
-
-/// What an item is, and which of its two names it goes by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ItemKind {
-    /// A file by its first name.
-    File = b'f',
-    /// A file that was renamed.
-    OtherFile = b'g',
-    /// A directory by its first name.
-    Directory = b'i',
-    /// A directory that was renamed.
-    OtherDirectory = b'j',
-}
-
-/// How a file is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
-    /// It must not be there yet.
-    Create,
-    /// It must be there.
-    Write,
-    /// It may be there.
-    WriteOrCreate,
-    /// It must be there.
-    Read,
-}
-
-/// One task's way to the names of one tree. Each call is one operation of a phase, or a part of one: a system call on a
-/// short name, relative to the directory that was entered. Nothing follows a symbolic link.
-pub trait Names: Send {
-    /// Makes a directory of the tree; the root is 0.
-    fn make_tree(&mut self, directory: u64) -> io::Result<()>;
-    /// Removes an empty directory of the tree.
-    fn remove_tree(&mut self, directory: u64) -> io::Result<()>;
-    /// Lists a directory of the tree; how many names it has.
-    fn list(&mut self, directory: u64) -> io::Result<u64>;
-    /// Goes to a directory of the tree: the items that follow are there.
-    fn enter(&mut self, directory: u64) -> io::Result<()>;
-    /// Makes an item without opening it: a directory, or an empty file (mknod).
-    fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
-    /// Asks for an item's attributes.
-    fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
-    /// Gives an item its other name.
-    fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
-    /// Removes an item; a directory must be empty.
-    fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
-    /// Writes back and drops the pages of a file from the cache.
-    fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()>;
-    /// Opens an item that is a file; one at a time.
-    fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()>;
-    /// Reads the open file; how many bytes, 0 at its end.
-    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Writes to the open file; how many bytes were taken.
-    fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize>;
-    /// Makes what was written to the open file durable.
-    fn sync(&mut self) -> io::Result<()>;
-    /// Makes all that was done to the file system of these names durable (syncfs).
-    fn sync_file_system(&mut self) -> io::Result<()>;
-    /// Closes the open file, if any.
-    fn close(&mut self) -> io::Result<()>;
-    /// As [`Lane::take_mended`](crate::Lane::take_mended).
-    fn take_mended(&mut self) -> Vec<Mended> {
-        Vec::new()
-    }
-}
-
-impl ItemKind {
-    /// The item's other name.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::File => Self::OtherFile,
-            Self::OtherFile => Self::File,
-            Self::Directory => Self::OtherDirectory,
-            Self::OtherDirectory => Self::Directory,
-        }
-    }
-
-    /// Whether it is a directory.
-    #[must_use]
-    pub const fn is_directory(self) -> bool {
-        matches!(self, Self::Directory | Self::OtherDirectory)
-    }
-}
 
 impl NamesRequest {
     /// Where a directory of the tree is, from the scratch directory.

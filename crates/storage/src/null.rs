@@ -8,10 +8,14 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::{CachePolicy, Op};
 
+use crate::api::{
+    Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, SnapshotRequest, Snapshots, Storage,
+};
 use crate::error::Result;
 use crate::serial::Serial;
+use crate::snapshots::of_any;
+use crate::target::Delays;
 use crate::wait::{SLICE, waits_are_over};
-use crate::{Delays, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, Storage};
 
 /// Any file, of any length; reads leave the buffer as it is.
 #[derive(Debug)]
@@ -58,6 +62,10 @@ impl Storage for Null {
 
     fn cut_short(&self) {
         self.over.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        of_any(request, &[], "another storage")
     }
 
     fn clear(&self) -> Result<()> {

@@ -5,24 +5,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tonnage_workload::CachePolicy;
 
-use crate::error::{Result, StorageError};
-use crate::{
-    Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Placement, Residency, SnapshotRequest, Snapshots, Storage,
-    Watch,
+use crate::api::{
+    Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage,
 };
-
-/// How a file is cut: `count` files of `bytes` each. File *f* is kept as the files *f* × `count` and on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cut {
-    /// Files that one file becomes.
-    pub count: u32,
-    /// Bytes of each; a multiple of the transfer size.
-    pub bytes: u64,
-}
+use crate::error::{Result, StorageError};
+use crate::fs::watch::Watch;
+use crate::placement::Placement;
+use crate::target::Cut;
 
 /// Another storage, whose files each are several. A task has one of them open at a time: the one of its latest
 /// operation, in whose latency the closing of the one before and the opening are.

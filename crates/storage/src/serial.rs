@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tonnage_workload::Op;
 
+use crate::api::{Completion, File, Lane, Queue, Request};
 use crate::error::Result;
-use crate::{Completion, File, Lane, Queue, Request, Slots};
+use crate::slots::Slots;
 
 /// Does the pushed requests one after the other when they are submitted.
 pub(crate) struct Serial {
@@ -44,7 +45,7 @@ impl Queue for Serial {
     }
 
     fn push(&mut self, request: Request) {
-        self.memory.as_mut().map(|memory| memory.lend(&request));
+        self.memory.as_mut().map(|memory| memory.lend(request.slot, request.start, request.length));
         self.pushed.push(request);
     }
 
@@ -58,7 +59,8 @@ impl Queue for Serial {
             };
             // Every error of a system call has a number; EIO stands for one that has none.
             let result = result.map_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO), |count| count as i32);
-            self.done.push_back(memory.give_back(Completion { slot: request.slot, result }));
+            memory.give_back(request.slot);
+            self.done.push_back(Completion { slot: request.slot, result });
         }
         Ok(())
     }

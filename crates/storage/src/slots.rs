@@ -5,7 +5,6 @@
 
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::{Completion, Request};
 
 /// Parts begin at pages, as `O_DIRECT` wants.
 const PAGE: usize = 4096;
@@ -39,19 +38,19 @@ impl Slots {
         unsafe { std::slice::from_raw_parts_mut(self.buffer.start().add(slot as usize * self.part), self.part) }
     }
 
-    /// The slot's operation begins: where its bytes are, [`Request::length`] of them. They are the caller's until it gives
-    /// the slot back.
+    /// The slot's operation begins: where its `length` bytes are that begin at `start` of its part. They are the caller's
+    /// until it gives the slot back.
     ///
     /// # Panics
-    /// If the slot's operation is in flight, or the request is outside its part.
+    /// If the slot's operation is in flight, or the bytes are outside its part.
     #[inline]
-    pub fn lend(&mut self, request: &Request) -> *mut u8 {
-        let in_part = request.start.checked_add(request.length).is_some_and(|end| end <= self.part);
-        assert!(in_part, "{} bytes from {} are not in a part of {}", request.length, request.start, self.part);
-        let slot = &mut self.in_flight[request.slot as usize];
-        assert!(!std::mem::replace(slot, true), "the operation of slot {} is in flight", request.slot);
+    pub fn lend(&mut self, slot: u32, start: usize, length: usize) -> *mut u8 {
+        let in_part = start.checked_add(length).is_some_and(|end| end <= self.part);
+        assert!(in_part, "{length} bytes from {start} are not in a part of {}", self.part);
+        let was_in_flight = std::mem::replace(&mut self.in_flight[slot as usize], true);
+        assert!(!was_in_flight, "the operation of slot {slot} is in flight");
         // SAFETY: the range was checked to lie in the slot's part, and the slot exists.
-        unsafe { self.buffer.start().add(request.slot as usize * self.part + request.start) }
+        unsafe { self.buffer.start().add(slot as usize * self.part + start) }
     }
 
     /// Bytes of a slot that is in flight, for who has it and touches them only while it is called.
@@ -68,9 +67,8 @@ impl Slots {
 
     /// The slot's operation has ended, and nobody has its bytes any more.
     #[inline]
-    pub fn give_back(&mut self, completion: Completion) -> Completion {
-        self.in_flight[completion.slot as usize] = false;
-        completion
+    pub fn give_back(&mut self, slot: u32) {
+        self.in_flight[slot as usize] = false;
     }
 
     /// All of it, to make it known to the kernel: where it begins, and how long it is.
@@ -81,13 +79,7 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use tonnage_workload::Op;
-
     use super::*;
-
-    fn request(slot: u32, start: usize, length: usize) -> Request {
-        Request { slot, op: Op::Read, offset: 0, start, length }
-    }
 
     #[test]
     fn each_slot_has_bytes_of_its_own() {
@@ -104,11 +96,11 @@ mod tests {
     #[test]
     fn others_are_had_while_one_is_in_flight() {
         let mut slots = Slots::new(2, 4096).unwrap();
-        let lent = slots.lend(&request(0, 512, 1024));
+        let lent = slots.lend(0, 512, 1024);
         slots.bytes(1).fill(7);
         // SAFETY: the range was lent.
         unsafe { lent.write_bytes(9, 1024) };
-        slots.give_back(Completion { slot: 0, result: 1024 });
+        slots.give_back(0);
         assert_eq!((slots.bytes(0)[511], slots.bytes(0)[512], slots.bytes(0)[1535], slots.bytes(0)[1536]), (0, 9, 9, 0));
     }
 
@@ -116,7 +108,7 @@ mod tests {
     #[should_panic(expected = "slot 1 is in flight")]
     fn the_bytes_of_an_operation_in_flight_cannot_be_had() {
         let mut slots = Slots::new(2, 4096).unwrap();
-        slots.lend(&request(1, 0, 4096));
+        slots.lend(1, 0, 4096);
         slots.bytes(1);
     }
 
@@ -124,13 +116,13 @@ mod tests {
     #[should_panic(expected = "slot 1 is in flight")]
     fn a_slot_is_not_lent_twice() {
         let mut slots = Slots::new(2, 4096).unwrap();
-        slots.lend(&request(1, 0, 16));
-        slots.lend(&request(1, 16, 16));
+        slots.lend(1, 0, 16);
+        slots.lend(1, 16, 16);
     }
 
     #[test]
     #[should_panic(expected = "are not in a part of 4096")]
     fn an_operation_stays_in_its_part() {
-        Slots::new(2, 4096).unwrap().lend(&request(0, 4000, 97));
+        Slots::new(2, 4096).unwrap().lend(0, 4000, 97);
     }
 }

@@ -47,11 +47,11 @@ class Target:
     delays: dict[str, int] | None = None
     """How long each call waits; only for ``null``."""
     pool: dict[str, Any] | None = None
-    """A PoolSpec (``crates/storage/src/rados/pool.rs``) without its namespace; only for ``rados``."""
+    """A PoolSpec (``crates/storage/src/target/pool.rs``) without its namespace; only for ``rados``."""
     export: dict[str, Any] | None = None
-    """An ExportSpec (``crates/storage/src/nfs/export.rs``); only for ``nfs``."""
+    """An ExportSpec (``crates/storage/src/target/export.rs``); only for ``nfs``."""
     bucket: dict[str, Any] | None = None
-    """A BucketSpec (``crates/storage/src/s3/spec.rs``), its prefix without the run; only for ``s3``."""
+    """A BucketSpec (``crates/storage/src/target/bucket.rs``), its prefix without the run; only for ``s3``."""
 
     @property
     def keeps(self) -> bool:
@@ -441,7 +441,7 @@ POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "write_once": ("write_once", _yes_or_no),
     "timeout": ("timeout_ns", _timeout),
 }
-"""Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/rados/pool.rs``, and how its value is
+"""Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/target/pool.rs``, and how its value is
 read."""
 
 EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -450,7 +450,7 @@ EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "rsize": ("rsize", _call_size),
     "wsize": ("wsize", _call_size),
 }
-"""Key after ``nfs://SERVER/PATH?`` → name in the ``ExportSpec`` of ``crates/storage/src/nfs/export.rs``, and how its
+"""Key after ``nfs://SERVER/PATH?`` → name in the ``ExportSpec`` of ``crates/storage/src/target/export.rs``, and how its
 value is read."""
 
 BUCKET_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -460,8 +460,8 @@ BUCKET_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "path_style": ("path_style", _yes_or_no),
     "profile": ("profile", _plain),
 }
-"""Key after ``s3://BUCKET?`` → name in the ``BucketSpec`` of ``crates/storage/src/s3/spec.rs``, and how its value is
-read."""
+"""Key after ``s3://BUCKET?`` → name in the ``BucketSpec`` of ``crates/storage/src/target/bucket.rs``, and how its value
+is read."""
 
 DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "create": ("create_ns", units.parse_time),
@@ -470,4 +470,4 @@ DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "close": ("close_ns", units.parse_time),
     "task": ("task", _number_of_task),
 }
-"""Key after ``null:`` → name in the ``Delays`` of ``crates/storage/src/target.rs``, and how its value is read."""
+"""Key after ``null:`` → name in the ``Delays`` of ``crates/storage/src/target/mod.rs``, and how its value is read."""

@@ -7,10 +7,10 @@ use tonnage_workload::MAX_DEPTH;
 
 use super::Grounds;
 use super::client::Client;
-use crate::directory::is_data_name;
 use crate::error::Result;
-use crate::marker::MARKER_NAME;
 use crate::names::{Spelled, is_tree_name, spelled};
+use crate::scratch::marker::MARKER_NAME;
+use crate::scratch::spelled::is_data_name;
 
 /// What a name may be, from its spelling and from where it is.
 enum Kind {

@@ -11,12 +11,12 @@ use nfs3_types::nfs3::{self, nfs_fh3};
 use nfs3_types::portmap::{self, PMAP_PORT, PMAP_PROG, mapping};
 use nfs3_types::rpc::{auth_unix, opaque_auth};
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
-use serde::{Deserialize, Serialize};
 
 use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, exchange};
 use super::troubles::{Troubles, backoff};
 use crate::error::{Result, StorageError};
+use crate::target::ExportSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// A server that does not answer within this time at the start is an error.
@@ -25,35 +25,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 const GROUPS: usize = 16;
 /// Of one call at most, unless the user wants more: some servers prefer 64 times that, and a mounted client does not.
 const PREFERRED_BYTES: u32 = 1 << 20;
-
-/// Which export is meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExportSpec {
-    /// Name or address of the server.
-    pub server: String,
-    /// A directory that it exports, or one in it: absolute.
-    pub path: String,
-    /// Where it listens for NFS; `None`: its portmapper knows.
-    #[serde(default)]
-    pub port: Option<u16>,
-    /// Where it listens for mount requests; `None`: its portmapper knows.
-    #[serde(default)]
-    pub mount_port: Option<u16>,
-    /// Bytes of a READ at most; the server may want fewer.
-    #[serde(default)]
-    pub rsize: Option<u32>,
-    /// Bytes of a WRITE at most; the server may want fewer.
-    #[serde(default)]
-    pub wsize: Option<u32>,
-}
-
-impl ExportSpec {
-    /// As a target is written.
-    pub(super) fn uri(&self) -> String {
-        format!("nfs://{}{}", self.server, self.path)
-    }
-}
 
 /// An export that answers.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use tonnage_workload::Op;
 
 use super::Grounds;
 use super::pipeline::{Memory, Pipeline};
-use crate::directory::data_name;
+use crate::api::{Completion, File, Mended, OpenRequest, Queue, Request};
 use crate::error::{Result, StorageError};
-use crate::{Completion, File, Mended, OpenRequest, Queue, Request, Slots};
+use crate::scratch::spelled::data_name;
+use crate::slots::Slots;
 
 /// What both kinds share.
 struct Opened {
@@ -135,7 +136,7 @@ impl Queue for NfsQueue {
     }
 
     fn push(&mut self, request: Request) {
-        self.memory.as_mut().map(|memory| memory.lend(&request));
+        self.memory.as_mut().map(|memory| memory.lend(request.slot, request.start, request.length));
         self.opened.pipeline.begin(&request);
     }
 
@@ -149,7 +150,10 @@ impl Queue for NfsQueue {
 
     fn next_completion(&mut self) -> Option<Completion> {
         let completion = self.opened.pipeline.next_ended()?;
-        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
+        if let Some(memory) = self.memory.as_mut() {
+            memory.give_back(completion.slot);
+        }
+        Some(completion)
     }
 
     fn sync(&mut self) -> io::Result<()> {

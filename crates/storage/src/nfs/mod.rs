@@ -25,14 +25,15 @@ use rustix::io::Errno;
 use serde::Serialize;
 use tonnage_workload::CachePolicy;
 
-pub use export::ExportSpec;
-
-use crate::directory::data_name;
+use crate::api::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
-use crate::marker::{MARKER_BYTES, MARKER_NAME, Marker};
 use crate::scratch::PREFIX;
+use crate::scratch::marker::{MARKER_BYTES, MARKER_NAME, Marker};
+use crate::scratch::spelled::data_name;
+use crate::snapshots::of_any;
+use crate::target::ExportSpec;
+use crate::target::{Process, TargetSpec};
 use crate::wait::SILENCE;
-use crate::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
 use client::Client;
 use export::Export;
 use lanes::{NfsFile, NfsQueue, operate};
@@ -279,6 +280,10 @@ impl Storage for Nfs {
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         self.grounds.export.troubles.forget();
         Ok(Residency::default())
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        of_any(request, &[], "another storage")
     }
 
     fn clear(&self) -> Result<()> {

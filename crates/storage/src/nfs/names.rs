@@ -11,9 +11,10 @@ use tonnage_workload::Op;
 use super::Grounds;
 use super::lanes::operate;
 use super::pipeline::{Memory, Pipeline};
-use crate::Mended;
+use crate::api::Mended;
+use crate::api::{ItemKind, Names, NamesRequest, Opening};
 use crate::error::{Result, StorageError};
-use crate::names::{ItemKind, Names, NamesRequest, Opening, Spelling, directory_name, parent_of, tree_name};
+use crate::names::{Spelling, directory_name, parent_of, tree_name};
 
 /// Directories whose handles are kept at most, as a client that is mounted keeps those of directories in use.
 const HANDLES: usize = 4096;

@@ -12,7 +12,8 @@ use tonnage_workload::Op;
 use super::client::{Client, procedure};
 use super::rpc::{Trouble, encode, errno, reply};
 use super::uncommitted::Uncommitted;
-use crate::{Completion, Request, Slots};
+use crate::api::{Completion, Request};
+use crate::slots::Slots;
 
 /// A server that asked for patience is asked again after this time.
 const PATIENCE: Duration = Duration::from_millis(100);

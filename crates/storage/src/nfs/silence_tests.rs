@@ -14,7 +14,7 @@ use tonnage_workload::Op;
 use super::client::Client;
 use super::export::Export;
 use super::pipeline::{Memory, Pipeline};
-use crate::Request;
+use crate::api::Request;
 
 const SILENCE: Duration = Duration::from_secs(2);
 /// Much later than that, and much earlier than if two waits had added up.

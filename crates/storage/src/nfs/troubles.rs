@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::{Mended, Note};
+use crate::api::{Mended, Note};
 
 /// Times of trouble that a task tells one by one; attempts are counted all the same.
 const TROUBLES_KEPT: usize = 256;

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::pool::{Pool, PoolSpec};
+use super::pool::Pool;
 use super::{Rados, silence};
 use crate::error::{Result, StorageError};
-use crate::marker::{End, MARKER_BYTES, MARKER_NAME, Marker};
-use crate::{Leftover, Process};
+use crate::scratch::Leftover;
+use crate::scratch::marker::{End, MARKER_BYTES, MARKER_NAME, Marker};
+use crate::target::PoolSpec;
+use crate::target::Process;
 
 const MARKER: &CStr = c"TONNAGE-SCRATCH";
 /// What the namespace of a run begins with; its id follows.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use tonnage_workload::Place;
 
 use super::pool::{EXCLUSIVE, Pool};
-use crate::names::{ItemKind, Names, NamesRequest, Opening};
+use crate::api::{ItemKind, Names, NamesRequest, Opening};
 
 /// One task's way to its items.
 pub(super) struct RadosNames {

@@ -4,19 +4,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tonnage_workload::Op;
 
-use super::Name;
+use super::object::Name;
 use super::pool::Pool;
-use crate::{Held, Placement, Traffic};
+use super::traffic::{Ledger, Map, Meter, lock};
+use crate::placement::{Held, Placement, Traffic};
 
-/// Objects that a phase may tell apart; those beyond are counted only.
-const OBJECTS_MOST: usize = 1 << 20;
 /// Groups that a monitor is asked about after a phase, and how long that may take: what is left is not placed.
 const QUESTIONS_MOST: usize = 4096;
 const QUESTIONS_TIME: Duration = Duration::from_secs(5);
@@ -27,57 +24,7 @@ const NO_OSD: i64 = 0x7fff_ffff;
 /// `CEPH_STR_HASH_RJENKINS`, which pools have had for ever.
 const JENKINS: u8 = 2;
 
-/// What was sent for each object since the last look, and what is known of the map.
-#[derive(Default)]
-pub(super) struct Ledger {
-    traffic: Mutex<Meter>,
-    map: Mutex<Map>,
-    /// The latest question about an error had no answer.
-    pub(super) monitor_is_silent: AtomicBool,
-}
-
-/// What was sent for each object: file and number.
-#[derive(Default)]
-pub(super) struct Meter {
-    objects: HashMap<(u32, u64), Traffic>,
-    /// For objects that are not told apart.
-    beyond: u64,
-}
-
-impl Meter {
-    /// With room for so many objects, or for as many as are told apart.
-    pub(super) fn with_room(objects: u64) -> Self {
-        let room = usize::try_from(objects).map_or(OBJECTS_MOST, |objects| objects.min(OBJECTS_MOST));
-        Self { objects: HashMap::with_capacity(room), beyond: 0 }
-    }
-
-    /// Counts one request.
-    pub(super) fn count(&mut self, file: u32, object: u64, op: Op, length: usize) {
-        if self.objects.len() >= OBJECTS_MOST && !self.objects.contains_key(&(file, object)) {
-            self.beyond += 1;
-            return;
-        }
-        self.objects.entry((file, object)).or_default().count(op, length as u64);
-    }
-
-    fn add(&mut self, other: Self) {
-        self.beyond += other.beyond;
-        if self.objects.is_empty() {
-            self.objects = other.objects;
-            return;
-        }
-        for (object, traffic) in other.objects {
-            self.objects.entry(object).or_default().add(&traffic);
-        }
-    }
-}
-
 impl Ledger {
-    /// A lane ends: what it sent.
-    pub(super) fn take(&self, meter: &mut Meter) {
-        lock(&self.traffic).add(std::mem::take(meter));
-    }
-
     /// Where the objects are that were worked on since the last call; `None` where none was.
     pub(super) fn placement(&self, pool: &Pool) -> io::Result<Option<Placement>> {
         let traffic = std::mem::take(&mut *lock(&self.traffic));
@@ -90,19 +37,6 @@ impl Ledger {
         }
         lock(&self.map).place(pool, traffic).map(Some)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What is known of the cluster's map: of one epoch of it.
-#[derive(Default)]
-struct Map {
-    epoch: u64,
-    groups: u32,
-    /// By number: the OSDs, the primary first.
-    osds: HashMap<u32, Vec<u32>>,
 }
 
 /// What an object is called and what was sent for it.
@@ -269,6 +203,8 @@ fn mix(state: &mut [u32; 3]) {
 
 #[cfg(test)]
 mod tests {
+    use tonnage_workload::Op;
+
     use super::*;
 
     #[test]

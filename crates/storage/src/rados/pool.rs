@@ -7,55 +7,20 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::library::{Cluster, Completion, Context, Hint, List, Rados, Space, WriteOp, rados};
-use super::placement::Ledger;
+use super::traffic::Ledger;
 use crate::error::{Result, StorageError};
+use crate::target::PoolSpec;
 
 /// At the start, and of what went wrong, a monitor that does not answer within this time does not answer; by default
 /// librados waits for five minutes.
 const QUESTION_S: u64 = 10;
-/// How long an operation waits for an OSD, or a monitor, where nothing else is said; by default librados waits forever.
-const OPERATION_NS: u64 = 60_000_000_000;
 /// Objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 64;
 /// `LIBRADOS_CREATE_EXCLUSIVE`.
 pub(super) const EXCLUSIVE: libc::c_int = 1;
 /// `LIBRADOS_ALL_NSPACES`.
 const ALL_NAMESPACES: &CStr = c"\x01";
-
-/// Which objects are meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PoolSpec {
-    /// Name of the pool, which is there.
-    pub pool: String,
-    /// The run's own namespace in it.
-    pub namespace: String,
-    /// Bytes of an object; a file has as many as it needs.
-    pub object_bytes: u64,
-    /// Ceph's configuration file; `None`: where Ceph looks for it.
-    #[serde(default)]
-    pub conf: Option<PathBuf>,
-    /// Ceph's name for who asks, such as `client.admin`.
-    #[serde(default = "admin")]
-    pub user: String,
-    /// OSDs are told with each write that the object is written once, in order, and read that way.
-    #[serde(default)]
-    pub write_once: bool,
-    /// An operation that no OSD, and no monitor, has answered for so long has failed.
-    #[serde(default = "patience")]
-    pub timeout_ns: u64,
-}
-
-const fn patience() -> u64 {
-    OPERATION_NS
-}
-
-fn admin() -> String {
-    "client.admin".to_owned()
-}
 
 /// An open pool.
 pub(super) struct Pool {

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::Op;
 
+use super::file::open;
 use super::library::{self, Rados};
-use super::placement::Meter;
+use super::object::{Name, parts};
 use super::pool::Pool;
-use super::{Name, open, parts};
+use super::traffic::Meter;
+use crate::api::{Completion, OpenRequest, Queue, Request};
 use crate::error::Result;
-use crate::{Completion, OpenRequest, Queue, Request, Slots};
+use crate::slots::Slots;
 
 /// What came back, and who waits for it.
 #[derive(Default)]
@@ -120,7 +122,7 @@ impl RadosQueue {
     fn begin(&mut self, request: &Request) {
         let object_bytes = self.pool.spec.object_bytes;
         let Some(memory) = &mut *self.memory else { return };
-        let bytes = memory.lend(request);
+        let bytes = memory.lend(request.slot, request.start, request.length);
         let slot = &raw const self.slots[request.slot as usize];
         // SAFETY: the slots stay where they are until nothing is in flight (see `drop`).
         let state = unsafe { &*slot };
@@ -256,7 +258,10 @@ impl Queue for RadosQueue {
     fn next_completion(&mut self) -> Option<Completion> {
         let found = self.shared.lock().done.pop_front()?;
         self.in_flight -= 1;
-        Some(self.memory.as_mut().map_or(found, |memory| memory.give_back(found)))
+        if let Some(memory) = self.memory.as_mut() {
+            memory.give_back(found.slot);
+        }
+        Some(found)
     }
 
     /// A write has come back when it was on the disks of all replicas.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::pool::Pool;
 use crate::error::StorageError;
-use crate::waits_are_over;
+use crate::wait::waits_are_over;
 
 /// OSDs that are told by name; of the others, how many they are.
 const NAMES_TOLD: usize = 8;

@@ -13,9 +13,11 @@ use tonnage_workload::Means;
 
 use super::pool::Pool;
 use super::{Rados, notes};
+use crate::api::Storage;
+use crate::api::{SnapshotRequest, Snapshots};
 use crate::error::{Result, StorageError};
-use crate::snapshots::{SnapshotRequest, Snapshots, round_name};
-use crate::{Process, Storage};
+use crate::scratch::spelled::round_name;
+use crate::target::Process;
 
 /// A snapshot that is there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

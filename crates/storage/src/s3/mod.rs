@@ -20,12 +20,13 @@ use std::thread;
 
 use tonnage_workload::{CachePolicy, Op};
 
-pub use spec::BucketSpec;
-
-use crate::directory::{data_name, is_data_name};
+use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::names::is_item_file;
-use crate::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Process, Residency, Storage, TargetSpec};
+use crate::scratch::spelled::{data_name, is_data_name};
+use crate::snapshots::of_any;
+use crate::target::BucketSpec;
+use crate::target::{Process, TargetSpec};
 use names::S3Names;
 use queue::S3Queue;
 use service::{Line, Service};
@@ -160,6 +161,10 @@ impl Storage for S3 {
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
         self.service.troubles.restart();
         Ok(Residency::default())
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        of_any(request, &[], "another storage")
     }
 
     fn clear(&self) -> Result<()> {

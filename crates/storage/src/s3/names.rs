@@ -8,7 +8,7 @@ use tonnage_workload::Place;
 
 use super::service::{Line, Service};
 use super::upload::{Plan, Upload};
-use crate::names::{ItemKind, Names, NamesRequest, Opening};
+use crate::api::{ItemKind, Names, NamesRequest, Opening};
 
 /// One task's way to its tree.
 pub(super) struct S3Names {

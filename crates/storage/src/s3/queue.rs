@@ -14,8 +14,9 @@ use tonnage_workload::Op;
 use super::open_to_read;
 use super::service::{Line, Service};
 use super::upload::Upload;
+use crate::api::{Completion, OpenRequest, Queue, Request};
 use crate::error::{Result, StorageError};
-use crate::{Completion, OpenRequest, Queue, Request, Slots};
+use crate::slots::Slots;
 
 /// A thread does nothing deep: it signs, sends and reads.
 const STACK_BYTES: usize = 256 << 10;
@@ -146,7 +147,7 @@ impl S3Queue {
 
     fn begin(&mut self, request: &Request) -> io::Result<()> {
         let Some(memory) = &mut *self.memory else { return Ok(()) };
-        let start = memory.lend(request);
+        let start = memory.lend(request.slot, request.start, request.length);
         let bytes = Bytes::Memory(start, request.length);
         if request.op == Op::Read {
             self.send(request, What::Read(request.offset), bytes);
@@ -324,7 +325,10 @@ impl Queue for S3Queue {
 
     fn next_completion(&mut self) -> Option<Completion> {
         let completion = self.done.pop_front()?;
-        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
+        if let Some(memory) = self.memory.as_mut() {
+            memory.give_back(completion.slot);
+        }
+        Some(completion)
     }
 
     fn sync(&mut self) -> io::Result<()> {

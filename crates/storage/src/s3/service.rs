@@ -10,10 +10,11 @@ use rustix::io::Errno;
 use rusty_s3::actions::{ListObjectsV2, S3Action};
 use rusty_s3::{Bucket, Credentials, Method, UrlStyle};
 
-use super::spec::{BucketSpec, credentials};
+use super::spec::credentials;
 use super::troubles::{Troubles, Why};
 use super::wire::{Address, CONNECT_LIMIT, Connection, Head};
 use crate::error::{Result, StorageError};
+use crate::target::BucketSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// How long a signature holds: longer than any request takes.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::service::Failure;
-use crate::Note;
+use crate::api::Note;
 
 /// What becomes of a request that had no success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

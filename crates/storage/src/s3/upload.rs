@@ -3,8 +3,9 @@
 use std::io::{self, ErrorKind};
 
 use super::service::Line;
-use super::spec::{BucketSpec, LEAST_PART_BYTES};
+use super::spec::LEAST_PART_BYTES;
 use crate::error::{Result, StorageError};
+use crate::target::BucketSpec;
 
 /// S3 takes no more parts of an object.
 const PARTS_MOST: u64 = 10_000;

@@ -8,11 +8,13 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Rebuild, SnapshotRequest, Snapshots};
-use crate::directory::{Directory, failed};
+use crate::api::{Note, Storage};
 use crate::error::{Result, StorageError};
-use crate::files::Files;
-use crate::place::Place;
-use crate::{Note, Storage, direct};
+use crate::fs::direct;
+use crate::fs::files::Files;
+use crate::fs::held::failed;
+use crate::fs::place::Place;
+use crate::scratch::directory::Directory;
 
 /// Each file `data.N` is copied to `data.N.rROUND` beside it, one after the other.
 pub(super) struct Reflinks {

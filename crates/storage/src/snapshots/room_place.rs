@@ -8,11 +8,12 @@ use std::sync::Arc;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::Note;
-use crate::direct::Support;
-use crate::directory::{Directory, failed, is_regular};
+use crate::api::Note;
 use crate::error::Result;
-use crate::place::Place;
+use crate::fs::direct::Support;
+use crate::fs::held::{failed, is_regular};
+use crate::fs::place::Place;
+use crate::scratch::directory::Directory;
 
 /// A directory with data files, and where it is.
 #[derive(Debug)]

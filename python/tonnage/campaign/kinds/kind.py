@@ -111,7 +111,7 @@ class Setting:
 
     @property
     def opening(self) -> dict[str, Any]:
-        """More keys of the TargetSpec, for storages with files (``crates/storage/src/target.rs``)."""
+        """More keys of the TargetSpec, for storages with files (``crates/storage/src/target/mod.rs``)."""
         return {}
 
     @property

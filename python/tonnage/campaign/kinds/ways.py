@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tonnage.campaign.kinds.stage import StageSetting
 
 FILES = "data.*"
-"""What the engine calls the files of a stream (``crates/storage/src/directory.rs``); the marker is another's."""
+"""What the engine calls the files of a stream (``crates/storage/src/scratch/spelled.rs``); the marker is another."""
 _LOOK_S = 0.05
 _PATIENCE_S = 60.0
 """For a copy in hand, once the run was interrupted."""

@@ -49,8 +49,8 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scratch;
-    use crate::directory::Directory;
+    use crate::scratch::Scratch;
+    use crate::scratch::directory::Directory;
     use rustix::fs::OFlags;
 
     #[test]

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::accounting::is_counted;
-use crate::direct::{self, Support};
-use crate::directory::{Directory, failed, require_one_name};
+use crate::api::Note;
 use crate::error::{Result, StorageError, linked};
-use crate::place::Place;
-use crate::{Note, Process, TargetSpec};
+use crate::fs::accounting::is_counted;
+use crate::fs::direct::{self, Support};
+use crate::fs::held::{failed, require_one_name};
+use crate::fs::place::Place;
+use crate::scratch::directory::Directory;
+use crate::target::{Process, TargetSpec};
 
 /// The marked directories of a target.
 #[derive(Debug)]
@@ -114,7 +116,7 @@ impl Place for Devices {
         if self.process == Process::Other {
             return Ok(());
         }
-        self.directories.iter().try_for_each(|directory| directory.remove_data().map(drop))
+        self.directories.iter().try_for_each(|directory| crate::scratch::contents::remove_data(directory).map(drop))
     }
 
     /// The scratch directories are removed by those who made them.

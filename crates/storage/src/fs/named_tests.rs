@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use tempfile::TempDir;
 
-use crate::StorageKind;
+use crate::target::StorageKind;
 
 const PRECIOUS: &[u8] = b"the user's own results";
 

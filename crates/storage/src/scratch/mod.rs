@@ -3,17 +3,30 @@
 //! What is removed: regular files named like data files, the marker, and the directory, all relative to a handle that
 //! has been held since the marker was read. Anything else stays and is named in the error.
 
+pub(crate) mod aside;
+pub(crate) mod clearing;
+pub(crate) mod contents;
+pub(crate) mod directory;
+pub(crate) mod here;
+pub(crate) mod left_files;
+pub(crate) mod marker;
+pub(crate) mod marker_file;
+pub(crate) mod spelled;
+pub(crate) mod staged;
+
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::aside::{Aside, Blank, blank, rename_new};
-use crate::directory::{Directory, failed, open_below, open_directory};
 use crate::error::{Result, StorageError};
-use crate::marker::{End, MARKER_NAME, Marker, State};
-use crate::marker_file::MarkerFile;
+use crate::fs::held::{failed, open_below, open_directory};
+use crate::scratch::aside::{Aside, Blank, blank, rename_new};
+use crate::scratch::contents::remove_data;
+use crate::scratch::directory::Directory;
+use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
+use crate::scratch::marker_file::MarkerFile;
 
 pub(crate) const PREFIX: &str = ".tonnage-";
 
@@ -168,7 +181,7 @@ impl Scratch {
     /// the directory stay, and the error names it.
     pub fn remove(mut self) -> Result<()> {
         self.check_place()?;
-        if let Some(foreign) = self.directory.remove_data()? {
+        if let Some(foreign) = remove_data(&self.directory)? {
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::Note;
-use crate::direct::Support;
-use crate::directory::Directory;
+use crate::api::Note;
 use crate::error::Result;
+use crate::fs::direct::Support;
+use crate::scratch::directory::Directory;
 
 /// Numbered files in one or several directories (`site`s), which may lie on different devices.
 pub(crate) trait Place: Debug + Send + Sync {

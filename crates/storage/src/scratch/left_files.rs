@@ -6,11 +6,11 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::Leftover;
-use crate::directory::failed;
 use crate::error::{Result, StorageError};
-use crate::mark::{ATTRIBUTE, Identity, Look, unsealed};
-use crate::marker::{Marker, State};
+use crate::fs::held::failed;
+use crate::fs::mark::{ATTRIBUTE, Identity, Look, unsealed};
+use crate::scratch::Leftover;
+use crate::scratch::marker::{Marker, State};
 
 /// Those in `parent`, by name.
 pub fn file_leftovers(parent: &Path) -> Result<Vec<Leftover>> {

@@ -8,17 +8,19 @@ use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::accounting::is_file_counted;
-use crate::devices::Devices;
-use crate::direct::{self, Support};
-use crate::directory::{failed, is_regular};
+use crate::api::{Facts, Names, NamesRequest, Note, OpenRequest, Residency};
 use crate::error::{Result, StorageError};
-use crate::holes::hole_bytes;
-use crate::named::Named;
-use crate::place::Place;
-use crate::residency::cached_bytes;
-use crate::tree::TreeNames;
-use crate::{DirectMode, Facts, Names, NamesRequest, Note, OpenRequest, Residency, TargetSpec, Watch};
+use crate::fs::accounting::is_file_counted;
+use crate::fs::devices::Devices;
+use crate::fs::direct::{self, Support};
+use crate::fs::held::{failed, is_regular};
+use crate::fs::holes::hole_bytes;
+use crate::fs::named::Named;
+use crate::fs::place::Place;
+use crate::fs::residency::cached_bytes;
+use crate::fs::tree::TreeNames;
+use crate::fs::watch::Watch;
+use crate::target::{DirectMode, TargetSpec};
 
 /// The files of a target.
 #[derive(Debug)]

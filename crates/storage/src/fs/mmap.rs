@@ -10,16 +10,15 @@ use rustix::io::Errno;
 use rustix::mm::{Advice as Told, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::direct::NO_DIRECT;
-use crate::directory::failed;
+use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
-use crate::files::Files;
-use crate::posix::{close, note_depth};
+use crate::fs::direct::NO_DIRECT;
+use crate::fs::files::Files;
+use crate::fs::held::close;
+use crate::fs::held::failed;
+use crate::fs::posix::note_depth;
 use crate::snapshots::of_files;
-use crate::{
-    Advice, DirectMode, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots,
-    Storage, TargetSpec,
-};
+use crate::target::{Advice, DirectMode, TargetSpec};
 
 /// Files of a directory, mapped.
 #[derive(Debug)]

@@ -27,14 +27,15 @@ use std::time::{Duration, Instant};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::accounting::is_counted;
-use crate::direct::{self, Support};
-use crate::directory::failed;
+use crate::api::Note;
 use crate::error::{Result, StorageError, linked};
-use crate::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
-use crate::nursery::Nursery;
-use crate::place::Place;
-use crate::{Existing, Note, Process, TargetSpec};
+use crate::fs::accounting::is_counted;
+use crate::fs::direct::{self, Support};
+use crate::fs::held::failed;
+use crate::fs::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
+use crate::fs::nursery::Nursery;
+use crate::fs::place::Place;
+use crate::target::{Existing, Process, TargetSpec};
 
 /// So long a process waits for what another one of its run is about to do to a file that it makes.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,20 +1,21 @@
 //! pread and pwrite, one at a time.
 
 use std::io;
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{OFlags, fsync};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use tonnage_workload::CachePolicy;
 
+use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
 use crate::error::Result;
-use crate::files::Files;
-use crate::range_locks::LockedFile;
+use crate::fs::files::Files;
+use crate::fs::held::close;
+use crate::fs::range_locks::LockedFile;
+use crate::fs::watch::Watch;
 use crate::snapshots::of_files;
-use crate::{
-    Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage, TargetSpec, Watch,
-};
+use crate::target::TargetSpec;
 
 /// Files of a directory, through system calls.
 #[derive(Debug)]
@@ -131,14 +132,5 @@ impl File for PosixFile {
 
     fn close(&mut self) -> io::Result<()> {
         self.handle.take().map_or(Ok(()), close)
-    }
-}
-
-/// Closes `handle` and says what the file system said: NFS and quota report late writes here.
-pub(crate) fn close(handle: OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor was owned and is not used again, whatever the call returns.
-    match unsafe { libc::close(handle.into_raw_fd()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

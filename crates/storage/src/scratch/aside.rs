@@ -10,11 +10,11 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, Dir, RenameFlags};
 use rustix::io::Errno;
 
-use crate::directory::{failed, is_regular};
 use crate::error::Result;
-use crate::here::{Here, own_start_ticks, runs};
-use crate::marker::{MARKER_NAME, State};
+use crate::fs::held::{failed, is_regular};
 use crate::scratch::PREFIX;
+use crate::scratch::here::{Here, own_start_ticks, runs};
+use crate::scratch::marker::{MARKER_NAME, State};
 
 /// Between the run and what tells of its process.
 const MARK: char = '+';

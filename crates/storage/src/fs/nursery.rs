@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::directory::Directory;
 use crate::error::Result;
+use crate::scratch::directory::Directory;
 
 /// A marked directory on the file system of the names it is for.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::Scratch;
+    use crate::scratch::Scratch;
 
     fn count(path: &Path) -> usize {
         path.read_dir().unwrap().count()
@@ -69,7 +69,7 @@ mod tests {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
         let nursery = Nursery::open(scratch.path(), None).unwrap();
-        let parent = crate::directory::open_directory(fs::CWD, home.path()).unwrap();
+        let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let handle = nursery.make(3, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("testFile")).unwrap();
         let made = home.path().join("testFile").metadata().unwrap();
@@ -82,7 +82,7 @@ mod tests {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
         let nursery = Nursery::open(scratch.path(), None).unwrap();
-        let parent = crate::directory::open_directory(fs::CWD, home.path()).unwrap();
+        let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
         let inode = {
             use std::io::Write;
             let mut theirs = std::fs::File::create_new(home.path().join("theirs")).unwrap();

@@ -12,8 +12,8 @@ use rustix::fs::{self, AtFlags, Dir, DirEntry, FileType};
 use rustix::io::Errno;
 use tonnage_workload::MAX_DEPTH;
 
-use crate::directory::{failed, is_regular, open_below};
 use crate::error::Result;
+use crate::fs::held::{failed, is_regular, open_below};
 use crate::names::{Spelled, spelled};
 
 /// How often a directory is listed at most; what is still in it then is told as what stays.

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{self, Errno};
 
-use crate::directory::Directory;
-use crate::{Buffer, OpenRequest};
+use crate::api::OpenRequest;
+use crate::buffer::Buffer;
+use crate::scratch::directory::Directory;
 
 /// The file system does not go past its cache.
 pub(crate) const NO_DIRECT: &str = "no-direct";
@@ -103,7 +104,7 @@ fn by_trying(file: &OwnedFd) -> Support {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scratch;
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_named_file_tells_the_same_as_a_nameless_one_and_is_gone() {

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::File;
+use crate::api::File;
 use crate::error::Result;
-use crate::posix::PosixFile;
+use crate::fs::posix::PosixFile;
 
 /// A file of which each transfer takes a lock first: shared for a read, exclusive for a write. The locks belong to the
 /// open file (`F_OFD_SETLKW`), so that tasks which are threads exclude each other as processes would.

@@ -17,7 +17,7 @@ use rustix::fs::{self, AtFlags, FileType, Statx, StatxFlags, XattrFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::marker::Marker;
+use crate::scratch::marker::Marker;
 
 pub(crate) const ATTRIBUTE: &CStr = c"user.tonnage.run";
 

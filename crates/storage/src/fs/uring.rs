@@ -14,15 +14,19 @@ use rustix::fs::{OFlags, fsync};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::error::{Result, StorageError};
-use crate::files::Files;
-use crate::posix::{PosixFile, close};
-use crate::serial::Serial;
-use crate::snapshots::of_files;
-use crate::{
-    Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Slots, SnapshotRequest,
-    Snapshots, Storage, TargetSpec, Watch,
+use crate::api::{
+    Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, SnapshotRequest, Snapshots,
+    Storage,
 };
+use crate::error::{Result, StorageError};
+use crate::fs::files::Files;
+use crate::fs::held::close;
+use crate::fs::posix::PosixFile;
+use crate::fs::watch::Watch;
+use crate::serial::Serial;
+use crate::slots::Slots;
+use crate::snapshots::of_files;
+use crate::target::TargetSpec;
 
 /// Between two attempts at handing operations to a kernel that has no room, and how long it is asked.
 const BUSY_NAP: Duration = Duration::from_micros(100);
@@ -250,7 +254,7 @@ impl Queue for UringQueue {
 
     fn push(&mut self, request: Request) {
         let Some(memory) = &mut *self.memory else { return };
-        let start = memory.lend(&request);
+        let start = memory.lend(request.slot, request.start, request.length);
         let entry = self.entry(&request, start).user_data(u64::from(request.slot));
         // SAFETY: the bytes were lent, and their memory outlives the operation (see `drop`); the handle stays open until
         // `close`.
@@ -307,7 +311,10 @@ impl Queue for UringQueue {
         let entry = self.ring.completion().next()?;
         self.in_flight -= 1;
         let completion = Completion { slot: entry.user_data() as u32, result: entry.result() };
-        Some(self.memory.as_mut().map_or(completion, |memory| memory.give_back(completion)))
+        if let Some(memory) = self.memory.as_mut() {
+            memory.give_back(completion.slot);
+        }
+        Some(completion)
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -6,8 +6,8 @@ use rustix::fs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StorageError};
-use crate::here::{Here, own_start_ticks, runs};
-use crate::mark::Look;
+use crate::fs::mark::Look;
+use crate::scratch::here::{Here, own_start_ticks, runs};
 
 pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::{self, Errno};
 
-use crate::directory::{failed, is_regular};
 use crate::error::{Result, StorageError};
-use crate::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
+use crate::fs::held::{failed, is_regular};
+use crate::scratch::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
 
 /// So long a process of a run waits for who looks whether the run is over.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,10 +8,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use crate::directory::{Directory, open_below, require_one_name};
+use crate::api::{ItemKind, Names, NamesRequest, Opening};
 use crate::error::{LINKED, Result, StorageError};
-use crate::names::{ItemKind, Names, NamesRequest, Opening, Spelling, directory_name, parent_of, tree_name};
-use crate::posix::close;
+use crate::fs::held::close;
+use crate::fs::held::{open_below, require_one_name};
+use crate::names::{Spelling, directory_name, parent_of, tree_name};
+use crate::scratch::directory::Directory;
 
 /// Bytes of names that one getdents64 may bring.
 const LISTING_BYTES: usize = 32 << 10;

@@ -1,15 +1,18 @@
 //! Which storage is meant, as the front says it.
 
+mod bucket;
+mod cut;
+mod export;
+mod pool;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::directory::Directory;
-use crate::error::Result;
-use crate::nfs::ExportSpec;
-use crate::pieces::Cut;
-use crate::rados::PoolSpec;
-use crate::s3::BucketSpec;
+pub use bucket::BucketSpec;
+pub use cut::Cut;
+pub use export::ExportSpec;
+pub use pool::PoolSpec;
 
 /// The kinds of storage in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,13 +169,6 @@ pub struct TargetSpec {
 }
 
 impl TargetSpec {
-    /// The same storage for the other processes of the run, wherever they are.
-    pub fn for_others(&self) -> Result<Self> {
-        let paths = self.directories.iter().chain(&self.nurseries);
-        let marks = paths.map(|path| Ok(Directory::open(path)?.mark().to_owned())).collect::<Result<_>>()?;
-        Ok(Self { process: Process::Other, marks, ..self.clone() })
-    }
-
     /// What must mark the directory that is the `index`th of the directories and nurseries; `None` for whatever does.
     pub(crate) fn mark(&self, index: usize) -> Option<&str> {
         self.marks.get(index).map(String::as_str)

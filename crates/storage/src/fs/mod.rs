@@ -1,0 +1,22 @@
+//! Storages on a file system: what they open and how, the files of scratch directories and those that users name.
+//!
+//! `files` is what the kinds share (`posix`, `uring`, `mmap` differ in their lane); `place` says where a file is: in a scratch
+//! directory (`devices`) or by a name of the user (`named`). `tree` is the way to the names of a tree.
+
+pub(crate) mod accounting;
+pub(crate) mod devices;
+pub(crate) mod direct;
+pub(crate) mod files;
+pub(crate) mod held;
+pub(crate) mod holes;
+pub(crate) mod mark;
+pub(crate) mod mmap;
+pub(crate) mod named;
+pub(crate) mod nursery;
+pub(crate) mod place;
+pub(crate) mod posix;
+pub(crate) mod range_locks;
+pub(crate) mod residency;
+pub(crate) mod tree;
+pub(crate) mod uring;
+pub(crate) mod watch;

@@ -1,0 +1,68 @@
+//! Removes what a scratch directory holds: all that is spelled like something that a run makes there, and nothing else.
+
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::fs::{self, AtFlags, Dir};
+use rustix::io::Errno;
+
+use crate::error::Result;
+use crate::fs::held::{failed, is_regular};
+use crate::names::is_tree_name;
+use crate::scratch::clearing::remove_tree;
+use crate::scratch::directory::Directory;
+use crate::scratch::marker::MARKER_NAME;
+use crate::scratch::spelled::{is_clone_name, is_data_name};
+use crate::scratch::staged::{STATE_DIRECTORY, is_temporary, remove_state};
+use crate::snapshots::subvolumes::{is_room_name, remove_room};
+
+/// Removes the data files, which are the regular files named like one, the trees, and what a mover left between two
+/// scratch directories. Gives the first thing that is none of them nor the marker; it stays.
+pub(crate) fn remove_data(of: &Directory) -> Result<Option<PathBuf>> {
+    of.require_ours()?;
+    let device = fs::fstat(of).map_err(|errno| failed("measure", of.path(), errno))?.st_dev;
+    let mut foreign = None;
+    for entry in Dir::read_from(of).map_err(|errno| failed("list", of.path(), errno))? {
+        let entry = entry.map_err(|errno| failed("list", of.path(), errno))?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") || name.to_bytes() == MARKER_NAME.as_bytes() {
+            continue;
+        }
+        if is_tree_name(name.to_bytes()) {
+            foreign = foreign.or(remove_tree(of, name, of.path(), device)?);
+        } else if name == STATE_DIRECTORY {
+            foreign = foreign.or(remove_state(of, of.path(), device)?);
+        } else if is_room_name(name.to_bytes()) {
+            foreign = foreign.or(remove_room(of, name, &entry_path(of, name))?);
+        } else if !remove_if_data(of, name)? {
+            foreign.get_or_insert_with(|| entry_path(of, name));
+        }
+    }
+    Ok(foreign)
+}
+
+/// Whether `name` was a data file (and is gone now).
+fn remove_if_data(of: &Directory, name: &CStr) -> Result<bool> {
+    let path = || entry_path(of, name);
+    if !is_data_name(name.to_bytes()) && !is_clone_name(name.to_bytes()) && !is_temporary(name.to_bytes()) {
+        return Ok(false);
+    }
+    match fs::statat(of, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if !is_regular(&stat) => return Ok(false),
+        Ok(_) => {}
+        // Another rank of the same run clears as well.
+        Err(Errno::NOENT) => return Ok(true),
+        Err(errno) => return Err(failed("measure", &path(), errno)),
+    }
+    match fs::unlinkat(of, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        // Something is mounted on it.
+        Err(Errno::BUSY) => Ok(false),
+        Err(errno) => Err(failed("remove", &path(), errno)),
+    }
+}
+
+fn entry_path(of: &Directory, name: &CStr) -> PathBuf {
+    of.path().join(std::ffi::OsStr::from_bytes(name.to_bytes()))
+}
