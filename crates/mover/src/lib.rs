@@ -20,6 +20,7 @@
 //! | `limit`, `tuner`, `gentle` | bytes and files a second; how many workers; the application first |
 //! | `mover` | the threads, and what they say of themselves |
 
+mod bytes;
 pub mod clear;
 pub mod copy;
 mod entry;

@@ -8,7 +8,8 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::aside::{self, Back};
 use super::{Clearer, PAUSE, TRIES};
-use crate::copy::{Extended, extended, hash_of};
+use crate::bytes::hash_of;
+use crate::copy::{Extended, extended};
 use crate::entry::{Entry, Placed};
 use crate::error::Result;
 use crate::names;

@@ -6,8 +6,8 @@ use rustix::fs::{FileType, RawDir};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::ended::split;
-use super::stream::Buffer;
 use super::{Carrier, Shared};
+use crate::bytes::stream::Buffer;
 use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::journal::Owed;

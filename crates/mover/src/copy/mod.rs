@@ -19,12 +19,12 @@ mod resume;
 mod source;
 mod special;
 mod stands;
-mod stream;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::bytes::stream;
 use crate::ground::Standing;
 use crate::journal::Journal;
 use crate::limit::Limiter;
@@ -35,7 +35,6 @@ use crate::path::TreePath;
 use crate::settle::Settler;
 use crate::tree::Tree;
 pub use attributes::{Extended, extended};
-pub use device::has_stored;
 pub use directories::Renewed;
 pub use large::{Large, Started};
 pub use look::{Copies, REMOVED};
@@ -178,19 +177,6 @@ impl Shared {
     fn differs(&self, path: &TreePath) -> ended::Ended {
         let place = ended::place(&self.parts.to, path);
         ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
-    }
-}
-
-/// BLAKE3 of an open regular file of this size; `None` if it is shorter, or `leave` said no between two pieces.
-pub fn hash_of(
-    file: impl std::os::fd::AsFd,
-    size: u64,
-    leave: &mut dyn FnMut(u64) -> bool,
-) -> rustix::io::Result<Option<[u8; 32]>> {
-    match stream::hash(file.as_fd(), size, &mut stream::Buffer::new(), leave) {
-        Ok(found) => Ok(found),
-        Err(stream::Trouble::Read(errno) | stream::Trouble::Write(errno)) => Err(errno),
-        Err(stream::Trouble::Short | stream::Trouble::Halted) => Ok(None),
     }
 }
 

@@ -6,8 +6,8 @@ use rustix::fs;
 
 use super::ended::{self, Attempt};
 use super::source::Source;
-use super::stream::{self, Buffer, Trouble};
 use super::{Shared, handles};
+use crate::bytes::stream::{self, Buffer, Trouble};
 use crate::entry::{Entry, Outcome, Placed};
 use crate::names::{self, Replaced};
 use crate::options::{Check, Overwrite};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::Seat;
 use super::{refused, words};
 use crate::STATE_DIRECTORY;
-use crate::copy::has_stored;
+use crate::bytes::stored::has_stored;
 use crate::error::{MoverError, Result};
 use crate::hex::hex;
 use crate::journal::{Identity, Journal};

@@ -1,23 +1,10 @@
 //! Doubt in what is done: its bytes may be others although no time says so. It is queued again, and whoever carries it compares.
 
-use std::collections::HashSet;
-
 use super::{Journal, read};
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::status::Totals;
-
-/// What only the process at work knows.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    /// Entries that were written while they were on their way: done, they go again.
-    pub(super) doubted: HashSet<i64>,
-    /// Entries that this process has made done; kept once that was asked for.
-    pub(super) done_here: Option<HashSet<i64>>,
-    /// Directories that are new or have another time of change, since this was last asked.
-    pub(super) directories: HashSet<i64>,
-}
 
 /// Which of the regular files that are done and at the source are in doubt.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@ mod clearing;
 mod doubt;
 #[cfg(test)]
 mod guarantees;
+mod memory;
 mod open;
 mod owed;
 mod read;
@@ -21,16 +22,17 @@ mod tests;
 mod totals;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, ffi};
 
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
 use crate::version::Kind;
 pub use doubt::Doubt;
-use doubt::Memory;
+use memory::Memory;
 pub use owed::Owed;
 use reserve::Reserve;
 pub use totals::PerState;
@@ -184,7 +186,7 @@ impl Journal {
     }
 
     fn error(&self, source: rusqlite::Error) -> MoverError {
-        open::error(&self.path, source)
+        error(&self.path, source)
     }
 }
 
@@ -201,5 +203,16 @@ impl Inner {
             self.kept = Kept { totals, next_id, directories: HashMap::new() };
         }
         result
+    }
+}
+
+/// What `source` means for the whole mover.
+fn error(path: &Path, source: rusqlite::Error) -> MoverError {
+    match &source {
+        rusqlite::Error::SqliteFailure(ffi::Error { code: ffi::ErrorCode::DiskFull, .. }, _) => {
+            let said = "no space left on its file system, its reserve used up; hint: free some space there, then resume";
+            MoverError::path("write", path, io::Error::new(io::ErrorKind::StorageFull, said))
+        }
+        _ => MoverError::Journal { path: path.to_owned(), source },
     }
 }

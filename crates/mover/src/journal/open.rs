@@ -12,9 +12,9 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use rustix::fs::fsync;
 use rustix::io::Errno;
 
-use super::doubt::Memory;
+use super::memory::Memory;
 use super::schema::{self, Found};
-use super::{DATABASE, Identity, Inner, Journal, Kept, Opened, Reserve, Sql};
+use super::{DATABASE, Identity, Inner, Journal, Kept, Opened, Reserve, Sql, error};
 use crate::error::{MoverError, Result};
 use crate::hex::hex;
 use crate::names;
@@ -261,16 +261,5 @@ fn unopened(path: &Path, source: rusqlite::Error) -> MoverError {
             MoverError::Request(format!("cannot open journal {}: {why}; hint: {hint}", path.display()))
         }
         _ => error(path, source),
-    }
-}
-
-/// What `source` means for the whole mover.
-pub(super) fn error(path: &Path, source: rusqlite::Error) -> MoverError {
-    match &source {
-        rusqlite::Error::SqliteFailure(ffi::Error { code: ffi::ErrorCode::DiskFull, .. }, _) => {
-            let said = "no space left on its file system, its reserve used up; hint: free some space there, then resume";
-            MoverError::path("write", path, io::Error::new(io::ErrorKind::StorageFull, said))
-        }
-        _ => MoverError::Journal { path: path.to_owned(), source },
     }
 }

@@ -19,7 +19,7 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
-use crate::copy::has_stored;
+use crate::bytes::stored::has_stored;
 use crate::entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
 use crate::journal::Journal;

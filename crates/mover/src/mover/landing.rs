@@ -3,7 +3,7 @@
 use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
 
-use super::Core;
+use super::core::Core;
 
 /// A file that changed, or that somebody still writes, is looked at again after this.
 const AGAIN_NS: u64 = 100_000_000;

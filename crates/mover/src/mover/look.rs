@@ -11,7 +11,7 @@ use crate::path::TreePath;
 use crate::settle::Settled;
 use crate::version::Kind;
 
-use super::Core;
+use super::core::Core;
 
 /// Entries that come from the journal at once.
 const PAGE: u32 = 8192;

@@ -3,6 +3,7 @@
 //! One planner looks: it scans, hears the watch, decides what may go and when all is done. Workers carry what the planner has put on
 //! the desk. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
 
+mod core;
 mod desk;
 mod directories;
 mod landing;
@@ -16,15 +17,16 @@ mod standing;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use self::core::Core;
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
-use crate::gentle::{self, Courtesy};
+use crate::gentle;
 use crate::ground::{Ground, Standing};
 use crate::journal::{Journal, Opened, Owed};
 use crate::limit::Limiter;
@@ -33,9 +35,8 @@ use crate::manifest::{self, Manifest};
 use crate::options::{Check, Clear, Gentle, Options};
 use crate::rules::Rules;
 use crate::settle::Settler;
-use crate::status::{Progress, Status};
+use crate::status::Status;
 use crate::stores::Stores;
-use crate::tree::Tree;
 use crate::tuner::Tuner;
 use crate::watch::Watch;
 use desk::Desk;
@@ -53,33 +54,6 @@ pub struct Mover {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Holds the lock that keeps a second mover out.
     _ground: Ground,
-}
-
-/// What the threads share.
-#[derive(Debug)]
-struct Core {
-    options: Arc<Options>,
-    from: Arc<Tree>,
-    to: Arc<Tree>,
-    standing: Arc<Standing>,
-    journal: Arc<Journal>,
-    log: Arc<Log>,
-    settler: Arc<Settler>,
-    rules: Rules,
-    watch: Watch,
-    limiter: Arc<Limiter>,
-    counters: Arc<Counters>,
-    carrier: Carrier,
-    courtesy: Arc<Courtesy>,
-    desk: Mutex<Desk>,
-    bell: Condvar,
-    /// Set to end every thread between two pieces of work.
-    halt: Arc<AtomicBool>,
-    /// Bytes of the entries in flight.
-    flying_bytes: AtomicU64,
-    began: Instant,
-    /// Most entries in flight at once.
-    most_open: usize,
 }
 
 /// What is kept on disk.
@@ -302,39 +276,6 @@ impl Drop for Guard<'_> {
             let name = thread::current().name().unwrap_or("?").to_owned();
             self.core.fail(MoverError::Thread(name));
         }
-    }
-}
-
-impl Core {
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Nanoseconds since the mover was prepared.
-    fn now_ns(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    fn halted(&self) -> bool {
-        self.halt.load(Ordering::Relaxed)
-    }
-
-    /// The first failure ends the mover; later ones follow from it.
-    fn fail(&self, error: MoverError) {
-        self.lock().fatal.get_or_insert(error);
-        self.end();
-    }
-
-    /// Halts every thread and wakes whoever waits.
-    fn end(&self) {
-        self.halt.store(true, Ordering::Relaxed);
-        let mut desk = self.lock();
-        desk.ended = true;
-        if desk.progress != Progress::Finished {
-            desk.progress = Progress::Stopped;
-        }
-        drop(desk);
-        self.bell.notify_all();
     }
 }
 

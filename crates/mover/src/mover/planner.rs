@@ -18,8 +18,9 @@ use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
 
+use super::core::Core;
 use super::look::{Look, Looked};
-use super::{Core, offline};
+use super::offline;
 
 /// Between two looks at rates, limits and markers.
 const TICK_NS: u64 = 50_000_000;

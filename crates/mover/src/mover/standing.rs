@@ -9,7 +9,7 @@ use crate::options::{Clear, Options};
 use crate::path::TreePath;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
-use super::Core;
+use super::core::Core;
 use super::desk::Desk;
 
 /// Entries shown of those that stand still, and of those given up.

@@ -12,7 +12,7 @@ use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
 use crate::version::Kind;
 
-use super::Core;
+use super::core::Core;
 use super::landing::land;
 
 /// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.

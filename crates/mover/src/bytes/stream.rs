@@ -15,30 +15,30 @@ const PIECE_BYTES: usize = 1 << 20;
 /// goes to.
 const HOT_BYTES: usize = 128 << 10;
 /// What direct transfers are aligned to, in memory and in the file.
-pub(super) const ALIGNED: usize = 4096;
+pub(crate) const ALIGNED: usize = 4096;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// An aligned buffer of one piece.
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
 }
 
 impl Buffer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bytes = vec![0; PIECE_BYTES + ALIGNED];
         let start = bytes.as_ptr().align_offset(ALIGNED);
         Self { bytes, start }
     }
 
-    pub(super) fn piece(&mut self) -> &mut [u8] {
+    pub(crate) fn piece(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + PIECE_BYTES]
     }
 }
 
 /// Why a range did not get through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// The source could not be read.
     Read(Errno),
     /// The destination could not be written.
@@ -50,11 +50,11 @@ pub(super) enum Trouble {
 }
 
 /// A temporary, open for writing.
-pub(super) struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     /// Through the page cache.
-    pub(super) plain: BorrowedFd<'a>,
+    pub(crate) plain: BorrowedFd<'a>,
     /// Past it, where that can be had.
-    pub(super) direct: Option<BorrowedFd<'a>>,
+    pub(crate) direct: Option<BorrowedFd<'a>>,
 }
 
 impl Sink<'_> {
@@ -105,17 +105,17 @@ fn read_full(file: BorrowedFd, bytes: &mut [u8], offset: u64) -> SysResult<usize
 
 /// A part of a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
+pub(crate) struct Range {
     /// First byte.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// The byte after the last.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Whether to look for holes, which are hashed as zeros and not written.
-    pub(super) sparse: bool,
+    pub(crate) sparse: bool,
 }
 
 /// Moves a range from `source` to `sink`, or only hashes it where there is none. `leave` is asked before each piece.
-pub(super) fn copy(
+pub(crate) fn copy(
     source: BorrowedFd,
     sink: Option<&Sink>,
     range: Range,
@@ -189,7 +189,7 @@ fn hash_zeros(hasher: &mut Hasher, mut length: u64) {
 
 /// What makes the destination's bytes durable.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sync {
+pub(crate) struct Sync {
     /// Whether `syncfs` there waits for all bytes and reports each that failed.
     whole: bool,
     /// The file system that is meant.
@@ -198,7 +198,7 @@ pub(super) struct Sync {
 
 impl Sync {
     /// Asks the destination's file system what it is.
-    pub(super) fn of(to: &Tree) -> Self {
+    pub(crate) fn of(to: &Tree) -> Self {
         // ext2 to ext4, XFS, btrfs, tmpfs, F2FS: local, and since Linux 5.8 their `syncfs` reports what could not be written back.
         const KNOWN: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
         let known = fs::fstatfs(to.root()).is_ok_and(|found| KNOWN.contains(&(found.f_type as u64 & 0xffff_ffff)));
@@ -206,12 +206,12 @@ impl Sync {
     }
 
     /// Whether one `syncfs` of the destination makes a file in `dir` durable, which may be on another file system mounted below.
-    pub(super) fn covers(&self, dir: BorrowedFd) -> bool {
+    pub(crate) fn covers(&self, dir: BorrowedFd) -> bool {
         self.whole && device(dir).is_ok_and(|device| device == self.device)
     }
 
     /// A descriptor of its own to sync by, opened before the first write: each reports a failure once, so none may be shared.
-    pub(super) fn handle(to: &Tree) -> SysResult<OwnedFd> {
+    pub(crate) fn handle(to: &Tree) -> SysResult<OwnedFd> {
         fs::openat(to.root(), ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, fs::Mode::empty())
     }
 }
@@ -227,7 +227,7 @@ fn kernel_reports() -> bool {
 }
 
 /// BLAKE3 of a whole open file of this size; `None` if it is not that long.
-pub(super) fn hash(
+pub(crate) fn hash(
     file: BorrowedFd,
     size: u64,
     buffer: &mut Buffer,
@@ -242,7 +242,7 @@ pub(super) fn hash(
 }
 
 /// The file `name` of `dir`, for reading its bytes from the device: what the page cache holds of it, all clean, is dropped first.
-pub(super) fn reopen(dir: BorrowedFd, name: &[u8], past_the_cache: bool) -> SysResult<(OwnedFd, Version)> {
+pub(crate) fn reopen(dir: BorrowedFd, name: &[u8], past_the_cache: bool) -> SysResult<(OwnedFd, Version)> {
     let file = fs::openat(dir, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, fs::Mode::empty())?;
     if past_the_cache {
         fs::fadvise(&file, 0, None, fs::Advice::DontNeed)?;

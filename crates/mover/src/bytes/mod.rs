@@ -1,0 +1,17 @@
+//! Bytes of a file: moved, hashed on the way, and read back from the device.
+
+pub(crate) mod stored;
+pub(crate) mod stream;
+
+/// BLAKE3 of an open regular file of this size; `None` if it is shorter, or `leave` said no between two pieces.
+pub(crate) fn hash_of(
+    file: impl std::os::fd::AsFd,
+    size: u64,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> rustix::io::Result<Option<[u8; 32]>> {
+    match stream::hash(file.as_fd(), size, &mut stream::Buffer::new(), leave) {
+        Ok(found) => Ok(found),
+        Err(stream::Trouble::Read(errno) | stream::Trouble::Write(errno)) => Err(errno),
+        Err(stream::Trouble::Short | stream::Trouble::Halted) => Ok(None),
+    }
+}
