@@ -1,7 +1,7 @@
 //! `files` in virtual time: names made, looked at and removed at the model's rate, as long as they are there.
 
 use tonnage_records::{CacheFacts, PhaseFiles};
-use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Op, PhaseSpec, Place, Walk};
+use tonnage_workload::{CachePolicy, FileOp, Files, Op, PhaseSpec, Place, Walk};
 
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
@@ -55,15 +55,13 @@ pub(crate) fn run(
         hole_bytes: Some(0),
     };
     let mut race = Race::new(model, spec, start_ns, counters, record);
-    // Names are made once: there is nothing to begin again.
-    let limit = Limit { wrap: false, min_time_ns: 0, ..spec.limit };
     let tasks = spec.tasks;
     let course = |task| {
         let walk = files.walk(task, tasks.total, spec.seed);
         let schedule = spec.pace.schedule(files.file_bytes, task, tasks.total);
         Course {
             owner: files.owner(task, tasks.total),
-            quota: Quota::new(limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
+            quota: Quota::new(spec.limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
             walk,
             place: Place { directory: 0, number: 0 },
             refusal: None,
