@@ -134,7 +134,7 @@ pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream)
     let mut numbers: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| stream.file(task, tasks.total)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let needed = stream.file_bytes(tasks.total);
+    let needed = stream.reach_bytes(tasks.total, spec.seed, spec.limit.operations);
     for &file in &numbers {
         let actual = state.pages.by_number.get(&file).map_or(0, |file| file.length);
         if actual < needed {
@@ -196,6 +196,7 @@ impl Operations for Transfers<'_> {
             () => 0,
         };
         (self.by_lane[lane].errno, self.by_lane[lane].from_device) = (errno, !hit);
+        race.visit(task, (Some(op), self.files.files[file].number, offset, size), now_ns, end_ns);
         end_ns
     }
 
