@@ -8,6 +8,11 @@ pub(crate) trait Operations {
     /// start, at the earliest; `None` if the task has none left.
     fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
 
+    /// Whether the next operation of the task at `task` begins only when nothing else of it is in flight.
+    fn is_alone(&self, _task: usize) -> bool {
+        false
+    }
+
     /// Starts the operation that a lane has; when it ends.
     fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64;
 
@@ -23,6 +28,8 @@ enum State {
     Waiting,
     /// Its operation is in flight.
     Flying,
+    /// Has nothing, and takes nothing before the other lanes of its task have nothing.
+    Held,
 }
 
 #[derive(Clone, Copy)]
@@ -33,6 +40,8 @@ struct Lane {
     aboard: bool,
     /// Where the latency of its operation begins.
     from_ns: u64,
+    /// When it goes on: its operation starts or ends, or, where it is held, since when it has nothing.
+    until_ns: u64,
 }
 
 /// The lanes of all tasks.
@@ -49,7 +58,7 @@ impl<O: Operations> Lanes<O> {
         let tasks = race.runners.len();
         // Operations that follow each other at once are all in flight from the beginning; others as they start.
         let aboard = !race.spec.pace.waits();
-        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: race.start_ns };
+        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: race.start_ns, until_ns: race.start_ns };
         // One by one, so that each task has its first operation in flight before any has its second.
         let all = (0..tasks * depth).map(|lane| Lane { task: lane % tasks, ..idle }).collect();
         let mut lanes = Self { operations, all, aboard: vec![if aboard { depth } else { 0 }; tasks] };
@@ -62,19 +71,48 @@ impl<O: Operations> Lanes<O> {
 
     #[inline]
     fn begin(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
-        let lane = &mut self.all[index];
-        let Some(from_ns) = self.operations.take(race, index, lane.task, now_ns) else {
+        let task = self.all[index].task;
+        if self.operations.is_alone(task)
+            && race.may_begin(task)
+            && let Some(until_ns) = self.others_until(index)
+        {
+            self.hold(race, index, now_ns);
+            return Some(until_ns.max(now_ns + 1));
+        }
+        let Some(mut from_ns) = self.operations.take(race, index, task, now_ns) else {
             self.alight(race, index);
             return None;
         };
+        let lane = &mut self.all[index];
+        if std::mem::replace(&mut lane.state, State::Idle) == State::Held && !race.spec.pace.is_rate() {
+            // A pause goes on while it is held.
+            from_ns = from_ns.saturating_sub(now_ns - lane.until_ns).max(now_ns);
+        }
         lane.from_ns = from_ns;
         if from_ns <= now_ns {
             return Some(self.start(race, index, now_ns));
         }
-        lane.state = State::Waiting;
-        let task = lane.task;
         self.alight(race, index);
-        race.may_begin_at(task, from_ns).then_some(from_ns)
+        let begins = race.may_begin_at(task, from_ns);
+        let lane = &mut self.all[index];
+        (lane.state, lane.until_ns) = (if begins { State::Waiting } else { State::Idle }, from_ns);
+        begins.then_some(from_ns)
+    }
+
+    /// When the last of the other lanes of a lane's task goes on that have something.
+    #[cold]
+    fn others_until(&self, index: usize) -> Option<u64> {
+        let of_task = self.all.iter().skip(self.all[index].task).step_by(self.aboard.len());
+        of_task.filter(|lane| matches!(lane.state, State::Waiting | State::Flying)).map(|lane| lane.until_ns).max()
+    }
+
+    #[cold]
+    fn hold(&mut self, race: &mut Race, index: usize, now_ns: u64) {
+        let lane = &mut self.all[index];
+        if lane.state != State::Held {
+            (lane.state, lane.until_ns) = (State::Held, now_ns);
+            self.alight(race, index);
+        }
     }
 
     #[inline]
@@ -90,7 +128,9 @@ impl<O: Operations> Lanes<O> {
                 race.wake(task, now_ns);
             }
         }
-        self.operations.start(race, index, task, now_ns)
+        let end_ns = self.operations.start(race, index, task, now_ns);
+        self.all[index].until_ns = end_ns;
+        end_ns
     }
 
     /// A lane has nothing in flight: those that have share the storage.
@@ -113,8 +153,12 @@ impl<O: Operations> Play for Lanes<O> {
                 self.operations.end(race, index, task, from_ns, now_ns);
                 self.begin(race, index, now_ns)
             }
-            State::Idle => self.begin(race, index, now_ns),
-            State::Waiting => race.may_begin(task).then(|| self.start(race, index, now_ns)),
+            State::Idle | State::Held => self.begin(race, index, now_ns),
+            State::Waiting if race.may_begin(task) => Some(self.start(race, index, now_ns)),
+            State::Waiting => {
+                self.all[index].state = State::Idle;
+                None
+            }
         }
     }
 }

@@ -171,6 +171,12 @@ impl Operations for Transfers<'_> {
         Some(course.quota.starts_ns(now_ns))
     }
 
+    /// A place must not be written again while it is read and checked: passes do not overlap.
+    #[inline]
+    fn is_alone(&self, task: usize) -> bool {
+        self.kinds.is_some() && self.stream.verify && self.courses[task].offsets.is_at_start()
+    }
+
     #[inline]
     fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64 {
         let Transfer { op, offset, first_pass, .. } = self.by_lane[lane];
