@@ -171,10 +171,12 @@ impl Operations for Transfers<'_> {
         Some(course.quota.starts_ns(now_ns))
     }
 
-    /// A place must not be written again while it is read and checked: passes do not overlap.
+    /// A place must not be written again while it is read and checked: passes do not overlap. Nor do they where the time
+    /// that one took decides whether there is another.
     #[inline]
     fn is_alone(&self, task: usize) -> bool {
-        self.kinds.is_some() && self.stream.verify && self.courses[task].offsets.is_at_start()
+        let Course { quota, offsets, .. } = &self.courses[task];
+        quota.is_at_end() || self.kinds.is_some() && self.stream.verify && offsets.is_at_start()
     }
 
     #[inline]
