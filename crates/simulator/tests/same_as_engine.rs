@@ -100,6 +100,16 @@ fn streams() -> Vec<Case> {
             Err("file 0 has 0 bytes and the read needs 8192; write it first"),
         ),
         (
+            "reads of what two other tasks have not written",
+            vec![phase(2, &stream("read", &json!({"source": {"kind": "shift", "tasks": 1}})), &none)],
+            Err("file 0 has 0 bytes and the read needs 8192; write it first"),
+        ),
+        (
+            "a least time that is over when a pass has ended, and was not when its last operation began",
+            vec![phase(2, &stream("write", &json!({"queue_depth": 4})), &json!({"limit": {"min_time_ns": 1}}))],
+            Ok(vec![16, 16]),
+        ),
+        (
             "a verified mix of two passes and a half",
             vec![write(&none), phase(2, &mixed, &json!({"limit": {"operations": 40, "wrap": true}}))],
             Ok(vec![40, 40]),
