@@ -8,7 +8,12 @@ pub(crate) trait Operations {
     /// start, at the earliest; `None` if the task has none left.
     fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
 
-    /// Whether the next operation of the task at `task` begins only when nothing else of it is in flight.
+    /// Whether the next operation of the task at `task` is taken only when no other that was taken is left.
+    fn takes_last(&self, _task: usize) -> bool {
+        false
+    }
+
+    /// Whether the next operation of the task at `task` starts only when nothing else of it is in flight.
     fn is_alone(&self, _task: usize) -> bool {
         false
     }
@@ -24,12 +29,10 @@ pub(crate) trait Operations {
 enum State {
     /// Has nothing.
     Idle,
-    /// Has an operation that starts when it is due.
+    /// Has an operation that starts when it is due, or when those before it have ended.
     Waiting,
     /// Its operation is in flight.
     Flying,
-    /// Has nothing, and takes nothing before the other lanes of its task have nothing.
-    Held,
 }
 
 #[derive(Clone, Copy)]
@@ -40,7 +43,7 @@ struct Lane {
     aboard: bool,
     /// Where the latency of its operation begins.
     from_ns: u64,
-    /// When it goes on: its operation starts or ends, or, where it is held, since when it has nothing.
+    /// When it goes on: its operation starts or ends.
     until_ns: u64,
 }
 
@@ -72,54 +75,58 @@ impl<O: Operations> Lanes<O> {
     #[inline]
     fn begin(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
         let task = self.all[index].task;
-        if self.operations.is_alone(task)
+        if self.operations.takes_last(task)
             && race.may_begin(task)
-            && let Some(until_ns) = self.others_until(index)
+            && let Some(until_ns) = self.others_until(index, false)
         {
-            self.hold(race, index, now_ns);
+            self.alight(race, index);
             return Some(until_ns.max(now_ns + 1));
         }
-        let Some(mut from_ns) = self.operations.take(race, index, task, now_ns) else {
+        let Some(from_ns) = self.operations.take(race, index, task, now_ns) else {
             self.alight(race, index);
             return None;
         };
-        let lane = &mut self.all[index];
-        if std::mem::replace(&mut lane.state, State::Idle) == State::Held && !race.spec.pace.is_rate() {
-            // A pause goes on while it is held.
-            from_ns = from_ns.saturating_sub(now_ns - lane.until_ns).max(now_ns);
-        }
-        lane.from_ns = from_ns;
+        self.all[index].from_ns = from_ns;
         if from_ns <= now_ns {
             return Some(self.start(race, index, now_ns));
         }
         self.alight(race, index);
         let begins = race.may_begin_at(task, from_ns);
+        self.wait(index, begins, from_ns)
+    }
+
+    /// A lane with an operation goes on at `until_ns`, if its task goes on at all.
+    fn wait(&mut self, index: usize, goes_on: bool, until_ns: u64) -> Option<u64> {
         let lane = &mut self.all[index];
-        (lane.state, lane.until_ns) = (if begins { State::Waiting } else { State::Idle }, from_ns);
-        begins.then_some(from_ns)
+        (lane.state, lane.until_ns) = (if goes_on { State::Waiting } else { State::Idle }, until_ns);
+        goes_on.then_some(until_ns)
     }
 
-    /// When the last of the other lanes of a lane's task goes on that have something.
+    /// When the last of the other lanes of a lane's task goes on that have an operation, or have one in flight.
     #[cold]
-    fn others_until(&self, index: usize) -> Option<u64> {
-        let of_task = self.all.iter().skip(self.all[index].task).step_by(self.aboard.len());
-        of_task.filter(|lane| matches!(lane.state, State::Waiting | State::Flying)).map(|lane| lane.until_ns).max()
+    fn others_until(&self, index: usize, in_flight: bool) -> Option<u64> {
+        let of_task = self.all.iter().enumerate().skip(self.all[index].task).step_by(self.aboard.len());
+        let busy = |state| state == State::Flying || state == State::Waiting && !in_flight;
+        of_task.filter(|(other, lane)| *other != index && busy(lane.state)).map(|(_, lane)| lane.until_ns).max()
     }
 
-    #[cold]
-    fn hold(&mut self, race: &mut Race, index: usize, now_ns: u64) {
-        let lane = &mut self.all[index];
-        if lane.state != State::Held {
-            (lane.state, lane.until_ns) = (State::Held, now_ns);
-            self.alight(race, index);
-        }
-    }
-
+    /// Starts the operation of a lane, which is due, or has it wait for those in flight; when it goes on.
     #[inline]
     fn start(&mut self, race: &mut Race, index: usize, now_ns: u64) -> u64 {
+        let task = self.all[index].task;
+        if self.operations.is_alone(task)
+            && let Some(until_ns) = self.others_until(index, true)
+        {
+            self.alight(race, index);
+            let until_ns = until_ns.max(now_ns + 1);
+            if !race.spec.pace.is_rate() {
+                self.all[index].from_ns = until_ns;
+            }
+            self.wait(index, true, until_ns);
+            return until_ns;
+        }
         let lane = &mut self.all[index];
         lane.state = State::Flying;
-        let task = lane.task;
         if !lane.aboard {
             lane.aboard = true;
             race.board(task, 1);
@@ -153,7 +160,7 @@ impl<O: Operations> Play for Lanes<O> {
                 self.operations.end(race, index, task, from_ns, now_ns);
                 self.begin(race, index, now_ns)
             }
-            State::Idle | State::Held => self.begin(race, index, now_ns),
+            State::Idle => self.begin(race, index, now_ns),
             State::Waiting if race.may_begin(task) => Some(self.start(race, index, now_ns)),
             State::Waiting => {
                 self.all[index].state = State::Idle;
