@@ -15,6 +15,7 @@ use tonnage_workload::{Command, PhaseSpec, TaskRange};
 
 use crate::board::Step;
 use crate::clock::monotonic_ns;
+use crate::pace::{Pacer, wait_until};
 use crate::task::{Crew, Desk, Shared, Worker};
 use groups::Groups;
 
@@ -84,28 +85,61 @@ impl Worker for Runner {
         // A copy may take as long as it likes: that is no stall.
         desk.board.set_step(Step::Pausing);
         let shared = Arc::clone(&desk.shared);
-        let copies = self.0.end;
-        let begun = monotonic_ns();
-        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| begun.saturating_add(ns));
-        while self.0.next.load(Ordering::Relaxed) < copies && !shared.stop.load(Ordering::Relaxed) {
-            if monotonic_ns() >= deadline {
-                desk.tally.timed_out = true;
+        let (clock, limit) = (shared.clock, shared.spec.limit);
+        let pacer = Pacer::new(&shared.spec, 0, desk.number, clock);
+        let deadline = limit.time_ns.map_or(u64::MAX, |ns| clock.ticks().saturating_add(clock.ticks_of(ns)));
+        let (most, mut ready) = (limit.operations.unwrap_or(u64::MAX), 0);
+        for done in 0..most {
+            if self.0.is_dealt() || shared.stop.load(Ordering::Relaxed) {
                 return;
             }
-            let copy = self.0.next.fetch_add(1, Ordering::Relaxed);
-            if copy < copies {
-                self.0.run(copy as u32, desk);
+            let due = pacer.due(done);
+            let start = due.unwrap_or(ready);
+            // Who waits for a start that the time does not reach leaves the copy to others.
+            let copy = if start.max(clock.ticks()) < deadline { self.0.take() } else { None };
+            if copy.is_none() && self.0.is_dealt() {
+                return;
             }
+            pause_until(desk, start.min(deadline));
+            if shared.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some(copy) = copy else {
+                desk.tally.timed_out = true;
+                return;
+            };
+            let late_ns = due.map_or(0, |due| clock.ns_between(due, clock.ticks()));
+            self.0.run(copy, desk, late_ns);
+            ready = pacer.ready(clock.ticks());
         }
     }
 }
 
+/// Waits until `until` (ticks) or until somebody says stop.
+fn pause_until(desk: &Desk, until: u64) {
+    if until > desk.shared.clock.ticks() {
+        wait_until(desk, until);
+        desk.board.set_step(Step::Pausing);
+    }
+}
+
 impl Copies {
+    /// Whether every copy has been taken.
+    fn is_dealt(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.end
+    }
+
+    /// The next copy that nobody has taken.
+    fn take(&self) -> Option<u32> {
+        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|&copy| copy < self.end).map(|copy| copy as u32)
+    }
+
     fn done(&self) -> MutexGuard<'_, Vec<CopyResult>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, copy: u32, desk: &mut Desk) {
+    /// Runs a copy to its end; it began so much later than it was due.
+    fn run(&self, copy: u32, desk: &mut Desk, late_ns: u64) {
         let mut result = CopyResult { copy, task: desk.number, start_ns: monotonic_ns(), ..CopyResult::default() };
         let errno = match child::start(&self.command, copy, desk.number) {
             Ok(pid) => self.attend(pid, &mut result, &desk.shared),
@@ -117,7 +151,7 @@ impl Copies {
         };
         if result.exit_code == Some(0) {
             let bytes = result.read_call_bytes.unwrap_or(0) + result.write_call_bytes.unwrap_or(0);
-            desk.tally.record(&desk.board, result.end_ns - result.start_ns, bytes);
+            desk.tally.record(&desk.board, late_ns + result.end_ns - result.start_ns, bytes);
         } else if !desk.shared.interrupted.load(Ordering::Relaxed) {
             desk.fail(0, u64::from(copy), errno, self.complaint(&result));
         }

@@ -12,6 +12,7 @@ use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, Paylo
 use crate::clock::Clock;
 use crate::goal::{Goal, Stonewall};
 use crate::outside::Outside;
+use crate::pace::{Pacer, wait_until};
 use crate::patience::Retries;
 use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
@@ -153,9 +154,23 @@ impl Worker for FilesWorker {
         let shared = Arc::clone(&desk.shared);
         let clock = shared.clock;
         let mut goal = Goal::new(&shared.spec.limit, walk.len() as u64, clock, wall.take());
+        let new_pacer = || Pacer::new(&shared.spec, hands.files.moved_bytes(), desk.number, clock);
+        let pacer = shared.spec.pace.waits().then(new_pacer);
         let mut last = clock.ticks();
         let mut done = 0;
         while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+            if let Some(pacer) = pacer.as_ref().filter(|_| walk.len() > 0) {
+                last = start_of(pacer, desk, done, last, goal.deadline);
+                if shared.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                if clock.ticks() >= goal.deadline {
+                    if goal.time_is_up(desk, done, done) {
+                        break;
+                    }
+                    continue;
+                }
+            }
             // What is made or removed once is not there again: there is one pass.
             let Some(place) = walk.next() else { break };
             let acted = match hands.turn_to(walk.owner()) {
@@ -360,6 +375,16 @@ impl Hands {
             _ => format!("cannot {} {path}: {error}", verb(self.files.op)),
         }
     }
+}
+
+/// Waits until operation number `done` may start, after one that ended at `last`; where its latency begins.
+fn start_of(pacer: &Pacer, desk: &Desk, done: u64, last: u64, deadline: u64) -> u64 {
+    let (clock, due) = (desk.shared.clock, pacer.due(done));
+    let start = due.unwrap_or(if done == 0 { last } else { pacer.ready(last) }).min(deadline);
+    if start > clock.ticks() {
+        wait_until(desk, start);
+    }
+    due.unwrap_or_else(|| clock.ticks())
 }
 
 /// Whether the part at `offset` of a file is begun: all but the first are not once `stop` is set.

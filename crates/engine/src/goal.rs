@@ -62,8 +62,8 @@ impl Goal {
             let more = wall.most_beyond(done, &desk.shared.stop);
             desk.board.set_step(Step::Transferring);
             self.quota = more.unwrap_or(done);
-        } else if self.clock.ticks() < self.least {
-            self.quota = done.saturating_add(self.pass).min(self.most);
+        } else if self.again(done) > done && self.clock.ticks() < self.least {
+            self.quota = self.again(done);
         } else {
             self.tell(desk, done, done);
         }
@@ -83,11 +83,25 @@ impl Goal {
         false
     }
 
+    /// Operations with another pass, as far as it may go.
+    fn again(&self, done: u64) -> u64 {
+        done.saturating_add(self.pass).min(self.most)
+    }
+
     fn tell(&mut self, desk: &mut Desk, done: u64, started: u64) {
         if let Some(wall) = &self.wall {
             wall.tell(started);
             desk.tally.stonewall = Some((done, desk.board.bytes()));
             self.told = true;
+        }
+    }
+}
+
+impl Drop for Goal {
+    /// A task that ends tells, whatever ended it: no other waits for it at the wall.
+    fn drop(&mut self) {
+        if let Some(wall) = self.wall.take().filter(|_| !self.told) {
+            wall.tell(0);
         }
     }
 }
@@ -108,8 +122,11 @@ struct WallState {
 impl Stonewall {
     /// The wall of a phase whose tasks wear out.
     pub fn of(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Option<Arc<Self>> {
-        let state = Mutex::new(WallState { most: 0, missing: spec.tasks.here });
-        spec.limit.wear_out.then(|| Arc::new(Self { state, changed: Condvar::new(), outside: outside.cloned() }))
+        spec.limit.wear_out.then(|| Arc::new(Self::among(spec.tasks.here, outside.cloned())))
+    }
+
+    fn among(tasks: u32, outside: Option<Arc<Outside>>) -> Self {
+        Self { state: Mutex::new(WallState { most: 0, missing: tasks }), changed: Condvar::new(), outside }
     }
 
     fn lock(&self) -> MutexGuard<'_, WallState> {
@@ -138,5 +155,22 @@ impl Stonewall {
         let elsewhere = || self.outside.as_ref().and_then(|outside| outside.agreed(Point::Wall, stop));
         let most = if most > done { most } else { elsewhere().unwrap_or(most) };
         (most > done).then_some(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_task_that_has_ended_whatever_it_told() {
+        let limit = Limit { time_ns: Some(1), wear_out: true, ..Limit::default() };
+        let wall = Arc::new(Stonewall::among(2, None));
+        drop(Goal::new(&limit, 5, Clock::new(), Some(Arc::clone(&wall))));
+        wall.tell(3);
+        let (there, back) = std::sync::mpsc::channel();
+        let waiting = Arc::clone(&wall);
+        std::thread::spawn(move || there.send(waiting.most_beyond(3, &AtomicBool::new(false))));
+        assert_eq!(back.recv_timeout(Duration::from_secs(20)), Ok(None), "it waited for the one that is gone");
     }
 }

@@ -61,6 +61,7 @@ impl StreamCrew {
     fn files(&self, tasks: TaskRange) -> Vec<u32> {
         let mut files: Vec<u32> =
             (tasks.first..tasks.first + tasks.here).map(|task| self.stream.file(task, tasks.total)).collect();
+        files.sort_unstable();
         files.dedup();
         files
     }

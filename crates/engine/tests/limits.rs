@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::{MIB, in_memory, null, on_disk, run, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
-use tonnage_storage::{Storage, StorageKind};
+use tonnage_storage::{Delays, Storage, StorageKind, TargetSpec, open};
 use tonnage_workload::{Durability, Limit, Op, Pace, PhaseSpec};
 
 /// Tasks that no pass ends, at `depth`.
@@ -92,6 +92,18 @@ fn a_task_that_fails_before_the_wall_keeps_no_other_waiting_there() {
     assert!(phase.wait(Duration::from_secs(10)), "the other task does not wait for ever");
     let result = phase.take_result().expect("a result").expect("it ran");
     assert_eq!(result.stop_reason, StopReason::Error);
+}
+
+#[test]
+fn a_task_that_has_done_all_it_may_before_the_least_time_keeps_no_other_waiting_at_the_wall() {
+    let limit =
+        Limit { time_ns: Some(100_000_000), min_time_ns: 90_000_000, operations: Some(7), wear_out: true, ..Limit::default() };
+    let delays = Delays { transfer_ns: 20_000_000, task: Some(1), ..Delays::default() };
+    let slow = open(&TargetSpec { delays, ..TargetSpec::new(StorageKind::Null) }).expect("null");
+    let result = run(&slow, PhaseSpec { limit, ..spec(Op::Write, 2) }, None);
+    assert_eq!(result.stop_reason, StopReason::Time);
+    assert!(result.tasks.iter().all(|task| task.operations == 7), "{:?}", result.tasks);
+    assert_eq!(result.tasks[0].stonewall_operations, Some(7));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `command` in virtual time: copies that share the device and the processors, each of them evenly.
 
 use tonnage_records::{CopyResult, FileError, PhaseFiles};
-use tonnage_workload::{Command, Limit, Op, PhaseSpec};
+use tonnage_workload::{Command, Op, PhaseSpec};
 
 use crate::model::ModelSpec;
 use crate::quota::Quota;
@@ -52,9 +52,8 @@ pub(crate) fn run(
 ) -> Result<Outcome, SimulatorError> {
     let mut race = Race::new(model, spec, start_ns, &mut state.counters, files);
     // Copies are dealt to whoever is free: no task has a part of its own.
-    let limit = Limit { wrap: false, min_time_ns: 0, wear_out: false, ..spec.limit };
     let copies = u64::from(command.copies);
-    let quota = |task| Quota::new(limit, copies, spec.pace, spec.pace.schedule(1, task, spec.tasks.total), start_ns);
+    let quota = |task| Quota::new(spec.limit, copies, spec.pace, spec.pace.schedule(1, task, spec.tasks.total), start_ns);
     let part = command.part(spec.tasks);
     let mut crew = Crew {
         quotas: (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(quota).collect(),

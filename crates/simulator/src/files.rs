@@ -1,7 +1,7 @@
 //! `files` in virtual time: names made, looked at and removed at the model's rate, as long as they are there.
 
 use tonnage_records::{CacheFacts, PhaseFiles};
-use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Op, PhaseSpec, Place, Walk};
+use tonnage_workload::{CachePolicy, FileOp, Files, Op, PhaseSpec, Place, Walk};
 
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
@@ -55,15 +55,13 @@ pub(crate) fn run(
         hole_bytes: Some(0),
     };
     let mut race = Race::new(model, spec, start_ns, counters, record);
-    // Names are made once: there is nothing to begin again.
-    let limit = Limit { wrap: false, min_time_ns: 0, ..spec.limit };
     let tasks = spec.tasks;
     let course = |task| {
         let walk = files.walk(task, tasks.total, spec.seed);
         let schedule = spec.pace.schedule(files.file_bytes, task, tasks.total);
         Course {
             owner: files.owner(task, tasks.total),
-            quota: Quota::new(limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
+            quota: Quota::new(spec.limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
             walk,
             place: Place { directory: 0, number: 0 },
             refusal: None,
@@ -73,7 +71,7 @@ pub(crate) fn run(
     let full = model.full_after_bytes.unwrap_or(u64::MAX);
     let bytes = files.file_bytes;
     let op = if reads { Op::Read } else { Op::Write };
-    let moves = bytes > 0 && (reads || files.op.writes());
+    let moves = files.moved_bytes() > 0;
     let work = FileWork {
         files,
         courses: (tasks.first..tasks.first + tasks.here).map(course).collect(),
@@ -132,6 +130,9 @@ impl Operations for FileWork<'_> {
             self.names.act(self.files, course.owner, course.place).err()
         };
         self.room -= needs.min(self.room);
+        let (owner, number, bytes) = (course.owner, course.place.number, self.files.moved_bytes());
+        let op = if self.files.op == FileOp::Read { Op::Read } else { Op::Write };
+        race.visit(task, ((bytes > 0).then_some(op), owner, number, bytes), now_ns, end_ns);
         end_ns
     }
 
@@ -144,8 +145,7 @@ impl Operations for FileWork<'_> {
             race.fail_with(task, (identity, 0), refusal.errno, message);
             return;
         }
-        let reads = self.files.op == FileOp::Read;
-        let bytes = if reads || self.files.op.writes() { self.files.file_bytes } else { 0 };
+        let (reads, bytes) = (self.files.op == FileOp::Read, self.files.moved_bytes());
         race.record(task, now_ns, now_ns - from_ns, bytes);
         self.moved_bytes += bytes;
         if reads && !hit {

@@ -8,6 +8,16 @@ pub(crate) trait Operations {
     /// start, at the earliest; `None` if the task has none left.
     fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
 
+    /// Whether the next operation of the task at `task` is taken only when no other that was taken is left.
+    fn takes_last(&self, _task: usize) -> bool {
+        false
+    }
+
+    /// Whether the next operation of the task at `task` starts only when nothing else of it is in flight.
+    fn is_alone(&self, _task: usize) -> bool {
+        false
+    }
+
     /// Starts the operation that a lane has; when it ends.
     fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64;
 
@@ -19,7 +29,7 @@ pub(crate) trait Operations {
 enum State {
     /// Has nothing.
     Idle,
-    /// Has an operation that starts when it is due.
+    /// Has an operation that starts when it is due, or when those before it have ended.
     Waiting,
     /// Its operation is in flight.
     Flying,
@@ -33,6 +43,8 @@ struct Lane {
     aboard: bool,
     /// Where the latency of its operation begins.
     from_ns: u64,
+    /// When it goes on: its operation starts or ends.
+    until_ns: u64,
 }
 
 /// The lanes of all tasks.
@@ -49,7 +61,7 @@ impl<O: Operations> Lanes<O> {
         let tasks = race.runners.len();
         // Operations that follow each other at once are all in flight from the beginning; others as they start.
         let aboard = !race.spec.pace.waits();
-        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: race.start_ns };
+        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: race.start_ns, until_ns: race.start_ns };
         // One by one, so that each task has its first operation in flight before any has its second.
         let all = (0..tasks * depth).map(|lane| Lane { task: lane % tasks, ..idle }).collect();
         let mut lanes = Self { operations, all, aboard: vec![if aboard { depth } else { 0 }; tasks] };
@@ -62,26 +74,59 @@ impl<O: Operations> Lanes<O> {
 
     #[inline]
     fn begin(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
-        let lane = &mut self.all[index];
-        let Some(from_ns) = self.operations.take(race, index, lane.task, now_ns) else {
+        let task = self.all[index].task;
+        if self.operations.takes_last(task)
+            && race.may_begin(task)
+            && let Some(until_ns) = self.others_until(index, false)
+        {
+            self.alight(race, index);
+            return Some(until_ns.max(now_ns + 1));
+        }
+        let Some(from_ns) = self.operations.take(race, index, task, now_ns) else {
             self.alight(race, index);
             return None;
         };
-        lane.from_ns = from_ns;
+        self.all[index].from_ns = from_ns;
         if from_ns <= now_ns {
             return Some(self.start(race, index, now_ns));
         }
-        lane.state = State::Waiting;
-        let task = lane.task;
         self.alight(race, index);
-        race.may_begin_at(task, from_ns).then_some(from_ns)
+        let begins = race.may_begin_at(task, from_ns);
+        self.wait(index, begins, from_ns)
     }
 
+    /// A lane with an operation goes on at `until_ns`, if its task goes on at all.
+    fn wait(&mut self, index: usize, goes_on: bool, until_ns: u64) -> Option<u64> {
+        let lane = &mut self.all[index];
+        (lane.state, lane.until_ns) = (if goes_on { State::Waiting } else { State::Idle }, until_ns);
+        goes_on.then_some(until_ns)
+    }
+
+    /// When the last of the other lanes of a lane's task goes on that have an operation, or have one in flight.
+    #[cold]
+    fn others_until(&self, index: usize, in_flight: bool) -> Option<u64> {
+        let of_task = self.all.iter().enumerate().skip(self.all[index].task).step_by(self.aboard.len());
+        let busy = |state| state == State::Flying || state == State::Waiting && !in_flight;
+        of_task.filter(|(other, lane)| *other != index && busy(lane.state)).map(|(_, lane)| lane.until_ns).max()
+    }
+
+    /// Starts the operation of a lane, which is due, or has it wait for those in flight; when it goes on.
     #[inline]
     fn start(&mut self, race: &mut Race, index: usize, now_ns: u64) -> u64 {
+        let task = self.all[index].task;
+        if self.operations.is_alone(task)
+            && let Some(until_ns) = self.others_until(index, true)
+        {
+            self.alight(race, index);
+            let until_ns = until_ns.max(now_ns + 1);
+            if !race.spec.pace.is_rate() {
+                self.all[index].from_ns = until_ns;
+            }
+            self.wait(index, true, until_ns);
+            return until_ns;
+        }
         let lane = &mut self.all[index];
         lane.state = State::Flying;
-        let task = lane.task;
         if !lane.aboard {
             lane.aboard = true;
             race.board(task, 1);
@@ -90,7 +135,9 @@ impl<O: Operations> Lanes<O> {
                 race.wake(task, now_ns);
             }
         }
-        self.operations.start(race, index, task, now_ns)
+        let end_ns = self.operations.start(race, index, task, now_ns);
+        self.all[index].until_ns = end_ns;
+        end_ns
     }
 
     /// A lane has nothing in flight: those that have share the storage.
@@ -114,7 +161,11 @@ impl<O: Operations> Play for Lanes<O> {
                 self.begin(race, index, now_ns)
             }
             State::Idle => self.begin(race, index, now_ns),
-            State::Waiting => race.may_begin(task).then(|| self.start(race, index, now_ns)),
+            State::Waiting if race.may_begin(task) => Some(self.start(race, index, now_ns)),
+            State::Waiting => {
+                self.all[index].state = State::Idle;
+                None
+            }
         }
     }
 }

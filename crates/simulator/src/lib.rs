@@ -33,4 +33,5 @@ mod tests;
 mod trial;
 
 pub use model::{ModelError, ModelSpec, Shape};
+pub use race::Visit;
 pub use simulator::{Simulator, SimulatorError};

@@ -33,6 +33,12 @@ impl Quota {
         true
     }
 
+    /// Whether the time decides about the next operation, which is asked when a pass has ended.
+    #[inline]
+    pub const fn is_at_end(&self) -> bool {
+        self.taken == self.most && self.limit.min_time_ns > 0
+    }
+
     /// Another whole pass, where one was made too early.
     #[cold]
     fn begins_again(&mut self, now_ns: u64) -> bool {

@@ -7,7 +7,7 @@ use std::io;
 
 use tonnage_records::{DamageAt, ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles};
 use tonnage_records::{Role, StopReason, TaskResult, VerifyResult};
-use tonnage_workload::{PhaseSpec, Work};
+use tonnage_workload::{Op, PhaseSpec, Work};
 
 use crate::chance::Chance;
 use crate::model::ModelSpec;
@@ -29,6 +29,27 @@ pub(crate) struct Counters {
     pub operations: u64,
     /// Reads whose bytes were checked.
     pub checked: u64,
+    /// Each operation, where they are kept.
+    pub visits: Option<Vec<Visit>>,
+}
+
+/// One operation, as a storage would see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// The task that does it.
+    pub task: u32,
+    /// What it does with bytes; `None` where it moves none.
+    pub op: Option<Op>,
+    /// Of a stream, the file's number; of names, the number of the task whose they are.
+    pub file: u32,
+    /// Of a stream, where in the file; of names, the number of the item or of the tree's directory.
+    pub offset: u64,
+    /// Bytes that it moves.
+    pub bytes: u64,
+    /// When it begins, on the model's clock.
+    pub begin_ns: u64,
+    /// When it ends.
+    pub end_ns: u64,
 }
 
 /// What the tasks of one kind of workload do.
@@ -206,6 +227,14 @@ impl<'a> Race<'a> {
     pub fn draws_fault(&mut self) -> bool {
         self.counters.operations += 1;
         self.model.fault_every > 0 && self.counters.operations.is_multiple_of(self.model.fault_every)
+    }
+
+    /// Keeps what the task at `index` begins now, where that is asked for: an operation on `bytes` at a place.
+    #[inline]
+    pub fn visit(&mut self, index: usize, (op, file, offset, bytes): (Option<Op>, u32, u64, u64), begin_ns: u64, end_ns: u64) {
+        if let Some(visits) = &mut self.counters.visits {
+            visits.push(Visit { task: self.runners[index].number, op, file, offset, bytes, begin_ns, end_ns });
+        }
     }
 
     /// An operation of the task at `index` fails at `failed_ns` and is over at `end_ns`, by another attempt.

@@ -8,7 +8,7 @@ use crate::burst::Burst;
 use crate::model::{ModelError, ModelSpec};
 use crate::names::Names;
 use crate::pages::Pages;
-use crate::race::{Counters, Finish};
+use crate::race::{Counters, Finish, Visit};
 use crate::{checkpoint, command, files, fleet, stream, tail};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
@@ -30,7 +30,7 @@ pub enum SimulatorError {
     #[error("snapshots by {0} need a real storage; use means model with sim:")]
     Means(&'static str),
     /// A read of what was not written.
-    #[error("file {file} has {actual} bytes and the read needs {needed}; write it first, with the same sizes")]
+    #[error("file {file} has {actual} bytes and the read needs {needed}; write it first")]
     TooShort {
         /// Its number.
         file: u32,
@@ -101,6 +101,17 @@ impl Simulator {
     #[must_use]
     pub fn length(&self, file: u32) -> Option<u64> {
         self.state.pages.by_number.get(&file).map(|file| file.length)
+    }
+
+    /// From now on each operation is kept, for whoever compares it with another storage's. Streams that are computed by
+    /// node have none.
+    pub fn keep_visits(&mut self) {
+        self.state.counters.visits.get_or_insert_default();
+    }
+
+    /// The operations that were kept since this was last asked, in the order in which they began.
+    pub fn take_visits(&mut self) -> Vec<Visit> {
+        self.state.counters.visits.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Removes all files and names. The burst buffer keeps what it has still to drain.

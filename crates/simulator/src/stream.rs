@@ -24,7 +24,6 @@ struct Course {
 struct Transfer {
     op: Op,
     offset: u64,
-    first_pass: bool,
     /// 0 if it will succeed.
     errno: i32,
     from_device: bool,
@@ -96,7 +95,7 @@ pub(crate) fn run(
     }
     let plateau = model.plateau(Op::Write, size);
     let depth = stream.queue_depth as usize;
-    let none = Transfer { op: stream.op, offset: 0, first_pass: true, errno: 0, from_device: true };
+    let none = Transfer { op: stream.op, offset: 0, errno: 0, from_device: true };
     let mut transfers = Transfers {
         stream,
         by_lane: vec![none; courses.len() * depth],
@@ -134,7 +133,7 @@ pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream)
     let mut numbers: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| stream.file(task, tasks.total)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let needed = stream.file_bytes(tasks.total);
+    let needed = stream.reach_bytes(tasks.total, spec.seed, spec.limit.operations);
     for &file in &numbers {
         let actual = state.pages.by_number.get(&file).map_or(0, |file| file.length);
         if actual < needed {
@@ -154,7 +153,7 @@ pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream)
 
 impl Operations for Transfers<'_> {
     #[inline]
-    fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64> {
+    fn take(&mut self, race: &mut Race, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
         if race.is_wearing_out(task, now_ns) && !self.worn_out {
             self.worn_out = true;
             let most = self.courses.iter().map(|course| course.quota.taken).max().unwrap_or(0);
@@ -164,17 +163,25 @@ impl Operations for Transfers<'_> {
         if !race.may_begin(task) || !course.quota.take(now_ns) {
             return None;
         }
-        let transfer = &mut self.by_lane[lane];
-        transfer.op = course.ops.next_op();
-        transfer.first_pass = course.offsets.passes() == 0;
-        transfer.offset = course.offsets.next_offset();
         Some(course.quota.starts_ns(now_ns))
+    }
+
+    /// The time that a pass took decides whether there is another.
+    #[inline]
+    fn takes_last(&self, task: usize) -> bool {
+        self.courses[task].quota.is_at_end()
+    }
+
+    /// A place must not be written again while it is read and checked: passes do not overlap.
+    #[inline]
+    fn is_alone(&self, task: usize) -> bool {
+        self.kinds.is_some() && self.stream.verify && self.courses[task].offsets.is_at_start()
     }
 
     #[inline]
     fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64 {
-        let Transfer { op, offset, first_pass, .. } = self.by_lane[lane];
-        let file = self.courses[task].file;
+        let Course { file, offsets, ops, .. } = &mut self.courses[task];
+        let (file, op, first_pass, offset) = (*file, ops.next_op(), offsets.passes() == 0, offsets.next_offset());
         let hit = op == Op::Read && self.is_hit(race, file, offset, first_pass);
         let size = self.stream.geometry.transfer_size;
         let mean_ns = match op {
@@ -195,7 +202,8 @@ impl Operations for Transfers<'_> {
             () if op == Op::Write && !self.files.write(file, offset, size, first_pass) => ENOSPC,
             () => 0,
         };
-        (self.by_lane[lane].errno, self.by_lane[lane].from_device) = (errno, !hit);
+        self.by_lane[lane] = Transfer { op, offset, errno, from_device: !hit };
+        race.visit(task, (Some(op), self.files.files[file].number, offset, size), now_ns, end_ns);
         end_ns
     }
 

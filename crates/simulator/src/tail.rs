@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles};
-use tonnage_workload::{Durability, Follow, Limit, Op, PhaseSpec, Tail, Waiting};
+use tonnage_workload::{Durability, Follow, Op, PhaseSpec, Tail, Waiting};
 
 use crate::chance::Chance;
 use crate::model::ModelSpec;
@@ -100,8 +100,6 @@ impl<'a> TailPlay<'a> {
         let (model, spec) = (race.model, race.spec);
         let readers = u64::from(spec.tasks.total) - 1;
         let size = tail.transfer_size;
-        // A file grows once: there is nothing to begin again, and nobody to wait for.
-        let limit = Limit { wrap: false, min_time_ns: 0, wear_out: false, ..spec.limit };
         let schedule = spec.pace.schedule(size, 0, 1);
         let chance = Chance::new(model.seed ^ 0x006c_6f63_6b73, &spec.record, spec.seed);
         // Conflicts of independent readers add up, and the sum of such processes is one of their kind.
@@ -118,7 +116,7 @@ impl<'a> TailPlay<'a> {
         Self {
             tail,
             writer: Writer {
-                quota: Quota::new(limit, tail.transfers(), spec.pace, schedule, race.start_ns),
+                quota: Quota::new(spec.limit, tail.transfers(), spec.pace, schedule, race.start_ns),
                 begun: false,
                 flying: false,
                 ended: false,

@@ -215,6 +215,13 @@ impl Files {
         }
     }
 
+    /// Bytes that an operation moves.
+    #[must_use]
+    pub const fn moved_bytes(&self) -> u64 {
+        let moves = matches!(self.op, FileOp::Read) || self.op.writes() && !(self.mknod && matches!(self.op, FileOp::Create));
+        if moves { self.file_bytes } else { 0 }
+    }
+
     /// Operations of `task`, of `total` tasks, unless a limit or a failure ends the phase.
     #[must_use]
     pub fn operations_of(&self, task: u32, total: u32) -> u64 {

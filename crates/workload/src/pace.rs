@@ -32,10 +32,16 @@ impl Pace {
         Some(Schedule { rate: rate.max(1), share, task, tasks })
     }
 
+    /// Whether starts are fixed beforehand.
+    #[must_use]
+    pub const fn is_rate(&self) -> bool {
+        self.operations_per_s.is_some() || self.bytes_per_s.is_some()
+    }
+
     /// Whether tasks wait between operations.
     #[must_use]
     pub const fn waits(&self) -> bool {
-        self.operations_per_s.is_some() || self.bytes_per_s.is_some() || self.think_ns > 0
+        self.is_rate() || self.think_ns > 0
     }
 
     pub(crate) fn check(&self) -> Result<(), SpecError> {

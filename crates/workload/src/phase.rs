@@ -175,9 +175,12 @@ pub enum SpecError {
     /// A tail phase is one process.
     #[error("the writer of a tail and its readers run in one process; use the local launcher")]
     TailApart,
-    /// A file that is followed only grows.
-    #[error("the writer of a tail never begins again; leave limit.wrap out")]
-    TailWraps,
+    /// What is worked on once cannot be begun again.
+    #[error("{0}; leave {1} out")]
+    Once(&'static str, &'static str),
+    /// A rate of what no operation moves.
+    #[error("pace.bytes_per_s needs operations that move bytes; give pace.operations_per_s")]
+    NothingMoves,
     /// Verification needs to know what was written.
     #[error("verify needs the unique payload; a constant one cannot tell one place from another")]
     VerifyConstant,
@@ -225,6 +228,15 @@ impl Work {
         if let Self::Checkpoint(checkpoint) = self { checkpoint.meetings() } else { 0 }
     }
 
+    /// Whether it is known of all operations that they move no bytes, or of none how many.
+    const fn moves_nothing(&self) -> bool {
+        match self {
+            Self::Files(files) => files.moved_bytes() == 0,
+            Self::Command(_) => true,
+            Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) => false,
+        }
+    }
+
     /// Whether bytes that are read are checked.
     #[must_use]
     pub const fn verifies(&self) -> bool {
@@ -253,10 +265,13 @@ impl PhaseSpec {
         }
         self.limit.check()?;
         self.pace.check()?;
+        self.check_once()?;
+        if self.pace.bytes_per_s.is_some() && self.work.moves_nothing() {
+            return Err(SpecError::NothingMoves);
+        }
         match &self.work {
             Work::Stream(stream) => stream.check(self.tasks),
             Work::Files(files) => files.check(self.tasks),
-            Work::Tail(_) if self.limit.wrap => Err(SpecError::TailWraps),
             Work::Tail(tail) => tail.check(self.tasks),
             Work::Command(command) => command.check(),
             Work::Checkpoint(_) if self.limit != Limit::default() || self.pace != Pace::default() => {
@@ -264,5 +279,72 @@ impl PhaseSpec {
             }
             Work::Checkpoint(checkpoint) => checkpoint.check(self.tasks),
         }
+    }
+
+    /// Refuses what would let work begin again that cannot: nothing that was asked for is left undone in silence.
+    const fn check_once(&self) -> Result<(), SpecError> {
+        let why = match self.work {
+            Work::Files(_) => "a files phase makes one pass over its names",
+            Work::Tail(_) => "the writer of a tail never begins again",
+            Work::Command(_) => "each copy of a command runs once",
+            Work::Stream(_) | Work::Checkpoint(_) => return Ok(()),
+        };
+        let wears = self.limit.wear_out && !matches!(self.work, Work::Files(_));
+        match (self.limit.wrap, self.limit.min_time_ns > 0, wears) {
+            (true, ..) => Err(SpecError::Once(why, "limit.wrap")),
+            (_, true, _) => Err(SpecError::Once(why, "limit.min_time_ns")),
+            (.., true) => Err(SpecError::Once(why, "limit.wear_out")),
+            (false, false, false) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(work: &str, more: &str) -> Result<(), SpecError> {
+        let tasks = r#"{"here": 2, "total": 2}"#;
+        let text = format!(r#"{{"record": "a", "tasks": {tasks}, "seed": 1, "work": {work}{more}}}"#);
+        serde_json::from_str::<PhaseSpec>(&text).expect("a spec").check()
+    }
+
+    const FILES: &str = r#"{"kind": "files", "op": "OP", "file_bytes": 10, "cache": "keep", "tree":
+        {"depth": 0, "branch": 0, "items_per_directory": 5, "leaves_only": false, "shared": false}}"#;
+    const COMMAND: &str = r#"{"kind": "command", "argv": ["true"], "copies": 5, "directory": "/"}"#;
+    const TAIL: &str = r#"{"kind": "tail", "transfer_size": 1, "file_bytes": 5, "follow": "whole", "waiting": "poll",
+        "poll_ns": 1, "durability": "none"}"#;
+
+    #[test]
+    fn what_is_worked_on_once_is_asked_for_nothing_more() {
+        let stat = FILES.replace("OP", "stat");
+        for (key, value) in [("wrap", "true"), ("min_time_ns", "5"), ("wear_out", "true")] {
+            let limit = format!(r#", "limit": {{"time_ns": 10, "{key}": {value}}}"#);
+            for (work, refused) in [(stat.as_str(), key != "wear_out"), (COMMAND, true), (TAIL, true)] {
+                let found = spec(work, &limit).map_err(|error| error.to_string());
+                assert_eq!(found.is_err(), refused, "{key}: {found:?}");
+                let named = |error: String| error.ends_with(&format!("; leave limit.{key} out"));
+                assert!(found.err().is_none_or(named), "{key}");
+            }
+        }
+        let both = r#", "limit": {"time_ns": 10, "min_time_ns": 5, "wear_out": true}"#;
+        let text = "a files phase makes one pass over its names; leave limit.min_time_ns out";
+        assert_eq!(spec(&stat, both).expect_err("no second pass").to_string(), text);
+    }
+
+    #[test]
+    fn a_rate_in_bytes_is_refused_where_operations_move_none() {
+        let rate = r#", "pace": {"bytes_per_s": 1000}"#;
+        for (op, refused) in [("stat", true), ("remove", true), ("make-tree", true), ("create", false), ("read", false)] {
+            assert_eq!(spec(&FILES.replace("OP", op), rate).is_err(), refused, "{op}");
+        }
+        let empty = FILES.replace("OP", "create").replace(": 10", ": 0");
+        assert_eq!(spec(&empty, rate), Err(SpecError::NothingMoves));
+        assert_eq!(
+            spec(&FILES.replace("OP", "create").replacen('{', r#"{"mknod": true, "#, 1), rate),
+            Err(SpecError::NothingMoves)
+        );
+        assert_eq!(spec(COMMAND, rate), Err(SpecError::NothingMoves), "what a copy moves is known when it has");
+        assert_eq!(spec(TAIL, rate), Ok(()));
     }
 }

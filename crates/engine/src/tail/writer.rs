@@ -46,7 +46,8 @@ impl Worker for Writer {
         let pacer = Pacer::alone(&shared.spec, size, clock);
         let mut last = clock.ticks();
         let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
-        for number in 0..self.tail.transfers() {
+        let most = shared.spec.limit.operations.unwrap_or(u64::MAX);
+        for number in 0..self.tail.transfers().min(most) {
             // Latency counts from the intended start, also where the write before ended too late for it.
             last = pacer.due(number).unwrap_or(if number == 0 { last } else { pacer.ready(last) });
             if last > clock.ticks() {

@@ -74,6 +74,48 @@ fn a_mix_has_its_share_of_reads_and_each_kind_its_own_plateau() {
 }
 
 #[test]
+fn a_verified_mix_begins_no_pass_before_the_one_before_has_ended_and_a_plain_one_does() {
+    let pauses = Pace { think_ns: 100_000, ..Pace::default() };
+    let rate = Pace { operations_per_s: Some(2000), ..Pace::default() };
+    for pace in [Pace::default(), pauses, rate] {
+        for verify in [true, false] {
+            let mut simulator = simulator(ModelSpec { jitter: 0.5, ..ModelSpec::default() });
+            simulator.run(&phase(Op::Write, 2, 0, "0000-write"), None).expect("writes");
+            let spec = streaming(phase(Op::Write, 2, 0, "0001-mixed"), |stream| {
+                (stream.read_percent, stream.verify, stream.queue_depth) = (Some(50), verify, 8);
+            });
+            let limit = Limit { wrap: true, operations: Some(3 * 64 + 5), ..Limit::default() };
+            simulator.keep_visits();
+            let result = simulator.run(&PhaseSpec { limit, pace, ..spec }, None).expect("mixes");
+            assert_eq!(result.latency.count, 2 * (3 * 64 + 5));
+            let mut visits = simulator.take_visits();
+            visits.retain(|visit| visit.task == 1);
+            for pass in [64, 128, 192] {
+                let ended = visits[..pass].iter().map(|visit| visit.end_ns).max();
+                let began = visits[pass..].iter().map(|visit| visit.begin_ns).min();
+                assert_eq!(ended <= began, verify, "{pace:?}: {ended:?} and {began:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_waits_longest_for_the_end_of_a_pass_begins_the_next() {
+    let pace = Pace { think_ns: 100_000, ..Pace::default() };
+    let mut simulator = simulator(ModelSpec { jitter: 0.5, ..ModelSpec::default() });
+    simulator.run(&phase(Op::Write, 1, 0, "0000-write"), None).expect("writes");
+    let spec = streaming(phase(Op::Write, 1, 0, "0001-mixed"), |stream| {
+        (stream.read_percent, stream.verify, stream.queue_depth) = (Some(50), true, 2);
+        stream.geometry.block_size = 2 * MIB;
+    });
+    let limit = Limit { wrap: true, operations: Some(100), ..Limit::default() };
+    simulator.keep_visits();
+    simulator.run(&PhaseSpec { limit, pace, ..spec }, None).expect("mixes");
+    let offsets: Vec<u64> = simulator.take_visits().iter().map(|visit| visit.offset).collect();
+    assert_eq!(offsets, [0, MIB].repeat(50));
+}
+
+#[test]
 fn a_mix_needs_the_files_that_it_reads() {
     let spec = streaming(phase(Op::Write, 1, 5, "0001-mixed"), |stream| stream.read_percent = Some(70));
     assert!(simulator(steady()).run(&spec, None).is_err());
