@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// The longest sleep: how soon a waiting task hears that it is to stop.
+pub const NAP_NS: u64 = 50_000_000;
+
 /// `CLOCK_MONOTONIC` in nanoseconds: the run's clock.
 #[must_use]
 pub fn monotonic_ns() -> u64 {

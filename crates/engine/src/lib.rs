@@ -11,8 +11,10 @@ mod checkpoint;
 mod clock;
 mod command;
 mod files;
+mod finished;
 mod goal;
 mod hog;
+mod kinds;
 mod line;
 mod meeting;
 mod outside;
@@ -30,4 +32,5 @@ mod usage;
 
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};
-pub use phase::{EngineError, Live, Phase};
+pub use finished::EngineError;
+pub use phase::{Live, Phase};

@@ -7,13 +7,11 @@ use std::time::Duration;
 use tonnage_workload::{PhaseSpec, Schedule};
 
 use crate::board::Step;
-use crate::clock::Clock;
+use crate::clock::{Clock, NAP_NS};
 use crate::task::Desk;
 
 /// The last part of a wait is spun, since a sleep ends a little late; short, since spinning is CPU time of the trial.
 const SPIN_NS: u64 = 20_000;
-/// The longest sleep: how soon a waiting task hears that it is to stop.
-pub const NAP_NS: u64 = 50_000_000;
 
 /// When one task's operations start.
 pub struct Pacer {

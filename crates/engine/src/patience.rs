@@ -12,9 +12,8 @@ use tonnage_records::Event;
 use tonnage_storage::{Completion, File, Lane, Mended, Queue, Request, Slots, StorageError};
 use tonnage_workload::Op;
 
-use crate::clock::monotonic_ns;
-use crate::pace::NAP_NS;
-use crate::task::describe;
+use crate::clock::{NAP_NS, monotonic_ns};
+use crate::transfers::describe;
 
 /// The pause before the second attempt; each further one is twice as long, up to the longest.
 const FIRST_PAUSE_NS: u64 = 10_000_000;

@@ -1,51 +1,27 @@
 //! A phase from the start line to its result.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-use tonnage_records::{FileError, PhaseFiles, PhaseResult, bucket_bounds};
+use tonnage_records::{PhaseFiles, PhaseResult, bucket_bounds};
 use tonnage_storage::{Storage, StorageError};
-use tonnage_workload::{PhaseSpec, SpecError};
+use tonnage_workload::PhaseSpec;
 
 use crate::board::{Board, Step, quantile_of, total_heat};
 use crate::clock::Clock;
+use crate::finished::{EngineError, Finished};
 use crate::hog;
+use crate::kinds::crew_for;
 use crate::line::{PATIENCE, StartLine};
 use crate::meeting::Meeting;
 use crate::outside::Outside;
 use crate::supervisor::{Recent, Supervisor};
-use crate::task::{Outcome, Shared, Task, crew_for};
+use crate::task::{Outcome, Shared, Task};
 
 /// Stack of a task's thread: the loop needs a few kB; 256 tasks must stay small.
 const STACK_BYTES: usize = 256 << 10;
-
-/// Why a phase could not be run at all. Failed operations are in the result instead.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// The specification contradicts itself.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The storage refused.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The record could not be written.
-    #[error(transparent)]
-    Files(#[from] FileError),
-    /// No thread for a task.
-    #[error("cannot start a thread for task {task}: {source}; use fewer tasks or raise the process limit")]
-    Thread {
-        /// Which.
-        task: u32,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A task's thread died: a defect of ours.
-    #[error("a task ended in a panic; please report this with the message above it")]
-    Panic,
-}
 
 /// What a running phase looks like now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,24 +72,6 @@ pub struct Phase {
     waiting: Option<Supervisor>,
     supervising: Option<JoinHandle<()>>,
     started: Option<Instant>,
-}
-
-/// Where the supervisor leaves the result.
-#[derive(Default)]
-pub struct Finished {
-    pub result: Mutex<Option<Result<PhaseResult, EngineError>>>,
-    pub changed: Condvar,
-    pub done: AtomicBool,
-    /// When the start line opened, on the run's clock; 0 before that.
-    pub line_ns: AtomicU64,
-}
-
-impl Finished {
-    /// Wakes who waits for the phase. With the lock, so that nobody falls asleep between looking and waiting.
-    pub fn announce(&self) {
-        let _held = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        self.changed.notify_all();
-    }
 }
 
 impl Phase {

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tonnage_storage::{Completion, Lane, Queue, Request};
 use tonnage_workload::{Durability, Offsets, Op, Ops};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, NAP_NS};
 use crate::goal::Goal;
-use crate::pace::{NAP_NS, Pacer, wait_until};
+use crate::pace::{Pacer, wait_until};
 use crate::stream::StreamWorker;
-use crate::task::{Desk, describe};
-use crate::transfers::short;
+use crate::task::Desk;
+use crate::transfers::{describe, short};
 
 /// An operation in flight.
 #[derive(Clone, Copy)]

@@ -14,7 +14,8 @@ use tonnage_workload::Work;
 
 use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
-use crate::phase::{EngineError, Finished, TaskHandle};
+use crate::finished::{EngineError, Finished};
+use crate::phase::TaskHandle;
 use crate::task::{DAMAGE_KEPT, Outcome, Shared, Side};
 use crate::usage::Usage;
 

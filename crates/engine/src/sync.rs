@@ -10,8 +10,8 @@ use tonnage_workload::{Durability, Op, Verifier};
 use crate::goal::Goal;
 use crate::pace::{Pacer, wait_until};
 use crate::stream::StreamWorker;
-use crate::task::{Desk, Tally, describe};
-use crate::transfers::{Rest, read_all, write_all};
+use crate::task::{Desk, Tally};
+use crate::transfers::{Rest, describe, read_all, write_all};
 
 /// Moves transfers until the goal is reached or someone says stop.
 pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {

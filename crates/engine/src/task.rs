@@ -5,18 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use tonnage_records::{DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
 use tonnage_storage::{Residency, Storage, StorageError};
-use tonnage_workload::{CachePolicy, Op, PhaseSpec, TaskRange, Verifier, Work};
+use tonnage_workload::{CachePolicy, Op, PhaseSpec, TaskRange, Verifier};
 
 use crate::board::{Board, Step};
-use crate::checkpoint::CheckpointCrew;
 use crate::clock::{Clock, monotonic_ns};
-use crate::command::CommandCrew;
-use crate::files::FilesCrew;
 use crate::meeting::Meeting;
 use crate::outside::{Outside, Point};
 use crate::patience::Retries;
-use crate::stream::StreamCrew;
-use crate::tail::TailCrew;
 
 /// Damaged places a task remembers; more are counted only.
 pub const DAMAGE_KEPT: usize = 16;
@@ -331,24 +326,4 @@ impl Tally {
             }
         }
     }
-}
-
-/// The crew that does the work of `spec`.
-pub fn crew_for(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Box<dyn Crew> {
-    match &spec.work {
-        Work::Stream(stream) => Box::new(StreamCrew::new(stream.clone(), spec, outside)),
-        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec, outside)),
-        Work::Tail(tail) => Box::new(TailCrew::new(tail.clone(), spec.seed)),
-        Work::Command(command) => Box::new(CommandCrew::new(command.clone(), spec.tasks)),
-        Work::Checkpoint(checkpoint) => Box::new(CheckpointCrew::new(checkpoint.clone(), spec)),
-    }
-}
-
-/// What an error number means for whoever reads the record.
-pub fn describe(op: Op, error: &std::io::Error) -> String {
-    let verb = match op {
-        Op::Write => "write",
-        Op::Read => "read",
-    };
-    format!("{verb} failed: {error}")
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tonnage_workload::Op;
+
 /// What becomes of a transfer of which a call moved only a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
@@ -106,4 +108,13 @@ fn finish_read(
         }
         result = read(offset + moved as u64, &mut bytes[moved..]);
     }
+}
+
+/// What an error number means for whoever reads the record.
+pub fn describe(op: Op, error: &io::Error) -> String {
+    let verb = match op {
+        Op::Write => "write",
+        Op::Read => "read",
+    };
+    format!("{verb} failed: {error}")
 }

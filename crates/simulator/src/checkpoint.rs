@@ -8,7 +8,7 @@ use tonnage_workload::{Checkpoint, CheckpointStep, Durability, FileOp, Means, Of
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::race::{EIO, ENOSPC, Play, Race};
-use crate::simulator::{Outcome, SimulatorError, State};
+use crate::state::{Outcome, SimulatorError, State};
 use crate::stream;
 
 /// Where a task is in its rounds.

@@ -6,7 +6,7 @@ use tonnage_workload::{Command, Op, PhaseSpec};
 use crate::model::ModelSpec;
 use crate::quota::Quota;
 use crate::race::Race;
-use crate::simulator::{Outcome, SimulatorError, State};
+use crate::state::{Outcome, SimulatorError, State};
 
 /// A copy that a task has.
 struct Copy {

@@ -8,7 +8,7 @@ use crate::model::ModelSpec;
 use crate::names::{Names, Refusal};
 use crate::quota::Quota;
 use crate::race::{EIO, ENOSPC, Race};
-use crate::simulator::{Outcome, SimulatorError, State};
+use crate::state::{Outcome, SimulatorError, State};
 
 /// A task's way through its names.
 struct Course {

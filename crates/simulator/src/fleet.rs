@@ -13,8 +13,8 @@ use crate::chance::Chance;
 use crate::model::ModelSpec;
 use crate::nodes::{Ceilings, per_node, slowness};
 use crate::race::Finish;
-use crate::simulator::{Outcome, SimulatorError, State};
 use crate::speed::Speed;
+use crate::state::{Outcome, SimulatorError, State};
 use crate::stream::cache_before;
 
 /// More tasks than these are not simulated one by one, where nothing asks for it.

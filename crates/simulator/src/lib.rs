@@ -26,6 +26,7 @@ mod sampler;
 mod simulator;
 mod speed;
 mod stalls;
+mod state;
 mod stream;
 mod tail;
 #[cfg(test)]
@@ -34,4 +35,5 @@ mod trial;
 
 pub use model::{ModelError, ModelSpec, Shape};
 pub use race::Visit;
-pub use simulator::{Simulator, SimulatorError};
+pub use simulator::Simulator;
+pub use state::SimulatorError;

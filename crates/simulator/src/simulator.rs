@@ -1,45 +1,15 @@
 //! A modelled storage over the phases of a run.
 
-use thiserror::Error;
-use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, Part, PhaseFiles, PhaseResult};
-use tonnage_workload::{PhaseSpec, SpecError, Work};
+use tonnage_records::{PhaseFiles, PhaseResult};
+use tonnage_workload::{PhaseSpec, Work};
 
 use crate::burst::Burst;
-use crate::model::{ModelError, ModelSpec};
+use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
-use crate::race::{Counters, Finish, Visit};
+use crate::race::{Counters, Visit};
+use crate::state::{Outcome, SimulatorError, State};
 use crate::{checkpoint, command, files, fleet, stream, tail};
-
-/// Why a phase could not be simulated. Failed operations are in the result instead.
-#[derive(Debug, Error)]
-pub enum SimulatorError {
-    /// The model has an impossible value.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The specification contradicts itself.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The record could not be written.
-    #[error(transparent)]
-    Files(#[from] FileError),
-    /// Readers would not see the file grow.
-    #[error("readers would find {0} bytes before the first is written; a tail starts on a fresh file")]
-    NotFresh(u64),
-    /// A snapshot that a model does not take.
-    #[error("snapshots by {0} need a real storage; use means model with sim:")]
-    Means(&'static str),
-    /// A read of what was not written.
-    #[error("file {file} has {actual} bytes and the read needs {needed}; write it first")]
-    TooShort {
-        /// Its number.
-        file: u32,
-        /// Bytes the read phase expects.
-        needed: u64,
-        /// Bytes it has; 0 where it is missing.
-        actual: u64,
-    },
-}
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -47,34 +17,6 @@ pub struct Simulator {
     model: ModelSpec,
     now_ns: u64,
     state: State,
-}
-
-/// What the storage holds between phases.
-#[derive(Debug)]
-pub(crate) struct State {
-    pub pages: Pages,
-    pub names: Names,
-    pub burst: Burst,
-    pub counters: Counters,
-}
-
-/// What one kind of workload adds to what every phase leaves behind.
-pub(crate) struct Outcome {
-    pub finish: Finish,
-    pub cache: Option<CacheFacts>,
-    pub parts: Vec<Part>,
-    pub follow: Option<FollowResult>,
-    pub copies: Vec<CopyResult>,
-    pub checkpoint: Option<CheckpointResult>,
-    /// What the storage did of what it was asked.
-    pub fact: Option<(&'static str, bool)>,
-}
-
-impl Outcome {
-    /// Nothing more than `finish`.
-    pub const fn of(finish: Finish) -> Self {
-        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new(), checkpoint: None, fact: None }
-    }
 }
 
 impl Simulator {

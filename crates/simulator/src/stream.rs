@@ -9,7 +9,7 @@ use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::quota::Quota;
 use crate::race::{EIO, ENOSPC, Race};
-use crate::simulator::{Outcome, SimulatorError, State};
+use crate::state::{Outcome, SimulatorError, State};
 
 /// A task's way through its part.
 struct Course {

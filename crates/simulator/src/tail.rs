@@ -10,8 +10,8 @@ use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::quota::Quota;
 use crate::race::{EIO, ENOSPC, Play, Race};
-use crate::simulator::{Outcome, SimulatorError, State};
 use crate::stalls::Stalls;
+use crate::state::{Outcome, SimulatorError, State};
 
 /// The one file.
 const FILE: u32 = 0;

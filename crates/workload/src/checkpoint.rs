@@ -5,11 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Geometry, Layout};
 use crate::mix::mix64;
 use crate::payload::PayloadKind;
-use crate::phase::{CachePolicy, Durability, Op, SpecError, TaskRange};
+use crate::refused::SpecError;
 use crate::stream::Stream;
-
-/// The most rounds of a phase: the window of each is in its result.
-pub const MOST_ROUNDS: u32 = 10_000;
+use crate::terms::MOST_ROUNDS;
+use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// Which part of a trial a phase is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::{SpecError, TaskRange};
+use crate::refused::SpecError;
+use crate::terms::TaskRange;
 
 /// Copies of a command. Each task takes the next copy that nobody has taken, runs it to its end, and takes another. An
 /// operation is one copy; its latency is the copy's elapsed time.

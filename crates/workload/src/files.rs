@@ -10,7 +10,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::PayloadKind;
-use crate::phase::{CachePolicy, SpecError, TaskRange};
+use crate::refused::SpecError;
+use crate::terms::{CachePolicy, TaskRange};
 
 /// Levels below the root at most: a directory is held open for each level while a tree is removed.
 pub const MAX_DEPTH: u32 = 100;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::SpecError;
+use crate::refused::SpecError;
 
 /// When a phase ends. Without anything given: when every task has made one pass over its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::SpecError;
+use crate::refused::SpecError;
 
 /// When operations start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
-use crate::phase::{CachePolicy, Durability, Op, PhaseSpec, SpecError, TaskRange};
+use crate::phase::PhaseSpec;
+use crate::refused::SpecError;
 use crate::source::Source;
+use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// A stream of transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::{Durability, SpecError, TaskRange};
+use crate::refused::SpecError;
+use crate::terms::{Durability, TaskRange};
 
 /// What part of the file each reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ use super::progress::Progress;
 use super::{FILE, Followed};
 use crate::board::Step;
 use crate::patience::Retries;
-use crate::task::{Desk, Worker, describe};
+use crate::task::{Desk, Worker};
+use crate::transfers::describe;
 
 /// How long a reader that waits stays deaf to a stop.
 const SLICE: Duration = Duration::from_millis(100);

@@ -12,7 +12,8 @@ use super::progress::Progress;
 use crate::clock::Clock;
 use crate::pace::{Pacer, wait_until};
 use crate::patience::Retries;
-use crate::task::{Desk, Worker, describe};
+use crate::task::{Desk, Worker};
+use crate::transfers::describe;
 
 pub struct Writer {
     pub tail: Tail,

@@ -9,8 +9,8 @@ use tonnage_engine::Phase;
 use tonnage_records::PhaseResult;
 use tonnage_simulator::{ModelSpec, Simulator};
 use tonnage_storage::{
-    Buffer, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
-    Result, Storage,
+    Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency, Result,
+    Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Op, PhaseSpec};
 
@@ -90,7 +90,7 @@ struct Way {
     storage: Watched,
     task: u32,
     file: u32,
-    memory: Option<Buffer>,
+    memory: Option<Slots>,
     done: VecDeque<Completion>,
 }
 
@@ -127,13 +127,13 @@ impl Queue for Way {
         Ok(())
     }
 
-    fn set_memory(&mut self, memory: Buffer) -> Result<()> {
+    fn set_memory(&mut self, memory: Slots) -> Result<()> {
         self.memory = Some(memory);
         Ok(())
     }
 
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+    fn memory(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
     }
 
     fn push(&mut self, request: Request) {
