@@ -170,7 +170,7 @@ pub struct Damage {
 #[derive(Debug)]
 pub struct Verifier {
     payload: Payload,
-    hashes: Vec<u64>,
+    hashes: Vec<u128>,
 }
 
 impl Verifier {
