@@ -17,9 +17,9 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local import spool as spool_page
-from tonnage.cluster.schedulers.local.attend import file_name
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
+from tonnage.cluster.schedulers.local.streams import file_name
 
 from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
 

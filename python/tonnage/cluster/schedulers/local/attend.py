@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
 from tonnage.machine.tool import ToolError, ToolMissing
 
 ROOM_S = 0.5
@@ -111,11 +111,9 @@ def _run(case: Case) -> Ended:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
         place = "" if error.filename in (None, request.argv[0]) else f" ({error.filename})"
-        reason = f"{request.argv[0]} cannot be run: {error.strerror}{place}"
-        if len(streams) > 1:
-            with suppress(OSError):
-                os.write(streams[-1], f"tonnage: {reason}\n".encode("utf-8", "surrogateescape"))
-        return Ended("failed", NOT_FOUND if missing else CANNOT_RUN, reason, time.time_ns())
+        return _not_run(case, streams, f"{error.strerror}{place}", NOT_FOUND if missing else CANNOT_RUN)
+    except UnfitError as error:
+        return _not_run(case, streams, str(error), CANNOT_RUN)
     finally:
         for file in streams:
             os.close(file)
@@ -127,6 +125,15 @@ def _run(case: Case) -> Ended:
             os.killpg(program.pid, signal.SIGKILL)
     status = program.wait()
     return _ending(case, 128 - status if status < 0 else status)
+
+
+def _not_run(case: Case, streams: list[int], why: str, status: int) -> Ended:
+    """Says so in the output too, where that could be opened."""
+    reason = f"{case.entry.request.argv[0]} cannot be run: {why}"
+    if len(streams) > 1:
+        with suppress(OSError):
+            os.write(streams[-1], f"tonnage: {reason}\n".encode("utf-8", "surrogateescape"))
+    return Ended("failed", status, reason, time.time_ns())
 
 
 def _start(case: Case, streams: list[int]) -> subprocess.Popen[bytes]:
@@ -146,22 +153,15 @@ def _start(case: Case, streams: list[int]) -> subprocess.Popen[bytes]:
 
 
 def _open_streams(case: Case, streams: list[int]) -> None:
-    """Standard input, output and error. Files are appended to, as several copies may share one."""
+    """Standard input, output and error."""
     request = case.entry.request
     output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
-    given = os.devnull if request.input is None else file_name(request.input, request, case.number, case.copy)
-    streams.append(os.open(given, os.O_RDONLY))
-    for pattern in (output, request.error or output):
-        path = file_name(pattern, request, case.number, case.copy)
-        streams.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o666))
-
-
-def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path:
-    """The file that a pattern means: ``%J`` is the job, ``%I`` the copy (0 if it is no array), other ``%`` stay."""
-    head, *parts = pattern.split("%")
-    meanings = {"J": str(number), "I": str(copy)}
-    name = head + "".join(meanings.get(part[:1], f"%{part[:1]}") + part[1:] for part in parts)
-    return Path(request.directory) / name
+    error = request.error or output
+    given = Path(os.devnull) if request.input is None else file_name(request.input, request, case.number, case.copy)
+    streams.append(open_input(given))
+    files = [file_name(pattern, request, case.number, case.copy) for pattern in (output, error)]
+    streams.append(open_output(files[0], named=request.output is not None))
+    streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
 
 
 def _ending(case: Case, status: int) -> Ended:

@@ -20,8 +20,10 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
 from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
+from tonnage.machine.bounded import in_time
 from tonnage.machine.user import user_name
 from tonnage.places import user_state
 
@@ -63,6 +65,11 @@ class Local:
         return True
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        self._check_here(request, interactive=interactive)
+        if not interactive:
+            self._check_files(request)
+
+    def _check_here(self, request: JobRequest, *, interactive: bool = False) -> None:
         if interactive and request.copies is not None:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
         if request.queue not in (None, QUEUE):
@@ -176,7 +183,7 @@ class Local:
     def _check(self, spool: Spool, request: JobRequest) -> None:
         if not request.argv:
             raise SchedulerError("there is no program to run")
-        self.check(request)
+        self._check_here(request)
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
@@ -188,6 +195,25 @@ class Local:
                 )
             if count > totals[name]:
                 raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
+
+    def _check_files(self, request: JobRequest) -> None:
+        """RequestError for those of which the name is known before the job is, and which it would not open."""
+
+        def look() -> str | None:
+            named = [(name, unfit_output) for name in (request.output, request.error)]
+            for name, unfit in (*named, (request.input, unfit_input)):
+                if name is not None and "%J" not in name and ("%I" not in name or request.copies is None):
+                    why = unfit(file_name(name, request, 0, 0))
+                    if why is not None:
+                        return why
+            return None
+
+        try:
+            why = in_time(look, timeout_s=self._timeout_s)
+        except (TimeoutError, OSError):
+            return  # it may answer when the job runs, which looks again
+        if why is not None:
+            raise RequestError(f"the job would not run: {why}")
 
     def _refuse(self, request: JobRequest) -> None:
         """RequestError for what there is none of on one host."""
