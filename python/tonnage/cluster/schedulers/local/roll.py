@@ -160,8 +160,11 @@ class Roll:
                 self.look(number)
             return
         ordered_ns = job.end_ordered_ns(copy)
-        if ordered_ns is not None and time.time_ns() - ordered_ns > GRACE_NS:
+        late_ns = 0 if ordered_ns is None else time.time_ns() - ordered_ns
+        if late_ns > GRACE_NS:
             self._signal(job, copy, signal.SIGKILL)
+        if late_ns > 2 * GRACE_NS:
+            self._free(job, copy)
         if is_child or (self._spool.ended(number, copy) is None and not self._conclude(job, copy)):
             return
         job.running.discard(copy)
@@ -182,6 +185,8 @@ class Roll:
             if started.waiter.alive or (program is not None and program.alive):
                 return False
             ended = Ended("unknown", None, LOST, now_ns)
+            if program is None and job.end_ordered_ns(copy) is not None:
+                ended = Ended("cancelled", None, "ended before its program began", now_ns)
         self._spool.end(job.number, copy, ended)
         return True
 
@@ -195,6 +200,14 @@ class Roll:
                 os.killpg(program.pid, number)
             else:
                 os.kill(program.pid, number)
+
+    def _free(self, job: Active, copy: int) -> None:
+        """Ends the process that is to start a copy and hangs before it can, in a file system that does not answer."""
+        started = self._spool.started(job.number, copy)
+        waits_for_nothing = self._spool.program(job.number, copy) is None and job.entry.waiter is None
+        if started is not None and waits_for_nothing and started.waiter.alive:
+            with suppress(ProcessLookupError):
+                os.kill(started.waiter.pid, signal.SIGKILL)
 
     def _put_away(self, job: Active) -> None:
         if not job.pending and not job.running:
