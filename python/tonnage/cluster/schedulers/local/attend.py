@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.schedulers.local.below import Below, Watch, below, collect
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry, Started
+from tonnage.cluster.schedulers.local.records import GRACE_NS, WHOLE, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
 from tonnage.machine.tool import ToolError, ToolMissing
 
 ROOM_S = 0.5
 """How often it is tried whether a full disk has room again."""
+LOOK_S = 0.1
+"""How often it is looked what is left of a copy whose end was ordered."""
 CANNOT_RUN, NOT_FOUND = 126, 127
 """What a shell exits with for a program that cannot be run, or is not there."""
 
@@ -35,9 +38,15 @@ class Case:
     entry: Entry
 
     @property
+    def ordered_ns(self) -> int | None:
+        """When somebody ordered its end, in nanoseconds since 1970; None: nobody has."""
+        found = [self.spool.cancelled_at_ns(self.number, of) for of in (None, self.copy)]
+        return min((at_ns for at_ns in found if at_ns is not None), default=None)
+
+    @property
     def is_cancelled(self) -> bool:
         """Whether somebody has ordered its end."""
-        return any(self.spool.cancelled_at_ns(self.number, of) is not None for of in (None, self.copy))
+        return self.ordered_ns is not None
 
 
 def attend(case: Case, claimed: Callable[[], object]) -> None:
@@ -105,26 +114,65 @@ def _note(case: Case, pid: int, signal_it: Callable[[int, int], None]) -> None:
 def _run(case: Case) -> Ended:
     request = case.entry.request
     streams: list[int] = []
-    try:
-        _open_streams(case, streams)
-        program = _start(case, streams)
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
-        place = "" if error.filename in (None, request.argv[0]) else f" ({error.filename})"
-        return _not_run(case, streams, f"{error.strerror}{place}", NOT_FOUND if missing else CANNOT_RUN)
-    except UnfitError as error:
-        return _not_run(case, streams, str(error), CANNOT_RUN)
-    finally:
-        for file in streams:
-            os.close(file)
-    _note(case, program.pid, os.killpg)
-    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
-    if case.is_cancelled:
-        # What it left behind. Until it is waited for its number is no other's.
-        with suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
+    with Watch() as watch:
+        try:
+            _open_streams(case, streams)
+            program = _start(case, streams)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
+            place = "" if error.filename in (None, request.argv[0]) else f" ({error.filename})"
+            return _not_run(case, streams, f"{error.strerror}{place}", NOT_FOUND if missing else CANNOT_RUN)
+        except UnfitError as error:
+            return _not_run(case, streams, str(error), CANNOT_RUN)
+        finally:
+            for file in streams:
+                os.close(file)
+        _note(case, program.pid, os.killpg)
+        _await(case, watch, program.pid)
     status = program.wait()
     return _ending(case, 128 - status if status < 0 else status)
+
+
+def _await(case: Case, watch: Watch, program: int) -> None:
+    """Until the program has ended, and where that was ordered all that it started.
+
+    Its group gets SIGTERM from the spooler, or from ``_note``; what left the group gets it here.
+    """
+    told: set[Below] = set()
+    while True:
+        ordered_ns = case.ordered_ns
+        if ordered_ns is None:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                watch.wait(None)
+            elif ended.si_pid == program:
+                return
+            else:
+                os.waitpid(ended.si_pid, 0)  # one whose parent ended before it
+            continue
+        found = below()
+        collect(found, but=program)
+        left = [process for process in found if not process.ended]
+        late = time.time_ns() - ordered_ns > GRACE_NS
+        stays = [process for process in left if not _end(process, program, told, late=late)]
+        # One that this user may not signal would hold the slot for ever; the program itself does.
+        if left == stays and program not in {process.pid for process in left}:
+            return
+        watch.wait(LOOK_S)
+
+
+def _end(process: Below, program: int, told: set[Below], *, late: bool) -> bool:
+    """False where it cannot be ended."""
+    if late:
+        return process.signal(signal.SIGKILL)
+    try:
+        is_told = process in told or os.getpgid(process.pid) == program
+    except ProcessLookupError:
+        is_told = True
+    told.add(process)
+    if not is_told:
+        process.signal(signal.SIGTERM)
+    return True
 
 
 def _not_run(case: Case, streams: list[int], why: str, status: int) -> Ended:

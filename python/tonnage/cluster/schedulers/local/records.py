@@ -16,6 +16,8 @@ from tonnage.cluster.terms import Terms
 
 WHOLE = 0
 """The copy of a job that is no array."""
+GRACE_NS = 5 * 10**9
+"""What a cancelled job has between SIGTERM and SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True)

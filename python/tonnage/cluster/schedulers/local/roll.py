@@ -11,12 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import Ended, Entry, Started
+from tonnage.cluster.schedulers.local.records import GRACE_NS, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
-GRACE_NS = 5 * 10**9
-"""What a cancelled job has between SIGTERM and SIGKILL."""
 LOST = "the process that waited for it ended before it did"
 
 
@@ -191,6 +189,11 @@ class Roll:
         return True
 
     def _signal(self, job: Active, copy: int, number: int) -> None:
+        started = self._spool.started(job.number, copy)
+        if job.entry.waiter is None and started is not None and started.waiter.alive:
+            # It ends what left the program's group, and reads the order itself.
+            with suppress(ProcessLookupError):
+                os.kill(started.waiter.pid, signal.SIGTERM)
         program = self._spool.program(job.number, copy)
         # One that is not known yet is ended by whoever starts it.
         if program is None or not program.alive:
