@@ -24,11 +24,12 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document, moment
+from tonnage.cluster.schedulers.answers import Nonsense, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
 from tonnage.cluster.terms import Spelling, every
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"
 """Before the key, in the job's name, and before the server after it."""
@@ -79,7 +80,7 @@ class Flux:
         return Submitted(numbers[0], numbers[0])
 
     def find(self, key: str) -> Submitted | None:
-        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        job = with_key(self.jobs(user=user_name(), ended=True), key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:
