@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.errors import RequestError
-from tonnage.places import user_state
+from tonnage.machine.state import user_state
 
 OTHER = 65534
 """Another user's number."""

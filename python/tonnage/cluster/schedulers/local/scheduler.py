@@ -24,8 +24,8 @@ from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unf
 from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
 from tonnage.machine.bounded import in_time
+from tonnage.machine.state import user_state
 from tonnage.machine.user import user_name
-from tonnage.places import user_state
 
 QUEUE = "local"
 """The only one."""

@@ -41,7 +41,7 @@ from tonnage.cluster.schedulers.local.records import (
     load_environment,
     load_process,
 )
-from tonnage.places import checked_own
+from tonnage.machine.state import checked_own
 
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
