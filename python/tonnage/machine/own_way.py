@@ -55,6 +55,16 @@ def own_directory(place: Path) -> Path:
     return way
 
 
+def check_inside(way: Path) -> Path:
+    """The same directory, inside of one that is safe: this user's, and nobody else may write to it; NotSafeError,
+    OSError."""
+    found = way.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotSafeError(f"{way} is no directory")
+    _check(way, found, {os.geteuid()}, shared=False)
+    return way
+
+
 def _made(way: Path) -> os.stat_result:
     """Of the link, or of the directory: of what is mounted there, where that is done on demand."""
     try:

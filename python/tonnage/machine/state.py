@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.own_way import NotSafeError, own_directory
+from tonnage.machine.own_way import NotSafeError, check_inside, own_directory
 
 STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 
@@ -28,8 +29,17 @@ def user_state(*parts: str) -> Path:
 
 def checked_own(place: Path) -> Path:
     """``place`` without links, made where it is missing. RequestError as ``user_state``."""
+    return _told(place, own_directory)
+
+
+def checked_inside(place: Path) -> Path:
+    """A directory inside of such a one. RequestError as ``user_state``."""
+    return _told(place, check_inside)
+
+
+def _told(place: Path, check: Callable[[Path], Path]) -> Path:
     try:
-        return own_directory(place)
+        return check(place)
     except NotSafeError as error:
         more = "" if "hint: " in str(error) else f"; {STATE_HINT}"
         raise RequestError(f"{place} is not safe from other users: {error}{more}") from None

@@ -67,6 +67,12 @@ class Roll:
             # Of another version of this program, say: nobody can run it.
             self._spool.retire(number)
             return
+        if not self._spool.is_own(number):
+            # One that another user owns can be put away by root alone.
+            with suppress(OSError):
+                self._spool.cancel(number)
+                self._spool.retire(number)
+            return
         self._totals.update(entry.request.licence_totals)
         started, ended = self._spool.copies(number)
         job = Active(number, entry, entry.request.cap)
