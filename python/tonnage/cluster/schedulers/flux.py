@@ -62,10 +62,10 @@ class Flux:
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
         if interactive and request.copies is not None:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
-        self._options(request)
+        self.command(request)
 
     def command(self, request: JobRequest) -> list[str]:
-        return ["flux", "submit", *self._options(request), "--", *request.argv]
+        return ["flux", "submit", *self._options(request), "--", *request.program]
 
     def submit(self, request: JobRequest) -> Submitted:
         try:
@@ -85,7 +85,7 @@ class Flux:
 
     def interactive(self, request: JobRequest) -> int:
         pty = ["-opty.interactive"] if request.pty else []
-        return run_in_foreground(["flux", "run", *self._options(request), *pty, "--", *request.argv])
+        return run_in_foreground(["flux", "run", *self._options(request), *pty, "--", *request.program])
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         whose = ["-u", user] if user is not None else ["-A"]

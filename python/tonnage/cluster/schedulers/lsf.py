@@ -164,7 +164,7 @@ class Lsf:
     @staticmethod
     def _words(request: JobRequest) -> list[str]:
         """bsub joins its words with blanks and gives the line to a shell: each is quoted, so that it stays one word."""
-        argv = (*_launch(request.spread), *request.argv)
+        argv = (*_launch(request.spread), *request.program)
         if request.copies is not None:
             argv = ("/bin/sh", "-c", _COPY, "tonnage", *argv)
         return [shlex.quote(word) for word in argv]

@@ -83,7 +83,7 @@ class Pbs:
             "tonnage",
             request.directory,
             *_launch(request),
-            *request.argv,
+            *request.program,
         ]
 
     def submit(self, request: JobRequest) -> Submitted:

@@ -83,7 +83,7 @@ class Local:
     def command(self, request: JobRequest) -> list[str]:
         """The program itself: no tool stands between. RequestError as ``submit``."""
         self._refuse(request)
-        return list(request.argv)
+        return list(request.program)
 
     def submit(self, request: JobRequest) -> Submitted:
         """The job with this key where there is one: a second submission of it adds nothing."""
@@ -222,6 +222,7 @@ class Local:
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
             )
         LOCAL.options(request.terms)
+        _ = request.program
         if (request.copies or 1) > MOST_COPIES:
             raise RequestError(f"the local scheduler takes at most {MOST_COPIES} copies of a job; hint: ask for fewer")
 
