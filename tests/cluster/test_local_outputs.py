@@ -171,7 +171,7 @@ def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_pa
         try:
             process = Process.of(waiter.pid)
             assert process is not None
-            spool.claim(number, WHOLE, Started(process, 1))
+            spool.claim(number, WHOLE, Started(process, 1, takes_orders=True))
             spool.cancel(number)
             (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
             jobs = roll.Roll(spool, 1)
@@ -185,3 +185,23 @@ def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_pa
     assert end is not None
     assert (end.state, end.reason) == ("cancelled", "ended before its program began")
     assert not jobs.jobs, "its slot is free"
+
+
+def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=None, timeout_s=5)
+    # As `tonnage cancel` does, of a copy that waits.
+    with subprocess.Popen(["sleep", "1000"]) as claimer:
+        try:
+            process = Process.of(claimer.pid)
+            assert process is not None
+            spool.claim(number, WHOLE, Started(process, 1))
+            spool.cancel(number)
+            (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
+            jobs = roll.Roll(spool, 1)
+            jobs.load(number)
+            jobs.settle(number, WHOLE, is_child=False)
+            with pytest.raises(subprocess.TimeoutExpired):
+                claimer.wait(0.2)
+        finally:
+            claimer.kill()

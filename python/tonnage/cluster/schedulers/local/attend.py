@@ -51,7 +51,7 @@ class Case:
 
 def attend(case: Case, claimed: Callable[[], object]) -> None:
     """In the background: a session of its own, and files. ``claimed`` is called once it is written down."""
-    won = _when_there_is_room(lambda: _claim(case))
+    won = _when_there_is_room(lambda: _claim(case, takes_orders=True))
     claimed()
     if not won:
         return
@@ -95,8 +95,8 @@ def _when_there_is_room(write: Callable[[], bool]) -> bool:
         time.sleep(ROOM_S)
 
 
-def _claim(case: Case) -> bool:
-    return case.spool.claim(case.number, case.copy, Started(Process.this(), time.time_ns()))
+def _claim(case: Case, *, takes_orders: bool = False) -> bool:
+    return case.spool.claim(case.number, case.copy, Started(Process.this(), time.time_ns(), takes_orders))
 
 
 def _note(case: Case, pid: int, signal_it: Callable[[int, int], None]) -> None:

@@ -196,7 +196,7 @@ class Roll:
 
     def _signal(self, job: Active, copy: int, number: int) -> None:
         started = self._spool.started(job.number, copy)
-        if job.entry.waiter is None and started is not None and started.waiter.alive:
+        if started is not None and started.takes_orders and started.waiter.alive:
             # It ends what left the program's group, and reads the order itself.
             with suppress(ProcessLookupError):
                 os.kill(started.waiter.pid, signal.SIGTERM)
@@ -213,8 +213,8 @@ class Roll:
     def _free(self, job: Active, copy: int) -> None:
         """Ends the process that is to start a copy and hangs before it can, in a file system that does not answer."""
         started = self._spool.started(job.number, copy)
-        waits_for_nothing = self._spool.program(job.number, copy) is None and job.entry.waiter is None
-        if started is not None and waits_for_nothing and started.waiter.alive:
+        is_before = self._spool.program(job.number, copy) is None
+        if is_before and started is not None and started.takes_orders and started.waiter.alive:
             with suppress(ProcessLookupError):
                 os.kill(started.waiter.pid, signal.SIGKILL)
 
