@@ -37,7 +37,7 @@ def _end_spooler() -> None:
     """It stays a while for the next job; there is none."""
     from tonnage.cluster.schedulers.local import door
     from tonnage.cluster.schedulers.local.spool import Spool
-    from tonnage.places import user_state
+    from tonnage.machine.state import user_state
 
     pid = door.spooler(Spool(user_state("local", platform.node())))
     if pid is not None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from tonnage.asked_for import own_names, refusal
 from tonnage.errors import RequestError
+
+NAMES = "TONNAGE_METRICS_NAMES"
+"""The variable that has further names, between commas, under which a scraper may ask: through a proxy, say."""
 
 
 class Endpoint:
@@ -36,7 +42,7 @@ class Endpoint:
             raise RequestError(
                 f"cannot listen on 127.0.0.1:{port}: {error.strerror}; hint: give --metrics another port, 0 for any"
             ) from None
-        self._server.set_app(make_wsgi_app(self._registry))
+        self._server.set_app(_guarded(make_wsgi_app(self._registry)))
         self._serving = False
 
     @property
@@ -64,3 +70,20 @@ class Endpoint:
         if self._serving:
             self._server.shutdown()
         self._server.server_close()
+
+
+def _guarded(page: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """The page for a scraper or a browser's user, and not for the page of another site."""
+    names = own_names(*(name.strip() for name in os.environ.get(NAMES, "").split(",")))
+
+    def answer(environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        heads = ((name, value) for name, value in environment.items() if name.startswith("HTTP_"))
+        found = {name.removeprefix("HTTP_").lower().replace("_", "-"): str(value) for name, value in heads}
+        refused = refusal(found, names)
+        if refused is None:
+            return page(environment, start)
+        status, words = refused
+        start(f"{status} {'Misdirected Request' if status == 421 else 'Forbidden'}", [("Content-Type", "text/plain")])
+        return [f"{words}\n".encode()]
+
+    return answer

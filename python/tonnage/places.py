@@ -1,4 +1,4 @@
-"""Where this program is, and where this user's own files are: what is kept from one command to the next."""
+"""Where this program is, and how a file is kept from one command to the next."""
 
 from __future__ import annotations
 
@@ -7,39 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tonnage.errors import RequestError
-from tonnage.own_way import NotSafeError, own_directory
-
 STAND_IN = "# Made by `tonnage compat install`"
 """Begins the second line of each program that has another's name and starts this one."""
 _HEAD_BYTES = 256
-STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
-
-
-def user_state(*parts: str) -> Path:
-    """``$XDG_STATE_HOME/tonnage`` (``~/.local/state/tonnage``) or a directory below it, without links; made, for this
-    user alone.
-
-    RequestError where it cannot be made, or where another user could write there or on the way there: what is planted
-    there would be run as this user.
-    """
-    home = os.environ.get("XDG_STATE_HOME") or ""
-    try:
-        base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
-        return checked_own(base.joinpath("tonnage", *parts))
-    except RuntimeError as error:
-        raise RequestError(f"there is no directory for what is kept: {error}; {STATE_HINT}") from None
-
-
-def checked_own(place: Path) -> Path:
-    """``place`` without links, made where it is missing. RequestError as ``user_state``."""
-    try:
-        return own_directory(place)
-    except NotSafeError as error:
-        more = "" if "hint: " in str(error) else f"; {STATE_HINT}"
-        raise RequestError(f"{place} is not safe from other users: {error}{more}") from None
-    except OSError as error:
-        raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
 
 
 def keep_file(file: Path, data: bytes) -> None:

@@ -14,7 +14,7 @@ from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.places import user_state
+from tonnage.machine.state import user_state
 
 LIMIT_S = 60.0
 """Beyond this something is wrong; a busy machine is slow."""

@@ -17,9 +17,9 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local import spool as spool_page
-from tonnage.cluster.schedulers.local.attend import file_name
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
+from tonnage.cluster.schedulers.local.streams import file_name
 
 from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
 
@@ -196,6 +196,61 @@ def test_cancelling_ends_all_that_the_program_started(local: Local, tmp_path: Pa
     assert ended(local, job).state == "cancelled"
     child = int((tmp_path / "child").read_text())
     until(lambda: Process.of(child) is None, "the child's end")
+
+
+def daemon(file: str, then: str = "exec sleep 600") -> str:
+    """Lines of a shell that leave a process of a session of its own, whose parent ends, and wait for its number."""
+    inner = f"echo $$ >{file}.new; mv {file}.new {file}; {then}"
+    return f"(setsid sh -c '{inner}' &); while [ ! -e {file} ]; do sleep 0.01; done; "
+
+
+def pid_in(file: Path) -> int:
+    """What is written there, once it is."""
+    until(file.exists, f"{file.name}")
+    return int(file.read_text())
+
+
+def test_cancelling_ends_what_made_a_session_of_its_own(local: Local, tmp_path: Path) -> None:
+    script = (
+        daemon("a") + daemon("b", '(setsid sh -c "echo \\$\\$ >c; exec sleep 600" &); exec sleep 600') + "sleep 600"
+    )
+    job = local.submit(request(*shell(script), key="k", directory=tmp_path)).job
+    left = [pid_in(tmp_path / name) for name in "abc"]
+    local.cancel(job)
+    assert ended(local, job).state == "cancelled"
+    assert [Process.of(pid) for pid in left] == [None] * 3, "gone before the job is told to have ended"
+
+
+@pytest.mark.slow
+def test_what_ignores_sigterm_in_a_session_of_its_own_is_killed_after_a_while(local: Local, tmp_path: Path) -> None:
+    script = daemon("a", 'trap "" TERM; while :; do sleep 0.1; done')
+    job = local.submit(request(*shell(script + "sleep 600"), key="k", directory=tmp_path)).job
+    left = pid_in(tmp_path / "a")
+    before_s = time.monotonic()
+    local.cancel(job)
+    assert ended(local, job).state == "cancelled"
+    assert time.monotonic() - before_s > 4
+    assert Process.of(left) is None
+
+
+def test_what_a_program_leaves_behind_when_it_ends_by_itself_goes_on(local: Local, tmp_path: Path) -> None:
+    job = local.submit(request(*shell(daemon("a") + "exit 3"), key="k", directory=tmp_path)).job
+    assert (ended(local, job).state, ended(local, job).exit_status) == ("failed", 3)
+    left = pid_in(tmp_path / "a")
+    assert Process.of(left) is not None
+    os.kill(left, signal.SIGKILL)
+
+
+def test_each_process_of_a_cancelled_job_gets_one_sigterm(local: Local, tmp_path: Path) -> None:
+    count = 'trap "echo x >>terms" TERM; while [ ! -e go ]; do sleep 0.01; done'
+    script = daemon("a", count) + "trap 'echo x >>terms' TERM; echo >on; while [ ! -e go ]; do sleep 0.01; done; exit 7"
+    job = local.submit(request(*shell(script), key="k", directory=tmp_path)).job
+    until((tmp_path / "on").exists)
+    local.cancel(job)
+    until(lambda: (tmp_path / "terms").exists() and (tmp_path / "terms").read_text() == "x\nx\n", "both signals")
+    (tmp_path / "go").touch()
+    assert ended(local, job).state == "cancelled"
+    assert (tmp_path / "terms").read_text() == "x\nx\n"
 
 
 @pytest.mark.slow

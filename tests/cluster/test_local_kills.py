@@ -19,7 +19,7 @@ from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.places import user_state
+from tonnage.machine.state import user_state
 
 from .local_spool import own_local, request, spool_of, until
 

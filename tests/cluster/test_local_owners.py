@@ -9,9 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.schedulers.local.roll import Roll
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.errors import RequestError
-from tonnage.places import user_state
+from tonnage.machine.state import user_state
+
+from .local_spool import request
 
 OTHER = 65534
 """Another user's number."""
@@ -154,3 +157,60 @@ def test_no_spool_is_opened_that_another_user_can_replace(base: Path) -> None:
     with pytest.raises(RequestError, match="belongs to another user"):
         Spool(place)
     assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o730])
+@pytest.mark.parametrize("name", ["jobs", "ended", "keys"])
+def test_no_spool_is_opened_of_which_others_can_write_to_a_part(base: Path, name: str, mode: int) -> None:
+    place = user_state("local", "host")
+    Spool(place)
+    os.chown(place / name, -1, OTHER if os.geteuid() == 0 else -1)
+    (place / name).chmod(mode)
+    with pytest.raises(RequestError, match=f"others can write to {place / name}"):
+        Spool(place)
+    assert base in place.parents
+
+
+@as_root
+@pytest.mark.parametrize("name", ["jobs", "ended", "keys"])
+def test_no_spool_is_opened_of_which_a_part_is_another_users_or_a_link(base: Path, name: str) -> None:
+    place = user_state("local", "host")
+    Spool(place)
+    os.chown(place / name, OTHER, OTHER)
+    with pytest.raises(RequestError, match=f"{place / name} belongs to another user"):
+        Spool(place)
+    (place / name).rmdir()
+    (base / "elsewhere").mkdir()
+    (place / name).symlink_to(base / "elsewhere")
+    with pytest.raises(RequestError, match=f"{place / name} is no directory"):
+        Spool(place)
+
+
+def foreign_job(jobs: Path) -> None:
+    os.chown(jobs / "1", OTHER, OTHER)
+
+
+def foreign_request(jobs: Path) -> None:
+    os.chown(jobs / "1" / "request.json", OTHER, OTHER)
+
+
+def open_job(jobs: Path) -> None:
+    (jobs / "1").chmod(0o777)
+
+
+def linked_job(jobs: Path) -> None:
+    (jobs / "1").rename(jobs.parent / "elsewhere")
+    (jobs / "1").symlink_to(jobs.parent / "elsewhere")
+
+
+@as_root
+@pytest.mark.parametrize("change", [foreign_job, foreign_request, open_job, linked_job])
+def test_no_job_is_run_that_another_user_could_have_written(base: Path, change: Callable[[Path], None]) -> None:
+    spool = Spool(user_state("local", "host"))
+    number, _ = spool.add(request("true", key="k", directory=base), waiter=None, timeout_s=5)
+    assert number == 1
+    change(spool.directory / "jobs")
+    jobs = Roll(spool, 1)
+    jobs.load(1)
+    assert jobs.begin() == []
+    assert spool.numbers() == [], "it is nobody's turn that waits"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
+from tonnage.machine.user import user_name
 
 from .stand_ins import ODD, TELL, StandIns
 
@@ -204,7 +205,7 @@ def test_no_jobs_are_no_failure(commands: StandIns) -> None:
 
 def test_a_job_is_found_by_its_key(commands: StandIns) -> None:
     bsub(commands)
-    commands.prints("bjobs", BJOBS_JSON)
+    commands.prints("bjobs", BJOBS_JSON.replace('"rcs"', f'"{user_name()}"'))
     found = Lsf(timeout_s=20).find("abc-1")
     assert found is not None and (found.job, found.line) == ("3734", "Job <3734> is submitted to queue <normal>.")
     assert Lsf(timeout_s=20).find("other") is None

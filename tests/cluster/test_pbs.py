@@ -12,6 +12,7 @@ from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
+from tonnage.machine.user import user_name
 
 from .stand_ins import ODD, TELL, StandIns
 
@@ -180,7 +181,7 @@ def test_silence_leaves_it_open_whether_the_job_is_there(tmp_path: Path, command
 
 
 def test_a_job_is_found_by_its_key_and_a_cap_is_changed(commands: StandIns) -> None:
-    commands.prints("qstat", JOBS)
+    commands.prints("qstat", JOBS.replace("rcs@", f"{user_name()}@"))
     commands.prints("qalter", "")
     pbs = Pbs(timeout_s=20)
     found = pbs.find("abc-1")

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.numbers import Numbers, upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local
@@ -180,3 +181,19 @@ def test_words_and_events_are_read() -> None:
 def test_terms_come_back_from_a_record_as_they_were() -> None:
     assert Terms.load(json.loads(json.dumps(asdict(ALL)))) == ALL
     assert Terms.load({}) == Terms() and Terms.load({"of_another_version": 1}) == Terms()
+
+
+@pytest.mark.parametrize("copies", [(), upto(3)])
+@pytest.mark.parametrize("kind", [Slurm, Lsf, Pbs, Flux, Local])
+def test_a_program_that_reads_as_an_option_is_refused_by_each(
+    kind: type[Slurm | Lsf | Pbs | Flux | Local], commands: StandIns, copies: Numbers
+) -> None:
+    lsf(commands, "LSF 10.1")
+    found = kind(timeout_s=20)
+    wanted = replace(PLAIN, argv=("--help", "x"), numbers=copies)
+    for ask in (found.check, found.command):
+        with pytest.raises(RequestError, match=r"'--help' is an option, not a program; hint: \./--help if it is one"):
+            ask(wanted)
+    if not copies:
+        with pytest.raises(RequestError, match="'--help' is an option"):
+            found.check(wanted, interactive=True)

@@ -25,7 +25,7 @@ from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
-from tonnage.places import user_state
+from tonnage.machine.state import user_state
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

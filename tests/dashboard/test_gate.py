@@ -54,6 +54,30 @@ def test_other_sites_may_link_here_and_no_more(served: live.Served) -> None:
 
 
 @pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://attacker.invalid"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://{own}.attacker.invalid"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "http://{own}"}, 200),
+        ({"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors"}, 403),
+        ({"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "no-cors"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "navigate"}, 200),
+        ({"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Mode": "cors"}, 200),
+        ({"Sec_Fetch_Site": "none", "Sec_Fetch_Mode": "navigate"}, 200),
+    ],
+)
+def test_scripts_of_other_pages_are_refused_by_whatever_their_browser_tells(
+    served: live.Served, headers: dict[str, str], status: int
+) -> None:
+    own = f"127.0.0.1:{served.port}"
+    sent = {name: text.format(own=own) for name, text in headers.items()}
+    assert served.get("/", Host=own, **sent).status == status
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/static/../pages.py",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from tonnage.analysis import Analysis, analyse
+from tonnage.machine.state import user_state
 from tonnage.placement.keeping import keep_found
 from tonnage.placement.lines import line_of
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
-from tonnage.places import user_state
 from tonnage.records import Run, RunWriter
 from tonnage.records.load_lines import KeptLine, kept_lines
 

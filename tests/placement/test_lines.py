@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tonnage.machine.state import user_state
 from tonnage.placement import lines
 from tonnage.placement.lines import describe, line_of
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.where.located import Located
-from tonnage.places import user_state
 from tonnage.records.load_lines import KeptLine, keep_line
 
 KEPT = KeptLine(

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from tonnage.cluster.numbers import Numbers, count_of
 from tonnage.cluster.terms import Terms
-from tonnage.errors import TonnageError
+from tonnage.errors import RequestError, TonnageError
 
 State = Literal["pending", "running", "suspended", "done", "failed", "cancelled", "unknown"]
 
@@ -90,6 +90,14 @@ class JobRequest:
     terms: Terms = field(default_factory=Terms)
     pty: bool = False
     """An interactive job has a pseudo-terminal."""
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """Its words, for a command line; RequestError where a scheduler's tool or a shell would take the first for an
+        option of its own."""
+        if self.argv and self.argv[0].startswith("-"):
+            raise RequestError(f"{self.argv[0]!r} is an option, not a program; hint: ./{self.argv[0]} if it is one")
+        return self.argv
 
     @property
     def copies(self) -> int | None:

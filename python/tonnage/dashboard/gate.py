@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -11,6 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tonnage.asked_for import refusal
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -71,24 +72,11 @@ class Gate:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("nothing can be changed here\n", 405, {"allow": "GET, HEAD"})
-        if not self._is_ours(headers.get(b"host", "")):
-            return PlainTextResponse("this server has another name; use the address that it printed\n", 421)
-        if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
-            return PlainTextResponse("other sites may link here, and no more\n", 403)
+        refused = refusal({name.decode("latin-1"): value for name, value in headers.items()}, self._rules.names)
+        if refused is not None:
+            status, words = refused
+            return PlainTextResponse(f"{words}\n", status)
         return self._without_token(scope, headers) if self._rules.token is not None else None
-
-    def _is_ours(self, host: str) -> bool:
-        """A page of elsewhere whose name was made to point here still asks under that name."""
-        name = host.lower()
-        if name.startswith("["):
-            name = name[1:].partition("]")[0]
-        elif name.count(":") == 1:
-            name = name.partition(":")[0]
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in self._rules.names
-        return True
 
     def _without_token(self, scope: Scope, headers: dict[bytes, str]) -> Response | None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)

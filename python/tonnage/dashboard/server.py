@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tonnage.asked_for import own_names
 from tonnage.dashboard.board import Board
 from tonnage.errors import RequestError
 
@@ -136,7 +137,7 @@ async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Cal
     port = door.listening.getsockname()[1]
     topics = Topics()
     keeper = Keeper(Runs(wish.roots), boards, topics)
-    rules = Rules(_names(wish.host), door.token, port)
+    rules = Rules(own_names(wish.host), door.token, port)
     application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)
     # Its words are for who develops a server, not for who looks at runs.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
@@ -173,12 +174,6 @@ async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLCo
         ssl=tls,
         ssl_handshake_timeout=REQUEST_S if tls else None,
     )
-
-
-def _names(host: str) -> frozenset[str]:
-    """What this server may be called, beside its addresses."""
-    node = platform.node()
-    return frozenset(name.lower() for name in ("localhost", host, node, node.partition(".")[0]) if name)
 
 
 def _address(host: str, port: int, door: _Door) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 from tonnage.analysis import Analysis, LoadLine, Point
 from tonnage.errors import RequestError
+from tonnage.machine.state import STATE_HINT
 from tonnage.placement.lines import line_directories
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.placement.where.located import Located
-from tonnage.places import STATE_HINT
 from tonnage.records import Run
 from tonnage.records.load_lines import KeptLine, keep_line
 

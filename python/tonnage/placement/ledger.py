@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import TonnageError
+from tonnage.machine.state import STATE_HINT, user_state
 from tonnage.placement.appended import append, lock_within, rewrite
 from tonnage.placement.entries import Entries, Entry
-from tonnage.places import STATE_HINT, user_state
 
 FILE = "submissions.jsonl"
 LOCK = "lock"

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 from tonnage.errors import RequestError
 from tonnage.machine.careful import carefully
+from tonnage.machine.state import user_state
 from tonnage.placement.choice import Plateau
 from tonnage.placement.site.model import Line, Server, Site
 from tonnage.placement.where.located import Located
-from tonnage.places import user_state
 from tonnage.records.load_lines import KeptLine, lines_in
 from tonnage.units import format_size, rate_text
 

@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeVar
 
 from tonnage.cluster.scheduler import Scheduler, State
 from tonnage.errors import RequestError
-from tonnage.places import keep_file, user_state
+from tonnage.machine.state import user_state
+from tonnage.places import keep_file
 
 _T = TypeVar("_T")
 _TOLD_BY = ("SLURM_", "LSF_", "LSB_", "PBS_", "FLUX_")

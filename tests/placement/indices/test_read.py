@@ -160,6 +160,8 @@ OK = b"HTTP/1.0 200 OK\r\n"
         (OK + b"\r\n" + WHOLE[: len(WHOLE) // 2], "sent half an answer"),
         (OK + b"Content-Length: 99999\r\n\r\n" + WHOLE, "sent half an answer"),
         (OK + b"\r\n", "sent half an answer (0 bytes)"),
+        (OK + b"\r\n" + b"# filler\n" * (2 << 20), "sent more than 16 MiB"),
+        (OK + b"Content-Length: %d\r\n\r\n" % (18 << 20) + b"# filler\n" * (2 << 20), "sent more than 16 MiB"),
     ],
 )
 def test_what_is_no_answer_is_told_as_what_it_is(raw: bytes, expected: str) -> None:

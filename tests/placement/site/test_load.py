@@ -124,6 +124,27 @@ def test_a_project_file_of_another_user_does_not_count_and_is_told_of(
     assert load_site(places["project"]).scheduler == "slurm"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("between", [False, True])
+def test_a_link_of_another_user_does_not_count_whoever_owns_what_it_leads_to(
+    places: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between: bool
+) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('scheduler = "slurm"\n', encoding="utf-8")
+    link = places["project"] / "tonnage.toml"
+    theirs = places["project"] / "theirs" if between else link
+    theirs.symlink_to("../mine.toml")
+    if between:
+        link.symlink_to("theirs")
+    assert load_site(places["project"]).scheduler == "slurm", "a link of one's own"
+    os.chown(theirs, 12345, -1, follow_symlinks=False)
+    loaded = read_site(places["project"])
+    assert loaded.site == Site()
+    assert f"{link} does not count here: {theirs} is a link of another user's" in loaded.passed_over[0]
+    monkeypatch.setenv("TONNAGE_TRUSTED", str(places["project"]))
+    assert load_site(places["project"]).scheduler == "slurm"
+
+
 @pytest.mark.parametrize("key", [".".join(["a"] * 20_000), " . ".join(['"a b"'] * 40), f"[{'.'.join(['a'] * 40)}]"])
 def test_a_key_of_many_parts_is_refused_before_it_is_parsed(
     places: dict[str, Path], monkeypatch: pytest.MonkeyPatch, key: str

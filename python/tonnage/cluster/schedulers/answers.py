@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from tonnage.cluster.hostlist import how_many, unfold
-from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.scheduler import Job, SchedulerError
+from tonnage.machine.user import user_name
 
 _SHOWN = 100
 """Characters of an answer that an error shows."""
@@ -49,3 +51,9 @@ def hosts(text: str) -> tuple[str, ...]:
     if how_many(text) > _MOST_HOSTS:
         raise ValueError(f"more than {_MOST_HOSTS} hosts")
     return unfold(text)
+
+
+def with_key(jobs: Iterable[Job], key: str) -> Job | None:
+    """The one that this user submitted with that key: others can choose the same."""
+    me = user_name()
+    return next((job for job in jobs if job.key == key and job.user == me), None)

@@ -24,11 +24,12 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document, moment
+from tonnage.cluster.schedulers.answers import Nonsense, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
 from tonnage.cluster.terms import Spelling, every
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"
 """Before the key, in the job's name, and before the server after it."""
@@ -61,10 +62,10 @@ class Flux:
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
         if interactive and request.copies is not None:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
-        self._options(request)
+        self.command(request)
 
     def command(self, request: JobRequest) -> list[str]:
-        return ["flux", "submit", *self._options(request), "--", *request.argv]
+        return ["flux", "submit", *self._options(request), "--", *request.program]
 
     def submit(self, request: JobRequest) -> Submitted:
         try:
@@ -79,12 +80,12 @@ class Flux:
         return Submitted(numbers[0], numbers[0])
 
     def find(self, key: str) -> Submitted | None:
-        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        job = with_key(self.jobs(user=user_name(), ended=True), key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:
         pty = ["-opty.interactive"] if request.pty else []
-        return run_in_foreground(["flux", "run", *self._options(request), *pty, "--", *request.argv])
+        return run_in_foreground(["flux", "run", *self._options(request), *pty, "--", *request.program])
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
         whose = ["-u", user] if user is not None else ["-A"]

@@ -26,9 +26,10 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
 from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
+from tonnage.machine.user import user_name
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
 _STATES: dict[str, State] = {
@@ -115,7 +116,7 @@ class Lsf:
         return Submitted(receipt[1], receipt[0])
 
     def find(self, key: str) -> Submitted | None:
-        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        job = with_key(self.jobs(user=user_name(), ended=True), key)
         if job is None:
             return None
         return Submitted(job.job, f"Job <{job.job}> is submitted to queue <{job.queue}>.")
@@ -163,7 +164,7 @@ class Lsf:
     @staticmethod
     def _words(request: JobRequest) -> list[str]:
         """bsub joins its words with blanks and gives the line to a shell: each is quoted, so that it stays one word."""
-        argv = (*_launch(request.spread), *request.argv)
+        argv = (*_launch(request.spread), *request.program)
         if request.copies is not None:
             argv = ("/bin/sh", "-c", _COPY, "tonnage", *argv)
         return [shlex.quote(word) for word in argv]

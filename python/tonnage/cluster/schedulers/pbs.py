@@ -28,10 +28,11 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
 from tonnage.cluster.terms import Mail, Spelling, Terms, every, hours, in_units
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
@@ -82,7 +83,7 @@ class Pbs:
             "tonnage",
             request.directory,
             *_launch(request),
-            *request.argv,
+            *request.program,
         ]
 
     def submit(self, request: JobRequest) -> Submitted:
@@ -105,7 +106,7 @@ class Pbs:
         return Submitted(job.native_id, job.native_id)
 
     def find(self, key: str) -> Submitted | None:
-        job = next((job for job in self.jobs(ended=True) if job.key == key), None)
+        job = with_key(self.jobs(user=user_name(), ended=True), key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RequestError
+from tonnage.machine.state import user_state
 from tonnage.placement.indices.counters import SHORTEST_S, Counters, reading
 from tonnage.placement.indices.reading import Reading
-from tonnage.places import keep_file, user_state
+from tonnage.places import keep_file
 
 _LARGEST = 1 << 20
 """Bytes of an entry that are read."""

@@ -67,6 +67,8 @@ def _exchange(connection: socket.socket, request: bytes, deadline: Deadline) -> 
 
 
 def _body(host: str, raw: bytes) -> str:
+    if len(raw) > _MOST_BYTES:
+        raise SourceError(f"{host} sent more than {_MOST_BYTES >> 20} MiB")
     head, found, body = raw.partition(b"\r\n\r\n")
     first, *fields = head.decode("latin-1").split("\r\n")
     words = first.split(None, 2)
@@ -76,6 +78,6 @@ def _body(host: str, raw: bytes) -> str:
         raise SourceError(f"{host} answers {' '.join(words[1:])[:100]}")
     told = dict(field.lower().split(":", 1) for field in fields if ":" in field)
     length = told.get("content-length", str(len(body))).strip()
-    if length != str(len(body)) or not body.endswith(b"\n") or len(raw) > _MOST_BYTES:
+    if length != str(len(body)) or not body.endswith(b"\n"):
         raise SourceError(f"{host} sent half an answer ({len(body)} bytes)")
     return body.decode("utf-8", errors="replace")

@@ -15,6 +15,8 @@ from tonnage.machine.careful import carefully
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
 """The variable that names directories, between colons, whose site files count whoever owns them."""
+_MOST_LINKS = 40
+"""As many as the kernel follows."""
 _PATIENCE_S = 2.0
 """How long all of them may take: no site file has been read yet that could say so."""
 
@@ -103,15 +105,29 @@ def _project_file(here: Path) -> tuple[Path | None, str | None]:
             continue
         if not stat.S_ISREG(facts.st_mode):
             continue
-        if facts.st_uid not in owners and not _is_trusted(above):
+        link = _foreign_link(path, owners)
+        if (link is not None or facts.st_uid not in owners) and not _is_trusted(above):
+            whose = "it belongs to another user" if link is None else f"{link} is a link of another user's"
             return None, (
-                f"{path} does not count here: it belongs to another user; hint: --site {path} reads it once, and "
+                f"{path} does not count here: {whose}; hint: --site {path} reads it once, and "
                 f"{TRUSTED}={above} in the environment trusts what is there"
             )
         if facts.st_mode & stat.S_IWOTH:
             return None, f"{path} does not count here: everybody may write it"
         return path, None
     return None, None
+
+
+def _foreign_link(path: Path, owners: set[int]) -> Path | None:
+    """The link of somebody else's through which a file is reached: whoever made it chose which file that is."""
+    for _ in range(_MOST_LINKS):
+        facts = path.lstat()
+        if not stat.S_ISLNK(facts.st_mode):
+            return None
+        if facts.st_uid not in owners:
+            return path
+        path = path.parent.resolve() / path.readlink()
+    return path
 
 
 def _is_trusted(directory: Path) -> bool:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.errors import RequestError, TonnageError
+from tonnage.machine.state import STATE_HINT, user_state
 from tonnage.placement.appended import append, lock, lock_within, rewrite
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.spans import Span, by_the_hour
-from tonnage.places import STATE_HINT, user_state
 
 SPANS, EPISODES, LOCK = "spans.jsonl", "episodes.jsonl", "lock"
 MOST_BYTES, KEPT_BYTES = 16 << 20, 12 << 20

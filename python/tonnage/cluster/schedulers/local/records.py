@@ -16,6 +16,8 @@ from tonnage.cluster.terms import Terms
 
 WHOLE = 0
 """The copy of a job that is no array."""
+GRACE_NS = 5 * 10**9
+"""What a cancelled job has between SIGTERM and SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class Started:
     waiter: Process
     """Who waits for the program, and writes down how it ended."""
     at_ns: int
+    takes_orders: bool = False
+    """It reads at SIGTERM whether the end was ordered, and may be ended itself; not whoever only claims a copy, so that
+    it does not run."""
 
     def dump(self) -> bytes:
         """For the spool."""
@@ -78,7 +83,7 @@ class Started:
     def load(cls, text: bytes) -> Started:
         """As ``dump`` wrote it."""
         record = json.loads(text)
-        return cls(Process.read(record["waiter"]), int(record["at_ns"]))
+        return cls(Process.read(record["waiter"]), int(record["at_ns"]), bool(record.get("takes_orders")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import Ended, Entry, Started
+from tonnage.cluster.schedulers.local.records import GRACE_NS, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
-GRACE_NS = 5 * 10**9
-"""What a cancelled job has between SIGTERM and SIGKILL."""
 LOST = "the process that waited for it ended before it did"
 
 
@@ -68,6 +66,12 @@ class Roll:
         if entry is None:
             # Of another version of this program, say: nobody can run it.
             self._spool.retire(number)
+            return
+        if not self._spool.is_own(number):
+            # One that another user owns can be put away by root alone.
+            with suppress(OSError):
+                self._spool.cancel(number)
+                self._spool.retire(number)
             return
         self._totals.update(entry.request.licence_totals)
         started, ended = self._spool.copies(number)
@@ -160,8 +164,11 @@ class Roll:
                 self.look(number)
             return
         ordered_ns = job.end_ordered_ns(copy)
-        if ordered_ns is not None and time.time_ns() - ordered_ns > GRACE_NS:
+        late_ns = 0 if ordered_ns is None else time.time_ns() - ordered_ns
+        if late_ns > GRACE_NS:
             self._signal(job, copy, signal.SIGKILL)
+        if late_ns > 2 * GRACE_NS:
+            self._free(job, copy)
         if is_child or (self._spool.ended(number, copy) is None and not self._conclude(job, copy)):
             return
         job.running.discard(copy)
@@ -182,10 +189,17 @@ class Roll:
             if started.waiter.alive or (program is not None and program.alive):
                 return False
             ended = Ended("unknown", None, LOST, now_ns)
+            if program is None and job.end_ordered_ns(copy) is not None:
+                ended = Ended("cancelled", None, "ended before its program began", now_ns)
         self._spool.end(job.number, copy, ended)
         return True
 
     def _signal(self, job: Active, copy: int, number: int) -> None:
+        started = self._spool.started(job.number, copy)
+        if started is not None and started.takes_orders and started.waiter.alive:
+            # It ends what left the program's group, and reads the order itself.
+            with suppress(ProcessLookupError):
+                os.kill(started.waiter.pid, signal.SIGTERM)
         program = self._spool.program(job.number, copy)
         # One that is not known yet is ended by whoever starts it.
         if program is None or not program.alive:
@@ -195,6 +209,14 @@ class Roll:
                 os.killpg(program.pid, number)
             else:
                 os.kill(program.pid, number)
+
+    def _free(self, job: Active, copy: int) -> None:
+        """Ends the process that is to start a copy and hangs before it can, in a file system that does not answer."""
+        started = self._spool.started(job.number, copy)
+        is_before = self._spool.program(job.number, copy) is None
+        if is_before and started is not None and started.takes_orders and started.waiter.alive:
+            with suppress(ProcessLookupError):
+                os.kill(started.waiter.pid, signal.SIGKILL)
 
     def _put_away(self, job: Active) -> None:
         if not job.pending and not job.running:

@@ -20,10 +20,12 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import door
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
 from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
+from tonnage.machine.bounded import in_time
+from tonnage.machine.state import user_state
 from tonnage.machine.user import user_name
-from tonnage.places import user_state
 
 QUEUE = "local"
 """The only one."""
@@ -63,6 +65,11 @@ class Local:
         return True
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
+        self._check_here(request, interactive=interactive)
+        if not interactive:
+            self._check_files(request)
+
+    def _check_here(self, request: JobRequest, *, interactive: bool = False) -> None:
         if interactive and request.copies is not None:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
         if request.queue not in (None, QUEUE):
@@ -76,7 +83,7 @@ class Local:
     def command(self, request: JobRequest) -> list[str]:
         """The program itself: no tool stands between. RequestError as ``submit``."""
         self._refuse(request)
-        return list(request.argv)
+        return list(request.program)
 
     def submit(self, request: JobRequest) -> Submitted:
         """The job with this key where there is one: a second submission of it adds nothing."""
@@ -176,7 +183,7 @@ class Local:
     def _check(self, spool: Spool, request: JobRequest) -> None:
         if not request.argv:
             raise SchedulerError("there is no program to run")
-        self.check(request)
+        self._check_here(request)
         slots = door.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
@@ -189,6 +196,25 @@ class Local:
             if count > totals[name]:
                 raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
 
+    def _check_files(self, request: JobRequest) -> None:
+        """RequestError for those of which the name is known before the job is, and which it would not open."""
+
+        def look() -> str | None:
+            named = [(name, unfit_output) for name in (request.output, request.error)]
+            for name, unfit in (*named, (request.input, unfit_input)):
+                if name is not None and "%J" not in name and ("%I" not in name or request.copies is None):
+                    why = unfit(file_name(name, request, 0, 0))
+                    if why is not None:
+                        return why
+            return None
+
+        try:
+            why = in_time(look, timeout_s=self._timeout_s)
+        except (TimeoutError, OSError):
+            return  # it may answer when the job runs, which looks again
+        if why is not None:
+            raise RequestError(f"the job would not run: {why}")
+
     def _refuse(self, request: JobRequest) -> None:
         """RequestError for what there is none of on one host."""
         if request.spread is not None and request.spread.nodes > 1:
@@ -196,6 +222,7 @@ class Local:
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
             )
         LOCAL.options(request.terms)
+        _ = request.program
         if (request.copies or 1) > MOST_COPIES:
             raise RequestError(f"the local scheduler takes at most {MOST_COPIES} copies of a job; hint: ask for fewer")
 

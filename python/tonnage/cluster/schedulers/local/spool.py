@@ -24,6 +24,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 import time
 import weakref
 from collections.abc import Iterable, Iterator
@@ -41,7 +42,7 @@ from tonnage.cluster.schedulers.local.records import (
     load_environment,
     load_process,
 )
-from tonnage.places import checked_own
+from tonnage.machine.state import checked_inside, checked_own
 
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
@@ -67,7 +68,9 @@ class Spool:
         self._ended = self.held / "ended"
         self._keys = self.held / "keys"
         for place in (self._active, self._ended, self._keys):
-            place.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                place.mkdir(mode=0o700)
+            checked_inside(self.directory / place.name)
         self.wake = self.held / "wake"
         with suppress(FileExistsError):
             os.mkfifo(self.wake, 0o600)
@@ -147,6 +150,17 @@ class Spool:
     def is_active(self, number: int) -> bool:
         """Whether it is among those that wait or run."""
         return (self._active / str(number)).is_dir()
+
+    def is_own(self, number: int) -> bool:
+        """Whether nobody else can have written what an active job is: such a one is not run."""
+        place = self._active / str(number)
+        try:
+            job, asked = place.lstat(), (place / "request.json").lstat()
+        except FileNotFoundError:
+            return False
+        mine = {job.st_uid, asked.st_uid} == {os.geteuid()}
+        plain = stat.S_ISDIR(job.st_mode) and stat.S_ISREG(asked.st_mode)
+        return mine and plain and not (job.st_mode | asked.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
 
     def retire(self, number: int) -> None:
         """Puts a job whose copies have all ended away."""

@@ -32,7 +32,7 @@ def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
         options.append(f"--array={spelled(request.numbers)}{limit}")
     options += _terms(request)
     script = "job.sh" if request.copies is None else "copy.sh"
-    return ["sbatch", *options, str(_HERE / script), *_launch(request.spread), *_words(request)]
+    return ["sbatch", *options, str(_HERE / script), *_launch(request.spread), *request.program]
 
 
 def _size(request: JobRequest) -> list[str]:
@@ -76,7 +76,7 @@ def srun(request: JobRequest, where: Sequence[str]) -> list[str]:
         "--disable-status",
         *(["--pty"] if request.pty else []),
     ]
-    return ["srun", *options, *_words(request)]
+    return ["srun", *options, *request.program]
 
 
 def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
@@ -109,12 +109,6 @@ def _output(request: JobRequest, *, is_batch: bool) -> str | None:
     if request.output is None and is_batch and set("%\\") & set(request.directory):
         return "slurm-%J.out" if request.copies is None else "slurm-%J_%I.out"
     return request.output
-
-
-def _words(request: JobRequest) -> tuple[str, ...]:
-    if request.argv[0].startswith("-"):
-        raise RequestError(f"{request.argv[0]!r} is an option, not a program; hint: ./{request.argv[0]} if it is one")
-    return request.argv
 
 
 def pattern(path: str, *, is_array: bool) -> str:

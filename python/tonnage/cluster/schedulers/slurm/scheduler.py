@@ -82,11 +82,11 @@ class Slurm:
     def find(self, key: str) -> Submitted | None:
         found = self._with_key(key, "all")
         if found is None:
-            records = self._ended(dict, None, fields=("JobID", "Comment"))
-            found = next(
-                (row["JobID"].partition("_")[0] for row in records if command.read_comment(row["Comment"])[0] == key),
-                None,
-            )
+            me = str(os.geteuid())
+            # Whom the option lets through is looked at as well: others can choose the same key.
+            records = self._ended(dict, me, fields=tables.NAMED_ENDED)
+            own = (row for row in records if row["UID"] == me and command.read_comment(row["Comment"])[0] == key)
+            found = next((row["JobID"].partition("_")[0] for row in own), None)
         return None if found is None else Submitted(found, f"Submitted batch job {found}")
 
     def interactive(self, request: JobRequest) -> int:
@@ -248,10 +248,11 @@ class Slurm:
 
     def _with_key(self, key: str, states: str) -> str | None:
         """The number of this user's job of that key."""
-        for row in self._squeue(dict, tables.NAMED, str(os.geteuid()), [f"--states={states}"]):
+        me = str(os.geteuid())
+        for row in self._squeue(dict, tables.NAMED, me, [f"--states={states}"]):
             # One that no host can run is refused, and yet kept for a while as one that failed.
             refused = row["State"] == "FAILED" and row["Reason"] == "BadConstraints"
-            if command.read_comment(row["Comment"])[0] == key and not refused:
+            if row["UserID"] == me and command.read_comment(row["Comment"])[0] == key and not refused:
                 return row["ArrayJobID"]
         return None
 

@@ -50,7 +50,8 @@ ENDED = (
     "Reason",
 )
 NODES = ("NodeList", "Partition", "Available", "StateLong", "CPUsState", "Features", "Reason")
-NAMED = ("ArrayJobID", "Comment", "State", "Reason")
+NAMED = ("ArrayJobID", "Comment", "State", "Reason", "UserID")
+NAMED_ENDED = ("JobID", "Comment", "UID")
 ENVIRONMENT = {
     "SLURM_TIME_FORMAT": "%s",
     "SLURM_BITSTR_LEN": "0",  # all numbers of the copies that wait, not the first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import grp
 import os
 import pwd
@@ -10,8 +11,12 @@ import shlex
 import stat
 from pathlib import Path
 
+from tonnage.machine.bounded import in_time
+
 _MOST_LINKS = 40
 """As many as the kernel follows."""
+_LISTING_S = 2.0
+"""How long the list of accounts may take: a directory service may have very many."""
 
 
 class NotSafeError(Exception):
@@ -50,6 +55,16 @@ def own_directory(place: Path) -> Path:
     return way
 
 
+def check_inside(way: Path) -> Path:
+    """The same directory, inside of one that is safe: this user's, and nobody else may write to it; NotSafeError,
+    OSError."""
+    found = way.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotSafeError(f"{way} is no directory")
+    _check(way, found, {os.geteuid()}, shared=False)
+    return way
+
+
 def _made(way: Path) -> os.stat_result:
     """Of the link, or of the directory: of what is mounted there, where that is done on demand."""
     try:
@@ -75,19 +90,54 @@ def _check_owner(way: Path, found: os.stat_result, trusted: set[int]) -> None:
 
 
 def _alone(way: Path, found: os.stat_result) -> bool:
-    """Whether its group is root's own, or that which many systems give each user: of the user's name, with nobody else
-    in it. An access list may name others besides."""
+    """Whether its group is root's own, or that which many systems give each user. An access list may name others
+    besides."""
     if not found.st_mode & stat.S_IWGRP:
         return True
-    try:
-        if "system.posix_acl_access" in os.listxattr(way):
-            return False
-    except OSError:
-        pass  # a file system without attributes has no such lists
+    if _has_list(way):
+        return False
     if found.st_gid == 0:
         return True
+    private = _is_private(found.st_gid, os.geteuid())
+    return any(map(_is_shut, way.parents)) if private is None else private
+
+
+def _has_list(way: Path) -> bool:
     try:
-        me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(found.st_gid)
+        return "system.posix_acl_access" in os.listxattr(way)
+    except OSError:
+        return False  # a file system without attributes has no such lists
+
+
+def _is_shut(way: Path) -> bool:
+    """Whether nobody but this user gets through it to what is below."""
+    found = way.stat()
+    through = found.st_mode & (stat.S_IXGRP | stat.S_IXOTH)
+    return found.st_uid == os.geteuid() and not through and not _has_list(way)
+
+
+@functools.cache
+def _is_private(gid: int, uid: int) -> bool | None:
+    """Whether a group is the user's own, of his name, with nobody else in it: neither among the members of any entry
+    for it, nor by an account whose first group it is. None where accounts cannot be listed, in time or at all, so that
+    the user himself is not among them."""
+    try:
+        me, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:
         return False
-    return (group.gr_gid, group.gr_name) == (me.pw_gid, me.pw_name) and {*group.gr_mem} <= {me.pw_name}
+    if (group.gr_gid, group.gr_name) != (me.pw_gid, me.pw_name) or not {*group.gr_mem} <= {me.pw_name}:
+        return False
+    try:
+        is_listed, has_others = in_time(lambda: _listed(me, gid), timeout_s=_LISTING_S)
+    except OSError:  # a TimeoutError too
+        return None
+    return False if has_others else True if is_listed else None
+
+
+def _listed(me: pwd.struct_passwd, gid: int) -> tuple[bool, bool]:
+    """Whether the list of accounts has this user, and whether anybody else in that group."""
+    accounts = pwd.getpwall()
+    mine = {me.pw_name, *(one.pw_name for one in accounts if one.pw_uid == me.pw_uid)}
+    others = any(one.pw_gid == gid and one.pw_name not in mine for one in accounts)
+    more = any(one.gr_gid == gid and not {*one.gr_mem} <= mine for one in grp.getgrall())
+    return any(one.pw_uid == me.pw_uid for one in accounts), others or more
