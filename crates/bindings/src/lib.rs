@@ -1,5 +1,12 @@
 //! `tonnage._native`: the engine and the simulator as Python sees them. Thin on purpose; `python/tonnage/_native.pyi`
 //! documents every call.
+//!
+//! ```text
+//! tonnage.campaign, cluster ─ JSON ─→ Phase, Scratch, open (engine, storage)      ─ JSON ─→ a trial's line
+//! tonnage.campaign (sim:)   ─ JSON ─→ Simulator (simulator)                       ─ JSON ─→ a trial's line
+//! tonnage.records           ────────→ tables, histograms, rows, shares (records)  ────────→ columns
+//! tonnage.staging           ─ JSON ─→ Mover (mover)                               ─ JSON ─→ status
+//! ```
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands owned values to its functions")]
 

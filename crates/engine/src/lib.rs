@@ -4,6 +4,15 @@
 //! its file, and leaves them at the start line; [`Phase::go`] opens it. Tasks then only take the next offset, call the
 //! storage, read the clock once and count: nothing in their own loop allocates, locks or waits for another thread. A
 //! supervisor thread samples their counters into the series and collects the result.
+//!
+//! ```text
+//! Phase::prepare ─ kinds ─→ Crew (of the phase) ─→ Worker (of a task): stream (sync, queued), files, tail, checkpoint, command
+//!       │                                             │ in its loop: goal (may I go on), pace (when), patience (again)
+//!       │ go                                          │ counts on its board, into its Tally
+//! line: all tasks begin at once                       ▼
+//!       └─ supervisor: boards → series, stalls, live figures ─→ finished: PhaseResult
+//! outside, meeting: points where tasks wait for each other, also for those of other processes
+//! ```
 
 mod board;
 mod ceiling;

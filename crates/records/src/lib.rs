@@ -1,6 +1,13 @@
 //! What a phase leaves behind: its result, its series and its histograms, and the files they are kept in.
 //!
 //! The engine and the simulator hand over the same types; `docs/record-format.md` describes the files.
+//!
+//! ```text
+//! LatencyRecorder (a task, in its loop) ─→ histograms ┐
+//! SeriesRow (the supervisor)            ─→ series     ├─→ PhaseFiles: tables on disk, or in memory → Share of a process
+//! operations kept one by one            ─→ operations ┘                       shares of all processes ─ fold ─→ one result
+//! PhaseResult, TaskResult, Event: what the line of a trial says
+//! ```
 
 mod files;
 mod histograms;

@@ -3,6 +3,13 @@
 //! A [`Simulator`] takes the engine's [`PhaseSpec`](tonnage_workload::PhaseSpec), visits the same offsets, and leaves
 //! the same [`PhaseResult`](tonnage_records::PhaseResult) and files behind; only the storage and the clock differ. What
 //! it models is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
+//!
+//! ```text
+//! PhaseSpec ─→ Simulator::run ─┬─ stream, files, tail, checkpoint, command: what a task does next
+//!                              └─ fleet: many nodes at once, as a flow
+//!                     race: who is next in virtual time ─→ model: how long an operation takes (knee, latency, noise)
+//!                     state: pages, names and burst buffer, as one phase leaves them to the next
+//! ```
 
 mod burst;
 mod cells;

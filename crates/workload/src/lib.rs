@@ -1,7 +1,18 @@
 //! What to do: which operation is next, and which bytes it carries. No I/O happens here.
 //!
 //! The engine (on real storage) and the simulator (on a model of one) run the same [`PhaseSpec`] through the same
-//! [`Offsets`], so a simulated trial is the same trial.
+//! [`Offsets`], so a simulated trial is the same trial; `crates/simulator/tests` holds one against the other.
+//!
+//! ```text
+//! PhaseSpec ── check ──→ SpecError (refused)
+//!   │  tasks, limit, pace, seed (terms)
+//!   └─ work ─┬─ stream ──────→ Offsets (geometry, permute), Ops: which transfer is next
+//!            ├─ files ───────→ Walk, Place: which name is next
+//!            ├─ tail ────────→ a writer, and readers that follow
+//!            ├─ checkpoint ──→ rounds of streams, with snapshots
+//!            └─ command ─────→ copies of a program
+//! payload: Payload names the bytes of a seed ──→ Arena stamps them for a write ──→ Verifier checks them after a read
+//! ```
 
 mod checkpoint;
 mod command;
