@@ -18,7 +18,7 @@ UNLINKING_ROOMS = (
     "crates/storage/src/scratch/directory.rs",
     "crates/storage/src/scratch/clearing.rs",
     "crates/storage/src/scratch/contents.rs",
-    "crates/storage/src/snapshots/rooms.rs",
+    "crates/storage/src/snapshots/directory_snapshots.rs",
     "crates/storage/src/snapshots/subvolumes.rs",
     "crates/storage/src/scratch/staged.rs",
     "crates/storage/src/fs/tree.rs",

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tonnage_records::{LatencyRecorder, PhaseResult, Tagged};
-use tonnage_storage::{Facts, Residency, SnapshotRequest, Snapshots, Storage, StorageError};
+use tonnage_storage::{CacheState, Facts, SnapshotRequest, Snapshots, Storage, StorageError};
 use tonnage_workload::{Checkpoint, CheckpointStep, Op, PhaseSpec};
 
-use crate::stream::StreamCrew;
+use crate::stream::StreamWorkload;
 use crate::supervisor::notes_of;
-use crate::task::{Crew, Shared, Worker};
+use crate::task::{PhaseWorkload, Shared, Worker};
 use drop::Remover;
 use log::RoundLog;
 use rounds::Rounds;
@@ -22,11 +22,11 @@ use rounds::Rounds;
 pub type Taker = Arc<Mutex<Box<dyn Snapshots>>>;
 
 /// What the tasks of a checkpoint phase share.
-pub struct CheckpointCrew {
+pub struct CheckpointWorkload {
     work: Checkpoint,
     first_task: u32,
     /// The writes of the first round, or the reads of a restart.
-    stream: StreamCrew,
+    stream: StreamWorkload,
     ready: OnceLock<Ready>,
     logs: Arc<Mutex<Vec<RoundLog>>>,
     /// Set with the phase's: whoever takes a snapshot knows only this one.
@@ -46,10 +46,10 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl CheckpointCrew {
+impl CheckpointWorkload {
     pub fn new(work: Checkpoint, spec: &PhaseSpec) -> Self {
         let (op, round) = if work.step == CheckpointStep::Restart { (Op::Read, work.round()) } else { (Op::Write, 0) };
-        let stream = StreamCrew::seeded(work.stream(op), Checkpoint::round_seed(spec.seed, round));
+        let stream = StreamWorkload::seeded(work.stream(op), Checkpoint::round_seed(spec.seed, round));
         Self { work, first_task: spec.tasks.first, stream, ready: OnceLock::new(), logs: Arc::default(), stop: Arc::default() }
     }
 
@@ -94,14 +94,14 @@ impl CheckpointCrew {
     }
 }
 
-impl Crew for CheckpointCrew {
-    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+impl PhaseWorkload for CheckpointWorkload {
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         let ready = self.prepare(storage, spec)?;
         let ready = self.ready.get_or_init(|| ready);
         if self.work.step == CheckpointStep::Drop {
             return Ok(None);
         }
-        let mut sum: Option<Residency> = None;
+        let mut sum: Option<CacheState> = None;
         let together = self.work.is_together() || ready.places.is_empty();
         let range = if together { 0..1 } else { 0..spec.tasks.here };
         for index in range {
@@ -120,7 +120,7 @@ impl Crew for CheckpointCrew {
             return Ok(Box::new(Remover::new(self.work.clone(), taker, log, Arc::clone(&self.logs))));
         }
         let storage = self.place(task).unwrap_or(shared.storage.as_ref());
-        let stream = self.stream.worker_on(storage, &shared.spec, task)?.with_patience(task, &shared.stop);
+        let stream = self.stream.worker_on(storage, &shared.spec, task)?.with_retries(task, &shared.stop);
         if self.work.step == CheckpointStep::Restart {
             return Ok(Box::new(stream));
         }

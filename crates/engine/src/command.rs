@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tonnage_records::{CopyResult, PhaseResult};
-use tonnage_storage::{Residency, Storage, StorageError};
+use tonnage_storage::{CacheState, Storage, StorageError};
 use tonnage_workload::{Command, PhaseSpec, TaskRange};
 
-use crate::board::Step;
 use crate::clock::monotonic_ns;
 use crate::pace::{Pacer, wait_until};
-use crate::task::{Crew, Desk, Shared, Worker};
+use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
+use crate::task_counters::Step;
 use groups::Groups;
 
 /// What the tasks share.
-pub struct CommandCrew(Arc<Copies>);
+pub struct CommandWorkload(Arc<Copies>);
 
 struct Copies {
     command: Command,
@@ -35,7 +35,7 @@ struct Copies {
 /// One task: takes the next copy, runs it to its end, takes another.
 struct Runner(Arc<Copies>);
 
-impl CommandCrew {
+impl CommandWorkload {
     pub fn new(command: Command, tasks: TaskRange) -> Self {
         let part = command.part(tasks);
         let done = Mutex::new(Vec::with_capacity((part.end - part.start) as usize));
@@ -44,8 +44,8 @@ impl CommandCrew {
     }
 }
 
-impl Crew for CommandCrew {
-    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+impl PhaseWorkload for CommandWorkload {
+    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         let Command { directory, output, .. } = &self.0.command;
         for directory in std::iter::once(directory).chain(output) {
             let path = Path::new(directory);
@@ -81,12 +81,12 @@ impl Crew for CommandCrew {
 }
 
 impl Worker for Runner {
-    fn transfer(&mut self, desk: &mut Desk) {
+    fn transfer(&mut self, context: &mut TaskContext) {
         // A copy may take as long as it likes: that is no stall.
-        desk.board.set_step(Step::Pausing);
-        let shared = Arc::clone(&desk.shared);
+        context.counters.set_step(Step::Pausing);
+        let shared = Arc::clone(&context.shared);
         let (clock, limit) = (shared.clock, shared.spec.limit);
-        let pacer = Pacer::new(&shared.spec, 0, desk.number, clock);
+        let pacer = Pacer::new(&shared.spec, 0, context.number, clock);
         let deadline = limit.time_ns.map_or(u64::MAX, |ns| clock.ticks().saturating_add(clock.ticks_of(ns)));
         let (most, mut ready) = (limit.operations.unwrap_or(u64::MAX), 0);
         for done in 0..most {
@@ -100,26 +100,26 @@ impl Worker for Runner {
             if copy.is_none() && self.0.is_dealt() {
                 return;
             }
-            pause_until(desk, start.min(deadline));
+            pause_until(context, start.min(deadline));
             if shared.stop.load(Ordering::Relaxed) {
                 return;
             }
             let Some(copy) = copy else {
-                desk.tally.timed_out = true;
+                context.tally.timed_out = true;
                 return;
             };
             let late_ns = due.map_or(0, |due| clock.ns_between(due, clock.ticks()));
-            self.0.run(copy, desk, late_ns);
+            self.0.run(copy, context, late_ns);
             ready = pacer.ready(clock.ticks());
         }
     }
 }
 
 /// Waits until `until` (ticks) or until somebody says stop.
-fn pause_until(desk: &Desk, until: u64) {
-    if until > desk.shared.clock.ticks() {
-        wait_until(desk, until);
-        desk.board.set_step(Step::Pausing);
+fn pause_until(context: &TaskContext, until: u64) {
+    if until > context.shared.clock.ticks() {
+        wait_until(context, until);
+        context.counters.set_step(Step::Pausing);
     }
 }
 
@@ -139,10 +139,10 @@ impl Copies {
     }
 
     /// Runs a copy to its end; it began so much later than it was due.
-    fn run(&self, copy: u32, desk: &mut Desk, late_ns: u64) {
-        let mut result = CopyResult { copy, task: desk.number, start_ns: monotonic_ns(), ..CopyResult::default() };
-        let errno = match child::start(&self.command, copy, desk.number) {
-            Ok(pid) => self.attend(pid, &mut result, &desk.shared),
+    fn run(&self, copy: u32, context: &mut TaskContext, late_ns: u64) {
+        let mut result = CopyResult { copy, task: context.number, start_ns: monotonic_ns(), ..CopyResult::default() };
+        let errno = match child::start(&self.command, copy, context.number) {
+            Ok(pid) => self.attend(pid, &mut result, &context.shared),
             Err(error) => {
                 result.end_ns = monotonic_ns();
                 result.error = Some(error.to_string());
@@ -151,9 +151,9 @@ impl Copies {
         };
         if result.exit_code == Some(0) {
             let bytes = result.read_call_bytes.unwrap_or(0) + result.write_call_bytes.unwrap_or(0);
-            desk.tally.record(&desk.board, late_ns + result.end_ns - result.start_ns, bytes);
-        } else if !desk.shared.interrupted.load(Ordering::Relaxed) {
-            desk.fail(0, u64::from(copy), errno, self.complaint(&result));
+            context.tally.record(&context.counters, late_ns + result.end_ns - result.start_ns, bytes);
+        } else if !context.shared.interrupted.load(Ordering::Relaxed) {
+            context.fail(0, u64::from(copy), errno, self.complaint(&result));
         }
         self.done().push(result);
     }

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 use tonnage_records::DamageAt;
-use tonnage_storage::{Buffer, ItemKind, Mended, Names, NamesRequest, Opening, Residency, Storage, StorageError};
+use tonnage_storage::{Buffer, CacheState, ItemKind, Names, NamesRequest, Opening, RetryReport, Storage, StorageError};
 use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, PayloadKind, PhaseSpec, Place, Verifier, Walk};
 
 use crate::clock::Clock;
-use crate::goal::{Goal, Stonewall};
-use crate::outside::Outside;
 use crate::pace::{Pacer, wait_until};
-use crate::patience::Retries;
-use crate::task::{Crew, DAMAGE_KEPT, Desk, Shared, Tally, Worker, of_places};
+use crate::remote_barrier::RemoteBarrier;
+use crate::retry::Retries;
+use crate::stop_rule::{Stonewall, StopRule};
+use crate::task::{DAMAGE_KEPT, PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
 
 /// Files larger than this are moved in parts of it.
@@ -25,7 +25,7 @@ const HANDLES_MOST: u64 = 1024;
 const OTHER_DESCRIPTORS: u64 = 128;
 
 /// What the tasks of a `files` phase share.
-pub struct FilesCrew {
+pub struct FilesWorkload {
     files: Files,
     seed: u64,
     verifier: Option<Arc<Verifier>>,
@@ -36,12 +36,12 @@ pub struct FilesCrew {
 /// One task of a `files` phase.
 struct FilesWorker {
     walk: Walk,
-    hands: Hands,
+    file_task: FileTask,
     wall: Option<Arc<Stonewall>>,
 }
 
 /// What a task does its operations with.
-struct Hands {
+struct FileTask {
     files: Files,
     task: u32,
     storage: Arc<dyn Storage>,
@@ -61,14 +61,14 @@ struct Hands {
     /// Ticks of the operation in hand that went into checking what was read.
     checking: u64,
     /// What ways to names tried again that are left behind.
-    mended: Vec<Mended>,
+    retried: Vec<RetryReport>,
 }
 
-impl FilesCrew {
-    pub fn new(files: Files, spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Self {
+impl FilesWorkload {
+    pub fn new(files: Files, spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>) -> Self {
         let seed = spec.seed;
         let verifier = spec.work.verifies().then(|| Arc::new(Verifier::new(Payload::new(files.payload, seed))));
-        Self { files, seed, verifier, wall: Stonewall::of(spec, outside) }
+        Self { files, seed, verifier, wall: Stonewall::of(spec, remote_barrier) }
     }
 
     /// Directories that a task may hold open.
@@ -83,9 +83,9 @@ impl FilesCrew {
     }
 }
 
-impl Crew for FilesCrew {
+impl PhaseWorkload for FilesWorkload {
     /// Nothing is looked for: the first operation tells what is missing, inside the record.
-    fn before(&self, storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+    fn before(&self, storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         (self.files.op == FileOp::Read).then(|| of_places(storage)).transpose()
     }
 
@@ -102,7 +102,7 @@ impl Crew for FilesCrew {
             arena.fill(0, &mut memory);
         }
         let reads = files.op == FileOp::Read || writes && files.check_written;
-        let mut hands = Hands {
+        let mut file_task = FileTask {
             kind: item_kind(&files),
             first_identity: first_identity(&files, walk.owner()),
             task,
@@ -116,13 +116,13 @@ impl Crew for FilesCrew {
             verifier: self.verifier.clone(),
             clock: shared.clock,
             checking: 0,
-            mended: Vec::new(),
+            retried: Vec::new(),
             files,
         };
-        if hands.files.op == FileOp::Read && hands.files.cache == CachePolicy::Drop {
-            hands.forget(walk.clone())?;
+        if file_task.files.op == FileOp::Read && file_task.files.cache == CachePolicy::Drop {
+            file_task.forget(walk.clone())?;
         }
-        Ok(Box::new(FilesWorker { walk, hands, wall: self.wall.clone() }))
+        Ok(Box::new(FilesWorker { walk, file_task, wall: self.wall.clone() }))
     }
 }
 
@@ -149,23 +149,23 @@ impl Worker for FilesWorker {
     /// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
     /// nanoseconds of taking the next number and spelling its name, and the entering of a directory. Checking what was
     /// read is outside the latency (but inside the phase).
-    fn transfer(&mut self, desk: &mut Desk) {
-        let Self { walk, hands, wall } = self;
-        let shared = Arc::clone(&desk.shared);
+    fn transfer(&mut self, context: &mut TaskContext) {
+        let Self { walk, file_task, wall } = self;
+        let shared = Arc::clone(&context.shared);
         let clock = shared.clock;
-        let mut goal = Goal::new(&shared.spec.limit, walk.len() as u64, clock, wall.take());
-        let new_pacer = || Pacer::new(&shared.spec, hands.files.moved_bytes(), desk.number, clock);
+        let mut stop_rule = StopRule::new(&shared.spec.limit, walk.len() as u64, clock, wall.take());
+        let new_pacer = || Pacer::new(&shared.spec, file_task.files.moved_bytes(), context.number, clock);
         let pacer = shared.spec.pace.waits().then(new_pacer);
         let mut last = clock.ticks();
         let mut done = 0;
-        while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+        while (done < stop_rule.quota || stop_rule.more(context, done)) && !shared.stop.load(Ordering::Relaxed) {
             if let Some(pacer) = pacer.as_ref().filter(|_| walk.len() > 0) {
-                last = start_of(pacer, desk, done, last, goal.deadline);
+                last = start_of(pacer, context, done, last, stop_rule.deadline);
                 if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
-                if clock.ticks() >= goal.deadline {
-                    if goal.time_is_up(desk, done, done) {
+                if clock.ticks() >= stop_rule.deadline {
+                    if stop_rule.time_is_up(context, done, done) {
                         break;
                     }
                     continue;
@@ -173,50 +173,50 @@ impl Worker for FilesWorker {
             }
             // What is made or removed once is not there again: there is one pass.
             let Some(place) = walk.next() else { break };
-            let acted = match hands.turn_to(walk.owner()) {
-                Ok(()) => hands.act(place, &mut desk.tally, &shared.stop),
+            let acted = match file_task.turn_to(walk.owner()) {
+                Ok(()) => file_task.act(place, &mut context.tally, &shared.stop),
                 Err(error) => Err(error),
             };
             let now = clock.ticks();
             match acted {
                 Ok(bytes) => {
-                    let began = last + std::mem::take(&mut hands.checking);
-                    desk.tally.record(&desk.board, clock.ns_between(began, now), bytes);
+                    let began = last + std::mem::take(&mut file_task.checking);
+                    context.tally.record(&context.counters, clock.ns_between(began, now), bytes);
                 }
                 Err(error) if is_stopped(&error) => break,
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(0);
-                    let (file, text) = (hands.identity(place.number), hands.explain(place, &error));
-                    desk.fail(file, 0, errno, text);
+                    let (file, text) = (file_task.identity(place.number), file_task.explain(place, &error));
+                    context.fail(file, 0, errno, text);
                     break;
                 }
             }
             done += 1;
             last = now;
-            if now >= goal.deadline && walk.len() > 0 && goal.time_is_up(desk, done, done) {
+            if now >= stop_rule.deadline && walk.len() > 0 && stop_rule.time_is_up(context, done, done) {
                 break;
             }
         }
     }
 
     /// Only where the whole file system is to be synced; an fsync of a file belongs to its operation.
-    fn sync(&mut self, desk: &mut Desk) {
-        let files = &self.hands.files;
+    fn sync(&mut self, context: &mut TaskContext) {
+        let files = &self.file_task.files;
         if files.syncfs
             && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree)
-            && let Err(error) = self.hands.names.sync_file_system()
+            && let Err(error) = self.file_task.names.sync_file_system()
         {
-            desk.fail(0, 0, error.raw_os_error().unwrap_or(0), format!("cannot sync the file system: {error}"));
+            context.fail(0, 0, error.raw_os_error().unwrap_or(0), format!("cannot sync the file system: {error}"));
         }
     }
 
     fn retries(&mut self) -> Retries {
-        self.hands.mended.extend(self.hands.names.take_mended());
-        Retries::of(std::mem::take(&mut self.hands.mended))
+        self.file_task.retried.extend(self.file_task.names.take_retry_reports());
+        Retries::of(std::mem::take(&mut self.file_task.retried))
     }
 }
 
-impl Hands {
+impl FileTask {
     /// Goes on with the items of `owner`.
     #[inline]
     fn turn_to(&mut self, owner: u32) -> io::Result<()> {
@@ -226,7 +226,7 @@ impl Hands {
     #[cold]
     fn turn(&mut self, owner: u32) -> io::Result<()> {
         self.request = request_of(&self.files, owner, self.request.handles);
-        self.mended.extend(self.names.take_mended());
+        self.retried.extend(self.names.take_retry_reports());
         self.names = self.storage.names(&self.request).map_err(io::Error::other)?;
         self.first_identity = first_identity(&self.files, owner);
         self.here = None;
@@ -378,11 +378,11 @@ impl Hands {
 }
 
 /// Waits until operation number `done` may start, after one that ended at `last`; where its latency begins.
-fn start_of(pacer: &Pacer, desk: &Desk, done: u64, last: u64, deadline: u64) -> u64 {
-    let (clock, due) = (desk.shared.clock, pacer.due(done));
+fn start_of(pacer: &Pacer, context: &TaskContext, done: u64, last: u64, deadline: u64) -> u64 {
+    let (clock, due) = (context.shared.clock, pacer.due(done));
     let start = due.unwrap_or(if done == 0 { last } else { pacer.ready(last) }).min(deadline);
     if start > clock.ticks() {
-        wait_until(desk, start);
+        wait_until(context, start);
     }
     due.unwrap_or_else(|| clock.ticks())
 }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use tonnage_workload::{PhaseSpec, Work};
 
-use crate::checkpoint::CheckpointCrew;
-use crate::command::CommandCrew;
-use crate::files::FilesCrew;
-use crate::outside::Outside;
-use crate::stream::StreamCrew;
-use crate::tail::TailCrew;
-use crate::task::Crew;
+use crate::checkpoint::CheckpointWorkload;
+use crate::command::CommandWorkload;
+use crate::files::FilesWorkload;
+use crate::remote_barrier::RemoteBarrier;
+use crate::stream::StreamWorkload;
+use crate::tail::TailWorkload;
+use crate::task::PhaseWorkload;
 
-/// The crew that does the work of `spec`.
-pub fn crew_for(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Box<dyn Crew> {
+/// What does the work of `spec`.
+pub fn workload_of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>) -> Box<dyn PhaseWorkload> {
     match &spec.work {
-        Work::Stream(stream) => Box::new(StreamCrew::new(stream.clone(), spec, outside)),
-        Work::Files(files) => Box::new(FilesCrew::new(files.clone(), spec, outside)),
-        Work::Tail(tail) => Box::new(TailCrew::new(tail.clone(), spec.seed)),
-        Work::Command(command) => Box::new(CommandCrew::new(command.clone(), spec.tasks)),
-        Work::Checkpoint(checkpoint) => Box::new(CheckpointCrew::new(checkpoint.clone(), spec)),
+        Work::Stream(stream) => Box::new(StreamWorkload::new(stream.clone(), spec, remote_barrier)),
+        Work::Files(files) => Box::new(FilesWorkload::new(files.clone(), spec, remote_barrier)),
+        Work::Tail(tail) => Box::new(TailWorkload::new(tail.clone(), spec.seed)),
+        Work::Command(command) => Box::new(CommandWorkload::new(command.clone(), spec.tasks)),
+        Work::Checkpoint(checkpoint) => Box::new(CheckpointWorkload::new(checkpoint.clone(), spec)),
     }
 }

@@ -6,36 +6,36 @@
 //! supervisor thread samples their counters into the series and collects the result.
 //!
 //! ```text
-//! Phase::prepare ─ kinds ─→ Crew (of the phase) ─→ Worker (of a task): stream (sync, queued), files, tail, checkpoint, command
-//!       │                                             │ in its loop: goal (may I go on), pace (when), patience (again)
-//!       │ go                                          │ counts on its board, into its Tally
-//! line: all tasks begin at once                       ▼
-//!       └─ supervisor: boards → series, stalls, live figures ─→ finished: PhaseResult
-//! outside, meeting: points where tasks wait for each other, also for those of other processes
+//! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
+//!       │                                          │               checkpoint, command
+//!       │ go                                       │ in its loop: stop_rule (whether), pace (when), retry (again)
+//! line: all tasks begin at once                    ▼ counts in its TaskCounters and its Tally
+//!       └─ supervisor: counters → series, stalls, live figures ─→ finished: PhaseResult
+//! barrier, remote_barrier: where tasks wait for each other, also for those of other processes
 //! ```
 
-mod board;
+mod barrier;
 mod ceiling;
 mod checkpoint;
 mod clock;
 mod command;
 mod files;
 mod finished;
-mod goal;
 mod hog;
 mod kinds;
 mod line;
-mod meeting;
-mod outside;
 mod pace;
-mod patience;
 mod phase;
-mod queued;
+mod queued_loop;
+mod remote_barrier;
+mod retry;
+mod stop_rule;
 mod stream;
 mod supervisor;
-mod sync;
+mod sync_loop;
 mod tail;
 mod task;
+mod task_counters;
 mod transfers;
 mod usage;
 

@@ -16,7 +16,7 @@ pub struct StartLine {
     /// Tasks that are to be awake before the first one goes.
     tasks: u32,
     awake: AtomicU32,
-    patience: Duration,
+    retry: Duration,
 }
 
 #[derive(Default)]
@@ -29,10 +29,10 @@ struct LineState {
 impl StartLine {
     /// A closed line for `tasks`. Those that are awake wait for the others at most `patience`, and not at all where there
     /// are more tasks than processors.
-    pub fn new(tasks: u32, patience: Duration) -> Self {
+    pub fn new(tasks: u32, retry: Duration) -> Self {
         let fit = available_parallelism().is_ok_and(|processors| tasks as usize <= processors.get());
-        let patience = if fit { patience } else { Duration::ZERO };
-        Self { state: Mutex::default(), changed: Condvar::new(), tasks, awake: AtomicU32::new(0), patience }
+        let retry = if fit { retry } else { Duration::ZERO };
+        Self { state: Mutex::default(), changed: Condvar::new(), tasks, awake: AtomicU32::new(0), retry }
     }
 
     fn lock(&self) -> MutexGuard<'_, LineState> {
@@ -61,7 +61,7 @@ impl StartLine {
     fn cross(&self) {
         self.awake.fetch_add(1, Ordering::Relaxed);
         let woke = Instant::now();
-        while self.awake.load(Ordering::Relaxed) < self.tasks && woke.elapsed() < self.patience {
+        while self.awake.load(Ordering::Relaxed) < self.tasks && woke.elapsed() < self.retry {
             std::hint::spin_loop();
         }
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn no_task_goes_before_all_are_awake() {
-        let line = StartLine { patience: Duration::MAX, ..StartLine::new(3, Duration::ZERO) };
+        let line = StartLine { retry: Duration::MAX, ..StartLine::new(3, Duration::ZERO) };
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_task_that_never_wakes_holds_nobody() {
-        let line = StartLine { patience: PATIENCE, ..StartLine::new(2, Duration::ZERO) };
+        let line = StartLine { retry: PATIENCE, ..StartLine::new(2, Duration::ZERO) };
         line.open(true);
         assert!(line.arrive(true));
     }

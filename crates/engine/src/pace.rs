@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tonnage_workload::{PhaseSpec, Schedule};
 
-use crate::board::Step;
 use crate::clock::{Clock, NAP_NS};
-use crate::task::Desk;
+use crate::task::TaskContext;
+use crate::task_counters::Step;
 
 /// The last part of a wait is spun, since a sleep ends a little late; short, since spinning is CPU time of the trial.
 const SPIN_NS: u64 = 20_000;
@@ -59,14 +59,14 @@ impl Pacer {
     }
 }
 
-/// Waits, with nothing in flight, until `until` (ticks) or until somebody says stop. The board says that this is by
+/// Waits, with nothing in flight, until `until` (ticks) or until somebody says stop. The counters say that this is by
 /// plan and no stall.
-pub fn wait_until(desk: &Desk, until: u64) {
-    let clock = desk.shared.clock;
-    desk.board.set_step(Step::Pausing);
+pub fn wait_until(context: &TaskContext, until: u64) {
+    let clock = context.shared.clock;
+    context.counters.set_step(Step::Pausing);
     loop {
         let left_ns = clock.ns_between(clock.ticks(), until);
-        if left_ns == 0 || desk.shared.stop.load(Ordering::Relaxed) {
+        if left_ns == 0 || context.shared.stop.load(Ordering::Relaxed) {
             break;
         }
         if left_ns > SPIN_NS {
@@ -75,5 +75,5 @@ pub fn wait_until(desk: &Desk, until: u64) {
             std::hint::spin_loop();
         }
     }
-    desk.board.set_step(Step::Transferring);
+    context.counters.set_step(Step::Transferring);
 }

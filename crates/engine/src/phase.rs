@@ -9,16 +9,16 @@ use tonnage_records::{PhaseFiles, PhaseResult, bucket_bounds};
 use tonnage_storage::{Storage, StorageError};
 use tonnage_workload::PhaseSpec;
 
-use crate::board::{Board, Step, quantile_of, total_heat};
+use crate::barrier::Barrier;
 use crate::clock::Clock;
 use crate::finished::{EngineError, Finished};
 use crate::hog;
-use crate::kinds::crew_for;
+use crate::kinds::workload_of;
 use crate::line::{PATIENCE, StartLine};
-use crate::meeting::Meeting;
-use crate::outside::Outside;
+use crate::remote_barrier::RemoteBarrier;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task};
+use crate::task_counters::{Step, TaskCounters, quantile_of, total_heat};
 
 /// Stack of a task's thread: the loop needs a few kB; 256 tasks must stay small.
 const STACK_BYTES: usize = 256 << 10;
@@ -49,8 +49,8 @@ pub struct Live {
 }
 
 impl Live {
-    fn with_quantiles<'a>(mut self, boards: impl Iterator<Item = &'a Arc<Board>>) -> Self {
-        let heat = total_heat(boards.map(|board| board.read().heat));
+    fn with_quantiles<'a>(mut self, all_counters: impl Iterator<Item = &'a Arc<TaskCounters>>) -> Self {
+        let heat = total_heat(all_counters.map(|counters| counters.read().heat));
         self.p50_ns = quantile_of(&heat, 0.5);
         self.p99_ns = quantile_of(&heat, 0.99);
         let cell = |(bucket, count): (usize, u64)| (count > 0).then(|| [bucket_bounds(bucket).0, bucket_bounds(bucket).1, count]);
@@ -65,7 +65,7 @@ pub type TaskHandle = JoinHandle<Result<Option<Outcome>, StorageError>>;
 /// A phase whose tasks are at the start line, run, or have ended.
 pub struct Phase {
     shared: Arc<Shared>,
-    boards: Arc<[Arc<Board>]>,
+    all_counters: Arc<[Arc<TaskCounters>]>,
     line: Arc<StartLine>,
     recent: Arc<Mutex<Recent>>,
     finished: Arc<Finished>,
@@ -88,24 +88,25 @@ impl Phase {
     fn ready(storage: Arc<dyn Storage>, spec: PhaseSpec, files: Option<PhaseFiles>) -> Result<Self, EngineError> {
         spec.check()?;
         let finished = Arc::new(Finished::default());
-        let outside = Outside::of(&spec, &finished);
-        let crew = crew_for(&spec, outside.as_ref());
+        let remote_barrier = RemoteBarrier::of(&spec, &finished);
+        let workload = workload_of(&spec, remote_barrier.as_ref());
         let hog = hog::hold(spec.hog_bytes)?;
-        let residency = crew.before(storage.as_ref(), &spec)?;
+        let cache_state = workload.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
             storage,
-            crew,
+            workload,
             clock: Clock::new(),
             stop: Arc::new(AtomicBool::new(false)),
             interrupted: AtomicBool::new(false),
             running: AtomicU32::new(spec.tasks.here),
             supervisor: OnceLock::new(),
-            meeting: (spec.work.meets() || spec.work.meetings() > 0).then(|| Meeting::new(spec.tasks.here, outside.clone())),
-            outside,
+            meeting: (spec.work.meets() || spec.work.meetings() > 0)
+                .then(|| Barrier::new(spec.tasks.here, remote_barrier.clone())),
+            remote_barrier,
             spec,
         });
         let line = Arc::new(StartLine::new(shared.spec.tasks.here, PATIENCE));
-        let (boards, handles) = spawn_tasks(&shared, &line)?;
+        let (all_counters, handles) = spawn_tasks(&shared, &line)?;
         if !line.gather() {
             line.open(false);
             return Err(first_failure(handles));
@@ -113,15 +114,15 @@ impl Phase {
         let recent = Arc::new(Mutex::new(Recent::default()));
         let waiting = Supervisor {
             shared: Arc::clone(&shared),
-            boards: Arc::clone(&boards),
+            all_counters: Arc::clone(&all_counters),
             handles,
             files,
-            residency,
+            cache_state,
             hog,
             recent: Arc::clone(&recent),
             finished: Arc::clone(&finished),
         };
-        Ok(Self { shared, boards, line, recent, finished, waiting: Some(waiting), supervising: None, started: None })
+        Ok(Self { shared, all_counters, line, recent, finished, waiting: Some(waiting), supervising: None, started: None })
     }
 
     /// Opens the start line. Does nothing if it is open.
@@ -140,11 +141,11 @@ impl Phase {
     /// [meeting](Self::meeting) that nobody has asked for yet.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
-        let outside = self.shared.outside.as_deref();
-        outside.inspect(|outside| outside.hear());
+        let remote_barrier = self.shared.remote_barrier.as_deref();
+        remote_barrier.inspect(|remote_barrier| remote_barrier.hear());
         let done = || self.finished.done.load(Ordering::Acquire);
         let result = self.finished.result.lock().unwrap_or_else(PoisonError::into_inner);
-        let nothing_new = |_: &mut _| !done() && !outside.is_some_and(Outside::has_news);
+        let nothing_new = |_: &mut _| !done() && !remote_barrier.is_some_and(RemoteBarrier::has_news);
         drop(self.finished.changed.wait_timeout_while(result, timeout, nothing_new));
         done()
     }
@@ -154,13 +155,13 @@ impl Phase {
     #[must_use]
     pub fn meeting(&self) -> Option<u64> {
         let ended = self.shared.stop.load(Ordering::Relaxed) || self.finished.done.load(Ordering::Acquire);
-        self.shared.outside.as_ref().and_then(|outside| outside.meeting()).filter(|_| !ended)
+        self.shared.remote_barrier.as_ref().and_then(|remote_barrier| remote_barrier.meeting()).filter(|_| !ended)
     }
 
     /// Lets the tasks here go on: the largest that any process said.
     pub fn meet(&self, agreed: u64) {
-        if let Some(outside) = &self.shared.outside {
-            outside.meet(agreed);
+        if let Some(remote_barrier) = &self.shared.remote_barrier {
+            remote_barrier.meet(agreed);
         }
     }
 
@@ -179,16 +180,16 @@ impl Phase {
     /// How far it is.
     #[must_use]
     pub fn live(&self) -> Live {
-        self.shared.outside.as_ref().inspect(|outside| outside.hear());
+        self.shared.remote_barrier.as_ref().inspect(|remote_barrier| remote_barrier.hear());
         let mut live = Live {
             elapsed_ns: self.started.map_or(0, |start| start.elapsed().as_nanos() as u64),
             running_tasks: self.shared.running.load(Ordering::Relaxed),
             failed: self.shared.stop.load(Ordering::Relaxed) && !self.shared.interrupted.load(Ordering::Relaxed),
             ..Live::default()
         };
-        for board in self.working() {
-            live.bytes += board.bytes();
-            live.operations += board.operations();
+        for counters in self.working() {
+            live.bytes += counters.bytes();
+            live.operations += counters.operations();
         }
         let recent = *self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         Live { bandwidth_bytes_per_s: recent.bandwidth_bytes_per_s, recent_p99_ns: recent.p99_ns, ..live }
@@ -196,8 +197,8 @@ impl Phase {
     }
 
     /// Boards of the tasks whose operations are the trial's.
-    fn working(&self) -> impl Iterator<Item = &Arc<Board>> {
-        self.boards.iter().zip(self.shared.works()).filter_map(|(board, works)| works.then_some(board))
+    fn working(&self) -> impl Iterator<Item = &Arc<TaskCounters>> {
+        self.all_counters.iter().zip(self.shared.works()).filter_map(|(counters, works)| works.then_some(counters))
     }
 
     /// The result, once, after [`Phase::wait`] was true; `None` before that and after the first time.
@@ -221,18 +222,18 @@ impl Drop for Phase {
     }
 }
 
-type Boards = Arc<[Arc<Board>]>;
+type Boards = Arc<[Arc<TaskCounters>]>;
 
 fn spawn_tasks(shared: &Arc<Shared>, line: &Arc<StartLine>) -> Result<(Boards, Vec<TaskHandle>), EngineError> {
     let range = shared.spec.tasks;
-    let boards: Boards = (0..range.here).map(|_| Arc::new(Board::new())).collect();
+    let all_counters: Boards = (0..range.here).map(|_| Arc::new(TaskCounters::new())).collect();
     let mut handles = Vec::with_capacity(range.here as usize);
-    for (number, board) in (range.first..).zip(boards.iter()) {
-        let (shared, line_of_task, board) = (Arc::clone(shared), Arc::clone(line), Arc::clone(board));
+    for (number, counters) in (range.first..).zip(all_counters.iter()) {
+        let (shared, line_of_task, counters) = (Arc::clone(shared), Arc::clone(line), Arc::clone(counters));
         let spawned = Builder::new()
             .name(format!("task-{number}"))
             .stack_size(STACK_BYTES)
-            .spawn(move || live_as_task(&shared, &line_of_task, &board, number));
+            .spawn(move || live_as_task(&shared, &line_of_task, &counters, number));
         match spawned {
             Ok(handle) => handles.push(handle),
             Err(source) => {
@@ -244,34 +245,34 @@ fn spawn_tasks(shared: &Arc<Shared>, line: &Arc<StartLine>) -> Result<(Boards, V
             }
         }
     }
-    Ok((boards, handles))
+    Ok((all_counters, handles))
 }
 
 fn live_as_task(
     shared: &Arc<Shared>,
     line: &StartLine,
-    board: &Arc<Board>,
+    counters: &Arc<TaskCounters>,
     number: u32,
 ) -> Result<Option<Outcome>, StorageError> {
-    let task = Task::prepare(Arc::clone(shared), Arc::clone(board), number);
+    let task = Task::prepare(Arc::clone(shared), Arc::clone(counters), number);
     let go = line.arrive(task.is_ok());
     let task = task?;
     if !go {
         return Ok(None);
     }
     // Counted down also when the task panics, or the supervisor would wait for ever.
-    let _running = Running { shared, board };
+    let _running = Running { shared, counters };
     Ok(Some(task.run()))
 }
 
 struct Running<'a> {
     shared: &'a Shared,
-    board: &'a Board,
+    counters: &'a TaskCounters,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.board.set_step(Step::Ended);
+        self.counters.set_step(Step::Ended);
         if std::thread::panicking() {
             // Others may wait for this one, and there is no result any more.
             self.shared.stop.store(true, Ordering::Relaxed);

@@ -5,21 +5,21 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tonnage_storage::{Lane, Mended, OpenRequest, Residency, Slots, Storage, StorageError};
+use tonnage_storage::{CacheState, Lane, OpenRequest, RetryReport, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, Stream, TaskRange, Verifier};
 
-use crate::goal::Stonewall;
-use crate::outside::Outside;
-use crate::patience::{Patience, Retries, patient};
-use crate::task::{Crew, Desk, Shared, Worker};
+use crate::remote_barrier::RemoteBarrier;
+use crate::retry::{Retries, RetryPolicy, retrying};
+use crate::stop_rule::Stonewall;
+use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::transfers::{Rest, write_all};
-use crate::{queued, sync};
+use crate::{queued_loop, sync_loop};
 
 /// A server that loses what it took, each time that it is sent, is given up after so many.
 const TIMES_WRITTEN_AGAIN: u32 = 3;
 
 /// What the tasks of a stream share.
-pub struct StreamCrew {
+pub struct StreamWorkload {
     stream: Stream,
     seed: u64,
     /// Where the tasks are to wear out.
@@ -45,12 +45,12 @@ pub struct StreamWorker {
     /// What was tried again, where anything is.
     pub retries: Option<Arc<Mutex<Retries>>>,
     /// What was lost and written again.
-    rewritten: Vec<Mended>,
+    rewritten: Vec<RetryReport>,
 }
 
-impl StreamCrew {
-    pub fn new(stream: Stream, spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Self {
-        Self { stream, seed: spec.seed, wall: Stonewall::of(spec, outside) }
+impl StreamWorkload {
+    pub fn new(stream: Stream, spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>) -> Self {
+        Self { stream, seed: spec.seed, wall: Stonewall::of(spec, remote_barrier) }
     }
 
     /// The same with a payload of its own.
@@ -78,15 +78,15 @@ impl StreamCrew {
     }
 }
 
-impl StreamCrew {
+impl StreamWorkload {
     /// Bytes that a file must hold for what is read of it.
     fn reach_bytes(&self, spec: &PhaseSpec) -> u64 {
         self.stream.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
     }
 }
 
-impl Crew for StreamCrew {
-    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+impl PhaseWorkload for StreamWorkload {
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         let files = self.files(spec.tasks);
         if !self.stream.reads() {
             return storage.prepare_write(&files).map(|()| None);
@@ -97,11 +97,11 @@ impl Crew for StreamCrew {
 
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
         let worker = self.worker_on(shared.storage.as_ref(), &shared.spec, task)?;
-        Ok(Box::new(worker.with_patience(task, &shared.stop)))
+        Ok(Box::new(worker.with_retries(task, &shared.stop)))
     }
 }
 
-impl StreamCrew {
+impl StreamWorkload {
     /// A task's part of the stream, on a storage that need not be the phase's.
     pub fn worker_on(&self, storage: &dyn Storage, spec: &PhaseSpec, task: u32) -> Result<StreamWorker, StorageError> {
         let stream = self.stream.clone();
@@ -159,42 +159,42 @@ impl StreamCrew {
 }
 
 impl Worker for StreamWorker {
-    fn open(&mut self, desk: &mut Desk) -> bool {
+    fn open(&mut self, context: &mut TaskContext) -> bool {
         if let Err(error) = self.lane.open() {
             let errno = error.io().and_then(std::io::Error::raw_os_error).unwrap_or(0);
-            desk.fail(self.file, 0, errno, error.to_string());
+            context.fail(self.file, 0, errno, error.to_string());
             return false;
         }
         true
     }
 
-    fn transfer(&mut self, desk: &mut Desk) {
+    fn transfer(&mut self, context: &mut TaskContext) {
         match self.lane {
-            Lane::Sync(_) => sync::transfer(self, desk),
-            Lane::Queued(_) => queued::transfer(self, desk),
+            Lane::Sync(_) => sync_loop::transfer(self, context),
+            Lane::Queued(_) => queued_loop::transfer(self, context),
         }
     }
 
-    fn sync(&mut self, desk: &mut Desk) {
+    fn sync(&mut self, context: &mut TaskContext) {
         if self.stream.writes() && self.stream.durability != Durability::None && !self.in_doubt {
             let synced = self.end_with(Lane::sync);
-            self.finish_step(desk, "fsync", synced);
+            self.finish_step(context, "fsync", synced);
         }
     }
 
-    fn close(&mut self, desk: &mut Desk) {
+    fn close(&mut self, context: &mut TaskContext) {
         // With operations in flight there is nothing to close: it ends with the lane.
         if !self.in_doubt {
             let closed = self.end_with(Lane::close);
-            self.finish_step(desk, "close", closed);
+            self.finish_step(context, "close", closed);
         }
     }
 
     fn retries(&mut self) -> Retries {
         let told = self.retries.as_ref().map(|told| told.lock().unwrap_or_else(PoisonError::into_inner));
         let mut all = told.map(|mut told| std::mem::take(&mut *told)).unwrap_or_default();
-        for mended in self.lane.take_mended().into_iter().chain(self.rewritten.drain(..)) {
-            all.add(mended);
+        for retried in self.lane.take_retry_reports().into_iter().chain(self.rewritten.drain(..)) {
+            all.add(retried);
         }
         all
     }
@@ -211,11 +211,11 @@ impl Worker for StreamWorker {
 
 impl StreamWorker {
     /// The same, with a lane that tries again what fails, where the stream says so.
-    pub fn with_patience(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
+    pub fn with_retries(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
         if let Some(limit_ns) = self.stream.retry_ns {
             let told = Arc::<Mutex<Retries>>::default();
-            let patience = Patience { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };
-            self.lane = patient(self.lane, self.stream.op, self.stream.queue_depth as usize, patience);
+            let retry = RetryPolicy { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };
+            self.lane = retrying(self.lane, self.stream.op, self.stream.queue_depth as usize, retry);
             self.retries = Some(told);
         }
         self
@@ -257,7 +257,7 @@ impl StreamWorker {
             }
             let why = done.map_or_else(|error| error.to_string(), |()| String::new());
             done = step(&mut self.lane);
-            self.rewritten.push(Mended { since, lasted: since.elapsed(), attempts, why });
+            self.rewritten.push(RetryReport { since, lasted: since.elapsed(), attempts, why });
         }
         done
     }
@@ -279,7 +279,7 @@ impl StreamWorker {
                 (Lane::Sync(_), None) => {}
                 (Lane::Queued(queue), _) => {
                     let bytes = arena.next(queue.memory(0), 0, self.file, offset);
-                    queued::write_once(queue.as_mut(), offset, bytes)?;
+                    queued_loop::write_once(queue.as_mut(), offset, bytes)?;
                 }
             }
         }
@@ -287,10 +287,10 @@ impl StreamWorker {
     }
 
     /// A step after the last operation: its failure fails the trial, as NFS and quotas report late writes there.
-    fn finish_step(&self, desk: &mut Desk, step: &str, result: std::io::Result<()>) {
+    fn finish_step(&self, context: &mut TaskContext, step: &str, result: std::io::Result<()>) {
         if let Err(error) = result {
             let text = format!("{step} failed: {error}");
-            desk.fail(self.file, 0, error.raw_os_error().unwrap_or(0), text);
+            context.fail(self.file, 0, error.raw_os_error().unwrap_or(0), text);
         }
     }
 }

@@ -9,14 +9,14 @@ use tonnage_records::{
     BUCKETS, CacheFacts, ErrorAt, Event, FileError, HeldResult, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult,
     PlacementResult, Role, SNAPSHOTS, SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
 };
-use tonnage_storage::{Buffer, Facts, Held, Placement, Residency, Traffic};
+use tonnage_storage::{Buffer, CacheState, Facts, Held, Placement, Traffic};
 use tonnage_workload::Work;
 
-use crate::board::{Board, Reading, quantile_of};
 use crate::clock::monotonic_ns;
 use crate::finished::{EngineError, Finished};
 use crate::phase::TaskHandle;
 use crate::task::{DAMAGE_KEPT, Outcome, Shared, Side};
+use crate::task_counters::{Reading, TaskCounters, quantile_of};
 use crate::usage::Usage;
 
 /// A task that completed nothing for this long has stalled…
@@ -41,10 +41,10 @@ pub struct Recent {
 /// Everything the supervisor's thread takes with it.
 pub struct Supervisor {
     pub shared: Arc<Shared>,
-    pub boards: Arc<[Arc<Board>]>,
+    pub all_counters: Arc<[Arc<TaskCounters>]>,
     pub handles: Vec<TaskHandle>,
     pub files: Option<PhaseFiles>,
-    pub residency: Option<Residency>,
+    pub cache_state: Option<CacheState>,
     /// Held until the phase has ended, for its weight alone.
     pub hog: Option<Buffer>,
     pub recent: Arc<Mutex<Recent>>,
@@ -58,7 +58,7 @@ impl Supervisor {
         let usage = Usage::now();
         let line_ns = monotonic_ns();
         self.finished.line_ns.store(line_ns, Ordering::Release);
-        let mut sampler = Sampler::new(&self.shared, &self.boards, self.files.take(), line_ns);
+        let mut sampler = Sampler::new(&self.shared, &self.all_counters, self.files.take(), line_ns);
         open();
         let interval = Duration::from_nanos(self.shared.spec.interval_ns);
         while self.shared.running.load(Ordering::Acquire) > 0 {
@@ -67,14 +67,14 @@ impl Supervisor {
                 self.shared.storage.cut_short();
             }
             sampler.sample(&self.recent);
-            self.shared.crew.tick(&self.shared);
+            self.shared.workload.tick(&self.shared);
         }
         let outcomes: Vec<_> = std::mem::take(&mut self.handles).into_iter().map(std::thread::JoinHandle::join).collect();
         let usage = Usage::now().since(&usage);
         self.hog = None;
         sampler.sample(&self.recent);
-        if let Some(outside) = &self.shared.outside {
-            outside.settle(&self.shared.stop);
+        if let Some(remote_barrier) = &self.shared.remote_barrier {
+            remote_barrier.settle(&self.shared.stop);
         }
         let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
         let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage));
@@ -96,7 +96,7 @@ impl Supervisor {
 
     /// What went wrong between the processes.
     fn complaint(&self) -> Option<ErrorAt> {
-        let message = self.shared.outside.as_ref()?.complaint()?;
+        let message = self.shared.remote_barrier.as_ref()?.complaint()?;
         Some(ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message })
     }
 
@@ -138,7 +138,7 @@ impl Supervisor {
 
     fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
         let parts = self.shared.spec.work.mixes().then(|| sum_of_sides(&outcomes));
-        let mut events = sampler.finish(&outcomes, &self.shared.crew.histograms(), parts.as_ref())?;
+        let mut events = sampler.finish(&outcomes, &self.shared.workload.histograms(), parts.as_ref())?;
         let mut total = LatencyRecorder::new();
         let mut verify = self.shared.spec.work.verifies().then(VerifyResult::default);
         let mut first_error = None;
@@ -175,11 +175,11 @@ impl Supervisor {
             cpu_user_ns: usage.cpu_user_ns,
             cpu_system_ns: usage.cpu_system_ns,
             direct,
-            cache: self.residency.map(|residency| CacheFacts {
-                cached_before_bytes: residency.cached_bytes,
-                examined_bytes: residency.examined_bytes,
-                device_bytes: usage.device_read_bytes.filter(|_| residency.counted),
-                hole_bytes: residency.hole_bytes,
+            cache: self.cache_state.map(|cache_state| CacheFacts {
+                cached_before_bytes: cache_state.cached_bytes,
+                examined_bytes: cache_state.examined_bytes,
+                device_bytes: usage.device_read_bytes.filter(|_| cache_state.counted),
+                hole_bytes: cache_state.hole_bytes,
             }),
             verify,
             first_error,
@@ -192,7 +192,7 @@ impl Supervisor {
             checkpoint: None,
             placement,
         };
-        self.shared.crew.after(&mut result);
+        self.shared.workload.after(&mut result);
         Ok(result)
     }
 }
@@ -236,7 +236,7 @@ struct Watched {
 }
 
 struct Sampler {
-    boards: Arc<[Arc<Board>]>,
+    all_counters: Arc<[Arc<TaskCounters>]>,
     /// Whether a task's operations are the trial's.
     works: Vec<bool>,
     first_task: u32,
@@ -251,16 +251,16 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(shared: &Shared, boards: &Arc<[Arc<Board>]>, files: Option<PhaseFiles>, now: u64) -> Self {
+    fn new(shared: &Shared, all_counters: &Arc<[Arc<TaskCounters>]>, files: Option<PhaseFiles>, now: u64) -> Self {
         Self {
-            boards: Arc::clone(boards),
+            all_counters: Arc::clone(all_counters),
             works: shared.works().collect(),
             first_task: shared.spec.tasks.first,
             files,
             failed: None,
             opened_ns: now,
             last_ns: now,
-            watched: boards.iter().map(|_| Watched { last: Reading::default(), progress_ns: now }).collect(),
+            watched: all_counters.iter().map(|_| Watched { last: Reading::default(), progress_ns: now }).collect(),
             events: Vec::new(),
             window: VecDeque::new(),
         }
@@ -272,8 +272,8 @@ impl Sampler {
         self.last_ns = now;
         let mut heat = [0_u64; BUCKETS];
         let mut bytes = 0;
-        for index in 0..self.boards.len() {
-            let reading = self.boards[index].read();
+        for index in 0..self.all_counters.len() {
+            let reading = self.all_counters[index].read();
             let before = &self.watched[index].last;
             let row = SeriesRow {
                 start_ns,
@@ -314,7 +314,7 @@ impl Sampler {
         if reading.operations > watched.last.operations {
             watched.stall_until(now, self.opened_ns, self.first_task + index as u32, &mut self.events);
             watched.progress_ns = now;
-        } else if !self.boards[index].is_transferring() {
+        } else if !self.all_counters[index].is_transferring() {
             // Opening, fsync and close are no operations; their time is told apart in the task's record.
             watched.progress_ns = now;
         }

@@ -8,10 +8,10 @@ mod writer;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Tagged};
-use tonnage_storage::{OpenRequest, Residency, Slots, Storage, StorageError};
+use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Follow, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
 
-use crate::task::{Crew, Shared, Worker, of_places};
+use crate::task::{PhaseWorkload, Shared, Worker, of_places};
 use port::Port;
 use progress::Progress;
 use reader::{Part, Reader};
@@ -23,7 +23,7 @@ const FILE: u32 = 0;
 const NO_NOTIFY: &str = "no-notify";
 
 /// What the writer and its readers share.
-pub struct TailCrew {
+pub struct TailWorkload {
     tail: Tail,
     seed: u64,
     progress: Arc<Progress>,
@@ -42,7 +42,7 @@ pub struct Followed {
     pub polled_instead: bool,
 }
 
-impl TailCrew {
+impl TailWorkload {
     pub fn new(tail: Tail, seed: u64) -> Self {
         let progress = Arc::new(Progress::new(tail.transfers()));
         let verifier = tail.verify.then(|| Arc::new(Verifier::new(Payload::new(PayloadKind::Unique, seed))));
@@ -102,7 +102,7 @@ impl TailCrew {
                 waits: 0,
                 polled_instead: false,
             }),
-            crew: Arc::clone(&self.followed),
+            workload: Arc::clone(&self.followed),
             watch: None,
             tail: self.tail.clone(),
         })
@@ -113,8 +113,8 @@ impl TailCrew {
     }
 }
 
-impl Crew for TailCrew {
-    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError> {
+impl PhaseWorkload for TailWorkload {
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         storage.prepare_write(&[FILE])?;
         if spec.tasks.total == 1 {
             return Ok(None);

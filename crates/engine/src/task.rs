@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tonnage_records::{DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
-use tonnage_storage::{Residency, Storage, StorageError};
+use tonnage_storage::{CacheState, Storage, StorageError};
 use tonnage_workload::{CachePolicy, Op, PhaseSpec, TaskRange, Verifier};
 
-use crate::board::{Board, Step};
+use crate::barrier::Barrier;
 use crate::clock::{Clock, monotonic_ns};
-use crate::meeting::Meeting;
-use crate::outside::{Outside, Point};
-use crate::patience::Retries;
+use crate::remote_barrier::{Point, RemoteBarrier};
+use crate::retry::Retries;
+use crate::task_counters::{Step, TaskCounters};
 
 /// Damaged places a task remembers; more are counted only.
 pub const DAMAGE_KEPT: usize = 16;
@@ -20,7 +20,7 @@ pub const DAMAGE_KEPT: usize = 16;
 pub struct Shared {
     pub spec: PhaseSpec,
     pub storage: Arc<dyn Storage>,
-    pub crew: Box<dyn Crew>,
+    pub workload: Box<dyn PhaseWorkload>,
     pub clock: Clock,
     /// Set when the tasks are to end after the operation in hand.
     pub stop: Arc<AtomicBool>,
@@ -30,9 +30,9 @@ pub struct Shared {
     pub running: AtomicU32,
     pub supervisor: OnceLock<std::thread::Thread>,
     /// Where the tasks wait for each other between their steps, if they do.
-    pub meeting: Option<Meeting>,
+    pub meeting: Option<Barrier>,
     /// Where they agree with the tasks of other processes, if they do.
-    pub outside: Option<Arc<Outside>>,
+    pub remote_barrier: Option<Arc<RemoteBarrier>>,
 }
 
 /// What a task leaves behind.
@@ -60,14 +60,14 @@ pub struct Side {
 
 /// A task that is ready to start: nothing is allocated after this.
 pub struct Task {
-    desk: Desk,
+    context: TaskContext,
     worker: Box<dyn Worker>,
 }
 
 /// What every worker has at hand.
-pub struct Desk {
+pub struct TaskContext {
     pub shared: Arc<Shared>,
-    pub board: Arc<Board>,
+    pub counters: Arc<TaskCounters>,
     /// The task's number in the trial.
     pub number: u32,
     pub tally: Tally,
@@ -75,15 +75,15 @@ pub struct Desk {
 
 /// What is known before there are files, or where too many would have to be looked at: whether the kernel counts truly
 /// what is read of them.
-pub fn of_places(storage: &dyn Storage) -> Result<Residency, StorageError> {
+pub fn of_places(storage: &dyn Storage) -> Result<CacheState, StorageError> {
     let counted = storage.settle(&[], CachePolicy::Keep)?.counted;
-    Ok(Residency { counted, ..Residency::default() })
+    Ok(CacheState { counted, ..CacheState::default() })
 }
 
 /// One kind of workload in this engine: made once a phase; what the phase's tasks share is in it.
-pub trait Crew: Send + Sync {
+pub trait PhaseWorkload: Send + Sync {
     /// Before the tasks are prepared: checks what must be there, and brings the cache into the state asked for.
-    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<Residency>, StorageError>;
+    fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError>;
 
     /// Gives a task its part, ready to start: memory touched, lane prepared.
     fn worker(&self, shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError>;
@@ -108,18 +108,18 @@ pub trait Crew: Send + Sync {
 /// One task's part of a phase, in the four steps that its record tells apart. All are inside the clock.
 pub trait Worker: Send {
     /// Whether there is something to transfer; a failure is told to the tally.
-    fn open(&mut self, _desk: &mut Desk) -> bool {
+    fn open(&mut self, _desk: &mut TaskContext) -> bool {
         true
     }
 
     /// All operations: until they are done, the time is up, or someone says stop.
-    fn transfer(&mut self, desk: &mut Desk);
+    fn transfer(&mut self, context: &mut TaskContext);
 
     /// Makes what was written durable.
-    fn sync(&mut self, _desk: &mut Desk) {}
+    fn sync(&mut self, _desk: &mut TaskContext) {}
 
     /// The end.
-    fn close(&mut self, _desk: &mut Desk) {}
+    fn close(&mut self, _desk: &mut TaskContext) {}
 
     /// What it tried again, once, after all else.
     fn retries(&mut self) -> Retries {
@@ -156,8 +156,8 @@ pub struct Tally {
 
 impl Task {
     /// Gets everything a task needs.
-    pub fn prepare(shared: Arc<Shared>, board: Arc<Board>, number: u32) -> Result<Self, StorageError> {
-        let worker = shared.crew.worker(&shared, number)?;
+    pub fn prepare(shared: Arc<Shared>, counters: Arc<TaskCounters>, number: u32) -> Result<Self, StorageError> {
+        let worker = shared.workload.worker(&shared, number)?;
         let logged = worker.in_flight(&shared.spec).max(shared.spec.operation_log as usize);
         let tally = Tally {
             recorder: LatencyRecorder::new(),
@@ -171,42 +171,42 @@ impl Task {
             stonewall: None,
             log: Vec::with_capacity(logged),
         };
-        Ok(Self { desk: Desk { shared, board, number, tally }, worker })
+        Ok(Self { context: TaskContext { shared, counters, number, tally }, worker })
     }
 
     /// Opens, transfers, syncs and closes: the part inside the clock.
     pub fn run(self) -> Outcome {
-        let Self { mut desk, mut worker } = self;
+        let Self { mut context, mut worker } = self;
         let start_ns = monotonic_ns();
-        let opened = worker.open(&mut desk);
+        let opened = worker.open(&mut context);
         let open_end_ns = monotonic_ns();
-        let transfer_start_ns = desk.meet(Point::Opened, open_end_ns);
-        desk.board.set_step(Step::Transferring);
+        let transfer_start_ns = context.meet(Point::Opened, open_end_ns);
+        context.counters.set_step(Step::Transferring);
         if opened {
-            worker.transfer(&mut desk);
+            worker.transfer(&mut context);
         }
-        desk.board.set_step(Step::Finishing);
+        context.counters.set_step(Step::Finishing);
         let transfer_end_ns = monotonic_ns();
         if opened {
-            worker.sync(&mut desk);
+            worker.sync(&mut context);
         }
         let sync_end_ns = monotonic_ns();
-        let close_start_ns = desk.meet(Point::Transferred, sync_end_ns);
+        let close_start_ns = context.meet(Point::Transferred, sync_end_ns);
         if opened {
-            worker.close(&mut desk);
+            worker.close(&mut context);
         }
         let end_ns = monotonic_ns();
         let mut retries = worker.retries();
-        retries.events.iter_mut().for_each(|event| event.task = Some(desk.number));
-        let Desk { shared, board, number, mut tally } = desk;
-        let sides = tally.take_sides(&board);
+        retries.events.iter_mut().for_each(|event| event.task = Some(context.number));
+        let TaskContext { shared, counters, number, mut tally } = context;
+        let sides = tally.take_sides(&counters);
         let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, mut log, .. } =
             tally;
-        let (startup_ns, startup_bytes) = startup(&log, worker.in_flight(&shared.spec), start_ns, timed_out, &board).unzip();
+        let (startup_ns, startup_bytes) = startup(&log, worker.in_flight(&shared.spec), start_ns, timed_out, &counters).unzip();
         log.truncate(shared.spec.operation_log as usize);
         let result = TaskResult {
             task: number,
-            role: shared.crew.role(number),
+            role: shared.workload.role(number),
             start_ns,
             end_ns,
             open_ns: open_end_ns - start_ns,
@@ -215,12 +215,12 @@ impl Task {
             close_ns: end_ns - close_start_ns,
             open_wait_ns: transfer_start_ns - open_end_ns,
             close_wait_ns: close_start_ns - sync_end_ns,
-            bytes: board.bytes(),
-            operations: board.operations(),
+            bytes: counters.bytes(),
+            operations: counters.operations(),
             errors,
             retries: retries.attempts,
             damaged_operations,
-            wrapped: worker.wrapped(board.operations()),
+            wrapped: worker.wrapped(counters.operations()),
             stonewall_operations: stonewall.map(|(operations, _)| operations),
             stonewall_bytes: stonewall.map(|(_, bytes)| bytes),
             startup_ns,
@@ -234,21 +234,21 @@ impl Task {
 }
 
 /// How long the first `in_flight` operations took, and their bytes; `None` where no other was begun before the time was up.
-fn startup(log: &[(u64, u64)], in_flight: usize, start_ns: u64, timed_out: bool, board: &Board) -> Option<(u64, u64)> {
+fn startup(log: &[(u64, u64)], in_flight: usize, start_ns: u64, timed_out: bool, counters: &TaskCounters) -> Option<(u64, u64)> {
     let many = in_flight as u64;
     let &(end_ns, _) = log.get(in_flight.checked_sub(1)?)?;
-    (timed_out && board.operations() > many).then(|| (end_ns - start_ns, board.bytes() / board.operations() * many))
+    (timed_out && counters.operations() > many).then(|| (end_ns - start_ns, counters.bytes() / counters.operations() * many))
 }
 
 impl Shared {
     /// Whether each task here is one whose operations are the trial's, in their order.
     pub fn works(&self) -> impl Iterator<Item = bool> {
         let TaskRange { first, here, .. } = self.spec.tasks;
-        (first..first + here).map(|task| self.crew.role(task) == Role::Work)
+        (first..first + here).map(|task| self.workload.role(task) == Role::Work)
     }
 }
 
-impl Desk {
+impl TaskContext {
     /// Waits for all tasks of the phase where they meet between their steps; when it goes on. `came_ns` is now.
     fn meet(&self, point: Point, came_ns: u64) -> u64 {
         let Some(meeting) = self.shared.meeting.as_ref().filter(|_| self.shared.spec.work.meets()) else { return came_ns };
@@ -260,7 +260,7 @@ impl Desk {
     /// The largest `number` that one of them said so far; `None` if all are to stop.
     pub fn meet_at(&self, point: u32, number: u64) -> Option<u64> {
         let most = self.shared.meeting.as_ref().map_or(number, |meeting| {
-            self.board.set_step(Step::Pausing);
+            self.counters.set_step(Step::Pausing);
             meeting.meet(Point::Numbered(point), number, &self.shared.stop)
         });
         (!self.shared.stop.load(Ordering::Relaxed)).then_some(most)
@@ -277,18 +277,18 @@ impl Desk {
 
 impl Tally {
     /// What each kind of operation did, writes first, where the phase mixes; the recorder is that of both then.
-    fn take_sides(&mut self, board: &Board) -> Option<[Side; 2]> {
+    fn take_sides(&mut self, counters: &TaskCounters) -> Option<[Side; 2]> {
         let reads = self.reads.take()?;
-        let writes = Side { recorder: self.recorder.clone(), bytes: board.bytes() - reads.bytes };
+        let writes = Side { recorder: self.recorder.clone(), bytes: counters.bytes() - reads.bytes };
         self.recorder.add(&reads.recorder);
         Some([writes, reads])
     }
 
     /// Counts an operation that moved all its bytes.
     #[inline]
-    pub fn record(&mut self, board: &Board, latency_ns: u64, bytes: u64) {
+    pub fn record(&mut self, counters: &TaskCounters, latency_ns: u64, bytes: u64) {
         self.recorder.record(latency_ns);
-        board.count(latency_ns, bytes);
+        counters.count(latency_ns, bytes);
         if self.log.len() < self.log.capacity() {
             self.keep(latency_ns);
         }
@@ -301,7 +301,7 @@ impl Tally {
 
     /// The same where operations may be of two kinds.
     #[inline]
-    pub fn record_as(&mut self, op: Op, board: &Board, latency_ns: u64, bytes: u64) {
+    pub fn record_as(&mut self, op: Op, counters: &TaskCounters, latency_ns: u64, bytes: u64) {
         match &mut self.reads {
             Some(reads) if op == Op::Read => {
                 reads.recorder.record(latency_ns);
@@ -309,7 +309,7 @@ impl Tally {
             }
             _ => self.recorder.record(latency_ns),
         }
-        board.count(latency_ns, bytes);
+        counters.count(latency_ns, bytes);
         if self.log.len() < self.log.capacity() {
             self.keep(latency_ns);
         }

@@ -10,7 +10,7 @@ use support::{in_memory, null, on_disk, run, spec};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{
-    Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, Result, SnapshotRequest, Snapshots, Storage, StorageError,
+    CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Result, SnapshotRequest, Snapshots, Storage, StorageError,
     StorageKind,
 };
 use tonnage_testing::{Fault, Faulty};
@@ -100,7 +100,7 @@ impl Storage for Slow {
     fn prepare_write(&self, files: &[u32]) -> Result<()> {
         self.inner.prepare_write(files)
     }
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.inner.settle(files, cache)
     }
     fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
@@ -215,12 +215,12 @@ fn rounds_and_a_restart_try_again_what_may_pass_and_say_so() {
     for depth in [1, 8] {
         let faults = [Op::Write, Op::Read].map(|op| Fault::FailEvery { op, nth: 3, errno: EIO });
         let storage: Arc<dyn Storage> = Arc::new(Faulty::storage(in_memory(), faults.to_vec()));
-        let patient = |work: &mut Checkpoint| {
+        let retrying = |work: &mut Checkpoint| {
             (work.snapshot, work.queue_depth, work.retry_ns) = (None, depth, Some(10_000_000_000));
         };
-        let written = run(&storage, phase(CheckpointStep::Checkpoint, patient), None);
+        let written = run(&storage, phase(CheckpointStep::Checkpoint, retrying), None);
         assert_eq!(written.stop_reason, StopReason::Size, "{:?}", written.first_error);
-        let read = run(&storage, phase(CheckpointStep::Restart, patient), None);
+        let read = run(&storage, phase(CheckpointStep::Restart, retrying), None);
         all_verified(&read);
         // Of 4 rounds of 4 writes, and of 4 reads: each third attempt fails.
         for (result, retries) in [(written, 7), (read, 1)] {

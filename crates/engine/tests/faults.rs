@@ -81,9 +81,9 @@ fn an_error_is_counted_with_its_offset_and_ends_the_phase() {
 #[test]
 fn what_fails_for_a_passing_reason_is_tried_again_and_counted() {
     for depth in [1, 8] {
-        let patient = |op| streaming(spec(op, depth), |stream| stream.retry_ns = Some(10_000_000_000));
+        let retrying = |op| streaming(spec(op, depth), |stream| stream.retry_ns = Some(10_000_000_000));
         let faults = [Op::Write, Op::Read].map(|op| Fault::FailEvery { op, nth: 20, errno: EIO });
-        let result = run(faults.to_vec(), &[patient(Op::Write), patient(Op::Read)]);
+        let result = run(faults.to_vec(), &[retrying(Op::Write), retrying(Op::Read)]);
         let task = &result.tasks[0];
         assert_eq!((result.stop_reason, task.errors, task.operations), (StopReason::Size, 0, 100), "depth {depth}");
         // Attempts are counted as well: the 20th, 40th … of 105 fail.
@@ -105,8 +105,8 @@ fn patience_ends_with_its_limit_and_is_not_for_what_stays() {
     for depth in [1, 8] {
         for (errno, attempts) in [(EIO, 1..20), (ENOSPC, 0..1)] {
             let fault = Fault::FailAt { op: Op::Write, offset: 30 * TRANSFER, errno };
-            let patient = streaming(spec(Op::Write, depth), |stream| stream.retry_ns = Some(100_000_000));
-            let result = run(vec![fault], &[patient]);
+            let retrying = streaming(spec(Op::Write, depth), |stream| stream.retry_ns = Some(100_000_000));
+            let result = run(vec![fault], &[retrying]);
             assert_eq!(result.first_error.expect("it fails in the end").errno, errno);
             let task = &result.tasks[0];
             assert_eq!((result.stop_reason, task.errors), (StopReason::Error, 1));
@@ -117,8 +117,8 @@ fn patience_ends_with_its_limit_and_is_not_for_what_stays() {
 
 #[test]
 fn a_failed_fsync_is_never_tried_again() {
-    let patient = streaming(spec(Op::Write, 1), |stream| stream.retry_ns = Some(10_000_000_000));
-    let result = run(vec![Fault::FailSync { errno: EIO }], &[patient]);
+    let retrying = streaming(spec(Op::Write, 1), |stream| stream.retry_ns = Some(10_000_000_000));
+    let result = run(vec![Fault::FailSync { errno: EIO }], &[retrying]);
     assert_eq!((result.tasks[0].errors, result.tasks[0].retries), (1, 0));
 }
 

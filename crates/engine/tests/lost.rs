@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::{MIB, in_memory, run, spec, streaming};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{
-    Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Slots, Storage,
+    CacheState, Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Result, Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Durability, Op};
 
@@ -128,7 +128,7 @@ impl Storage for Losing {
     fn prepare_write(&self, files: &[u32]) -> Result<()> {
         self.inner.prepare_write(files)
     }
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.inner.settle(files, cache)
     }
     fn clear(&self) -> Result<()> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::{run_with_latencies, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_storage::{
-    Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, Result, Slots, Storage,
+    CacheState, Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Result, Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Limit, Op, Pace, PhaseSpec};
 
@@ -34,8 +34,8 @@ impl<F: Fn(&OpenRequest) -> Lane + Send + Sync> Storage for Stub<F> {
         Ok(())
     }
 
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
+        Ok(CacheState::default())
     }
 
     fn clear(&self) -> Result<()> {

@@ -3,9 +3,9 @@
 use tonnage_records::{CopyResult, FileError, PhaseFiles};
 use tonnage_workload::{Command, Op, PhaseSpec};
 
+use crate::event_loop::EventLoop;
 use crate::model::ModelSpec;
 use crate::quota::Quota;
-use crate::race::Race;
 use crate::state::{Outcome, SimulatorError, State};
 
 /// A copy that a task has.
@@ -50,7 +50,7 @@ pub(crate) fn run(
     start_ns: u64,
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
-    let mut race = Race::new(model, spec, start_ns, &mut state.counters, files);
+    let mut event_loop = EventLoop::new(model, spec, start_ns, &mut state.counters, files);
     // Copies are dealt to whoever is free: no task has a part of its own.
     let copies = u64::from(command.copies);
     let quota = |task| Quota::new(spec.limit, copies, spec.pace, spec.pace.schedule(1, task, spec.tasks.total), start_ns);
@@ -67,38 +67,38 @@ pub(crate) fn run(
         done: Vec::new(),
     };
     for task in 0..crew.tasks.len() {
-        crew.take(&mut race, task, start_ns);
+        crew.take(&mut event_loop, task, start_ns);
     }
-    crew.work(&mut race)?;
+    crew.work(&mut event_loop)?;
     let mut copies = crew.done;
     copies.sort_by_key(|copy| copy.copy);
-    Ok(Outcome { copies, ..Outcome::of(race.finish()?) })
+    Ok(Outcome { copies, ..Outcome::of(event_loop.finish()?) })
 }
 
 impl Crew {
     /// From one event to the next: a copy starts, a copy ends, or an interval is over.
-    fn work(&mut self, race: &mut Race) -> Result<(), FileError> {
-        while let Some((task, due_ns)) = self.next(race) {
+    fn work(&mut self, event_loop: &mut EventLoop) -> Result<(), FileError> {
+        while let Some((task, due_ns)) = self.next(event_loop) {
             // The speed may drift while copies run: it is looked at in each interval.
-            if due_ns > race.interval_end_ns() {
-                let now_ns = race.interval_end_ns();
-                self.advance(race, now_ns);
-                race.pass(now_ns)?;
+            if due_ns > event_loop.interval_end_ns() {
+                let now_ns = event_loop.interval_end_ns();
+                self.advance(event_loop, now_ns);
+                event_loop.pass(now_ns)?;
                 continue;
             }
-            race.pass(due_ns)?;
+            event_loop.pass(due_ns)?;
             match std::mem::replace(&mut self.tasks[task], Doing::Nothing) {
                 Doing::Waiting(copy) => {
-                    self.advance(race, due_ns);
-                    if race.may_begin(task) {
-                        race.wake(task, due_ns);
-                        self.start(race, task, copy, due_ns);
+                    self.advance(event_loop, due_ns);
+                    if event_loop.may_begin(task) {
+                        event_loop.wake(task, due_ns);
+                        self.start(event_loop, task, copy, due_ns);
                     }
                 }
                 Doing::Running(copy) => {
                     (self.progress, self.at_ns) = (copy.ends_at, due_ns);
-                    self.finish(race, task, &copy, due_ns);
-                    self.take(race, task, due_ns);
+                    self.finish(event_loop, task, &copy, due_ns);
+                    self.take(event_loop, task, due_ns);
                 }
                 Doing::Nothing => {}
             }
@@ -107,7 +107,7 @@ impl Crew {
     }
 
     /// The task that has the next thing to do, and when; the first one of several.
-    fn next(&self, race: &mut Race) -> Option<(usize, u64)> {
+    fn next(&self, event_loop: &mut EventLoop) -> Option<(usize, u64)> {
         let running = |(task, doing): (usize, &Doing)| match doing {
             Doing::Running(copy) => Some((task, copy.ends_at)),
             _ => None,
@@ -119,8 +119,8 @@ impl Crew {
         let first = self.tasks.iter().enumerate().filter_map(running).min_by(|a, b| a.1.total_cmp(&b.1));
         let next = self.tasks.iter().enumerate().filter_map(waiting).min_by_key(|(_, start_ns)| *start_ns);
         if let Some((task, ends_at)) = first {
-            let left_ns = ((ends_at - self.progress).max(0.0) * self.copy_ns(race)).round() as u64;
-            let end_ns = race.stalls.end_of(self.at_ns, left_ns);
+            let left_ns = ((ends_at - self.progress).max(0.0) * self.copy_ns(event_loop)).round() as u64;
+            let end_ns = event_loop.stalls.end_of(self.at_ns, left_ns);
             if next.is_none_or(|(_, start_ns)| end_ns <= start_ns) {
                 return Some((task, end_ns));
             }
@@ -130,28 +130,28 @@ impl Crew {
 
     /// How long a copy takes among those that run now: its bytes and its processor time go on side by side, so that
     /// the scarcer of the two says how long.
-    fn copy_ns(&self, race: &Race) -> f64 {
-        let (model, tasks) = (race.model, race.spec.tasks);
+    fn copy_ns(&self, event_loop: &EventLoop) -> f64 {
+        let (model, tasks) = (event_loop.model, event_loop.spec.tasks);
         let running = self.running * u64::from(tasks.total) / u64::from(tasks.here);
         let crowding = (running as f64 / f64::from(model.cpus)).max(1.0);
-        race.speed.device_ns(self.device_s, self.at_ns).max(model.copy_cpu_ns as f64 * crowding)
+        event_loop.speed.device_ns(self.device_s, self.at_ns).max(model.copy_cpu_ns as f64 * crowding)
     }
 
     /// Lets what runs go on until `now_ns`.
-    fn advance(&mut self, race: &mut Race, now_ns: u64) {
+    fn advance(&mut self, event_loop: &mut EventLoop, now_ns: u64) {
         if self.running > 0 {
-            self.progress += race.stalls.moving_ns(self.at_ns, now_ns) as f64 / self.copy_ns(race);
+            self.progress += event_loop.stalls.moving_ns(self.at_ns, now_ns) as f64 / self.copy_ns(event_loop);
         }
         self.at_ns = now_ns;
     }
 
     /// Gives a task the next copy, if there is one that may begin.
-    fn take(&mut self, race: &mut Race, task: usize, now_ns: u64) {
-        if self.next_copy == self.end_copy || !race.may_begin(task) || !self.quotas[task].take(now_ns) {
+    fn take(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
+        if self.next_copy == self.end_copy || !event_loop.may_begin(task) || !self.quotas[task].take(now_ns) {
             return;
         }
         let from_ns = self.quotas[task].starts_ns(now_ns);
-        if !race.may_begin_at(task, from_ns.max(now_ns)) {
+        if !event_loop.may_begin_at(task, from_ns.max(now_ns)) {
             return;
         }
         let copy = Copy { number: self.next_copy, from_ns, start_ns: from_ns.max(now_ns), ends_at: 0.0 };
@@ -159,41 +159,41 @@ impl Crew {
         if copy.start_ns > now_ns {
             self.tasks[task] = Doing::Waiting(copy);
         } else {
-            self.start(race, task, copy, now_ns);
+            self.start(event_loop, task, copy, now_ns);
         }
     }
 
-    fn start(&mut self, race: &mut Race, task: usize, mut copy: Copy, now_ns: u64) {
+    fn start(&mut self, event_loop: &mut EventLoop, task: usize, mut copy: Copy, now_ns: u64) {
         self.running += 1;
-        race.board(task, 1);
-        let work = race.runners[task].slowness * race.chance.lognormal_mean_1(race.model.jitter);
+        event_loop.board(task, 1);
+        let work = event_loop.runners[task].slowness * event_loop.chance.lognormal_mean_1(event_loop.model.jitter);
         (copy.start_ns, copy.ends_at) = (now_ns, self.progress + work);
         self.tasks[task] = Doing::Running(copy);
     }
 
-    fn finish(&mut self, race: &mut Race, task: usize, copy: &Copy, now_ns: u64) {
+    fn finish(&mut self, event_loop: &mut EventLoop, task: usize, copy: &Copy, now_ns: u64) {
         self.running -= 1;
-        race.alight(task);
-        race.arrive(task, now_ns, self.next_copy < self.end_copy);
-        let fails = race.draws_fault();
+        event_loop.alight(task);
+        event_loop.arrive(task, now_ns, self.next_copy < self.end_copy);
+        let fails = event_loop.draws_fault();
         if fails {
             let message = format!("copy {} ended with exit code 1", copy.number);
-            race.fail_with(task, (0, u64::from(copy.number)), 0, message);
+            event_loop.fail_with(task, (0, u64::from(copy.number)), 0, message);
         } else {
             // A copy may take as long as it likes: that is no stall.
-            race.wake(task, now_ns);
-            race.record(task, now_ns, now_ns - copy.from_ns, race.model.copy_bytes);
+            event_loop.wake(task, now_ns);
+            event_loop.record(task, now_ns, now_ns - copy.from_ns, event_loop.model.copy_bytes);
         }
         self.done.push(CopyResult {
             copy: copy.number,
-            task: race.runners[task].number,
+            task: event_loop.runners[task].number,
             start_ns: copy.start_ns,
             end_ns: now_ns,
             exit_code: Some(i32::from(fails)),
-            cpu_user_ns: race.model.copy_cpu_ns,
-            read_call_bytes: Some(race.model.copy_bytes),
+            cpu_user_ns: event_loop.model.copy_cpu_ns,
+            read_call_bytes: Some(event_loop.model.copy_bytes),
             write_call_bytes: Some(0),
-            device_read_bytes: Some(race.model.copy_bytes),
+            device_read_bytes: Some(event_loop.model.copy_bytes),
             device_write_bytes: Some(0),
             ..CopyResult::default()
         });

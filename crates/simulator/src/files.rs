@@ -3,15 +3,15 @@
 use tonnage_records::{CacheFacts, PhaseFiles};
 use tonnage_workload::{CachePolicy, FileOp, Files, Op, PhaseSpec, Place, Walk};
 
+use crate::event_loop::{EIO, ENOSPC, EventLoop};
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
 use crate::names::{Names, Refusal};
 use crate::quota::Quota;
-use crate::race::{EIO, ENOSPC, Race};
 use crate::state::{Outcome, SimulatorError, State};
 
 /// A task's way through its names.
-struct Course {
+struct TaskState {
     owner: u32,
     walk: Walk,
     quota: Quota,
@@ -23,7 +23,7 @@ struct Course {
 
 struct FileWork<'a> {
     files: &'a Files,
-    courses: Vec<Course>,
+    states: Vec<TaskState>,
     names: &'a mut Names,
     /// Bytes that there is still room for.
     room: u64,
@@ -54,12 +54,12 @@ pub(crate) fn run(
         device_bytes: None,
         hole_bytes: Some(0),
     };
-    let mut race = Race::new(model, spec, start_ns, counters, record);
+    let mut event_loop = EventLoop::new(model, spec, start_ns, counters, record);
     let tasks = spec.tasks;
-    let course = |task| {
+    let task_state = |task| {
         let walk = files.walk(task, tasks.total, spec.seed);
         let schedule = spec.pace.schedule(files.file_bytes, task, tasks.total);
-        Course {
+        TaskState {
             owner: files.owner(task, tasks.total),
             quota: Quota::new(spec.limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
             walk,
@@ -74,7 +74,7 @@ pub(crate) fn run(
     let moves = files.moved_bytes() > 0;
     let work = FileWork {
         files,
-        courses: (tasks.first..tasks.first + tasks.here).map(course).collect(),
+        states: (tasks.first..tasks.first + tasks.here).map(task_state).collect(),
         room: full.saturating_sub(pages.allocated() + names.allocated),
         names,
         name_s: ModelSpec::name_weight(files.op) / model.names_per_s as f64,
@@ -83,76 +83,79 @@ pub(crate) fn run(
         moved_bytes: 0,
         worn_out: false,
     };
-    let work = Lanes::run(&mut race, 1, work)?;
+    let work = Lanes::run(&mut event_loop, 1, work)?;
     if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
-        (0..work.courses.len()).for_each(|task| race.sync_at_end(task));
+        (0..work.states.len()).for_each(|task| event_loop.sync_at_end(task));
     }
     let device_bytes = Some(work.device_read_bytes);
     let moved_bytes = work.moved_bytes;
     names.keep_cached(moved_bytes, capacity);
     let cache = reads.then_some(CacheFacts { device_bytes, ..before });
-    Ok(Outcome { cache, ..Outcome::of(race.finish()?) })
+    Ok(Outcome { cache, ..Outcome::of(event_loop.finish()?) })
 }
 
 impl Operations for FileWork<'_> {
-    fn take(&mut self, race: &mut Race, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
-        if race.is_wearing_out(task, now_ns) && !self.worn_out {
+    fn take(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
+        if event_loop.is_wearing_out(task, now_ns) && !self.worn_out {
             self.worn_out = true;
-            let most = self.courses.iter().map(|course| course.quota.taken).max().unwrap_or(0);
-            self.courses.iter_mut().for_each(|course| course.quota.wear_out(most));
+            let most = self.states.iter().map(|task_state| task_state.quota.taken).max().unwrap_or(0);
+            self.states.iter_mut().for_each(|task_state| task_state.quota.wear_out(most));
         }
-        let course = &mut self.courses[task];
-        if !race.may_begin(task) || !course.quota.take(now_ns) {
+        let task_state = &mut self.states[task];
+        if !event_loop.may_begin(task) || !task_state.quota.take(now_ns) {
             return None;
         }
-        course.place = course.walk.next()?;
-        course.owner = course.walk.owner();
-        Some(course.quota.starts_ns(now_ns))
+        task_state.place = task_state.walk.next()?;
+        task_state.owner = task_state.walk.owner();
+        Some(task_state.quota.starts_ns(now_ns))
     }
 
-    fn start(&mut self, race: &mut Race, _lane: usize, task: usize, now_ns: u64) -> u64 {
+    fn start(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> u64 {
         let identity = self.identity(task);
-        let course = &mut self.courses[task];
-        course.hit = self.files.op == FileOp::Read && !race.model.direct && self.names.is_cached(identity);
-        let mut mean_ns = race.speed.device_ns(self.name_s, now_ns);
-        mean_ns +=
-            if course.hit { race.speed.cache_ns(self.files.file_bytes) } else { race.speed.device_ns(self.bytes_s, now_ns) };
+        let task_state = &mut self.states[task];
+        task_state.hit = self.files.op == FileOp::Read && !event_loop.model.direct && self.names.is_cached(identity);
+        let mut mean_ns = event_loop.speed.device_ns(self.name_s, now_ns);
+        mean_ns += if task_state.hit {
+            event_loop.speed.cache_ns(self.files.file_bytes)
+        } else {
+            event_loop.speed.device_ns(self.bytes_s, now_ns)
+        };
         if self.files.fsync && self.files.op.writes() {
-            mean_ns += race.model.fsync_ns as f64;
+            mean_ns += event_loop.model.fsync_ns as f64;
         }
-        let end_ns = race.end_of(task, now_ns, mean_ns);
-        let needs = self.names.needs(self.files, course.owner, course.place);
-        course.refusal = if race.draws_fault() {
+        let end_ns = event_loop.end_of(task, now_ns, mean_ns);
+        let needs = self.names.needs(self.files, task_state.owner, task_state.place);
+        task_state.refusal = if event_loop.draws_fault() {
             Some(Refusal { errno: EIO, advice: "cannot be reached: Input/output error (os error 5)" })
         } else if needs > self.room {
             Some(Refusal { errno: ENOSPC, advice: "cannot be written: No space left on device (os error 28)" })
         } else {
-            self.names.act(self.files, course.owner, course.place).err()
+            self.names.act(self.files, task_state.owner, task_state.place).err()
         };
         self.room -= needs.min(self.room);
-        let (owner, number, bytes) = (course.owner, course.place.number, self.files.moved_bytes());
+        let (owner, number, bytes) = (task_state.owner, task_state.place.number, self.files.moved_bytes());
         let op = if self.files.op == FileOp::Read { Op::Read } else { Op::Write };
-        race.visit(task, ((bytes > 0).then_some(op), owner, number, bytes), now_ns, end_ns);
+        event_loop.visit(task, ((bytes > 0).then_some(op), owner, number, bytes), now_ns, end_ns);
         end_ns
     }
 
-    fn end(&mut self, race: &mut Race, _lane: usize, task: usize, from_ns: u64, now_ns: u64) {
+    fn end(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, from_ns: u64, now_ns: u64) {
         let identity = self.identity(task);
-        let Course { refusal, hit, quota, .. } = &self.courses[task];
-        race.arrive(task, now_ns, quota.has_more());
+        let TaskState { refusal, hit, quota, .. } = &self.states[task];
+        event_loop.arrive(task, now_ns, quota.has_more());
         if let Some(refusal) = refusal {
             let message = format!("{} {}", self.path(task), refusal.advice);
-            race.fail_with(task, (identity, 0), refusal.errno, message);
+            event_loop.fail_with(task, (identity, 0), refusal.errno, message);
             return;
         }
         let (reads, bytes) = (self.files.op == FileOp::Read, self.files.moved_bytes());
-        race.record(task, now_ns, now_ns - from_ns, bytes);
+        event_loop.record(task, now_ns, now_ns - from_ns, bytes);
         self.moved_bytes += bytes;
         if reads && !hit {
             self.device_read_bytes += bytes;
         }
         if reads && self.files.verify || !reads && bytes > 0 && self.files.check_written {
-            race.verify(task, identity, 0, bytes);
+            event_loop.verify(task, identity, 0, bytes);
         }
     }
 }
@@ -160,13 +163,13 @@ impl Operations for FileWork<'_> {
 impl FileWork<'_> {
     /// The number of the task's present item among all tasks'; items 2^32 apart have the same.
     fn identity(&self, task: usize) -> u32 {
-        let Course { owner, place, .. } = &self.courses[task];
+        let TaskState { owner, place, .. } = &self.states[task];
         let first = u64::from(*owner) * self.files.tree.items().unwrap_or(0);
         first.wrapping_add(place.number) as u32
     }
 
     fn path(&self, task: usize) -> String {
-        let Course { owner, place, .. } = &self.courses[task];
+        let TaskState { owner, place, .. } = &self.states[task];
         let tree = if self.files.tree.shared { 0 } else { *owner };
         if self.files.op.is_on_tree() {
             return format!("directory {} of tree {tree}", place.directory);

@@ -1,12 +1,12 @@
 //! Lanes: room for operations that follow each other at once, after a pause, or when their time has come.
 
-use crate::race::{Play, Race};
+use crate::event_loop::{EventHandler, EventLoop};
 
 /// What the operations of one kind of workload are.
 pub(crate) trait Operations {
     /// Takes the next operation of the task at `task` for a lane. When its latency begins, which is when it is to
     /// start, at the earliest; `None` if the task has none left.
-    fn take(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
+    fn take(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
 
     /// Whether the next operation of the task at `task` is taken only when no other that was taken is left.
     fn takes_last(&self, _task: usize) -> bool {
@@ -19,10 +19,10 @@ pub(crate) trait Operations {
     }
 
     /// Starts the operation that a lane has; when it ends.
-    fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64;
+    fn start(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> u64;
 
     /// Counts the operation of a lane, which ends now.
-    fn end(&mut self, race: &mut Race, lane: usize, task: usize, from_ns: u64, now_ns: u64);
+    fn end(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, from_ns: u64, now_ns: u64);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,41 +57,41 @@ pub(crate) struct Lanes<O> {
 
 impl<O: Operations> Lanes<O> {
     /// Plays `operations` to their end, `depth` lanes a task.
-    pub fn run(race: &mut Race, depth: usize, operations: O) -> Result<O, tonnage_records::FileError> {
-        let tasks = race.runners.len();
+    pub fn run(event_loop: &mut EventLoop, depth: usize, operations: O) -> Result<O, tonnage_records::FileError> {
+        let tasks = event_loop.runners.len();
         // Operations that follow each other at once are all in flight from the beginning; others as they start.
-        let aboard = !race.spec.pace.waits();
-        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: race.start_ns, until_ns: race.start_ns };
+        let aboard = !event_loop.spec.pace.waits();
+        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: event_loop.start_ns, until_ns: event_loop.start_ns };
         // One by one, so that each task has its first operation in flight before any has its second.
         let all = (0..tasks * depth).map(|lane| Lane { task: lane % tasks, ..idle }).collect();
         let mut lanes = Self { operations, all, aboard: vec![if aboard { depth } else { 0 }; tasks] };
         for (task, &aboard) in lanes.aboard.iter().enumerate() {
-            race.board(task, aboard as u64);
+            event_loop.board(task, aboard as u64);
         }
-        race.run(tasks * depth, &mut lanes)?;
+        event_loop.run(tasks * depth, &mut lanes)?;
         Ok(lanes.operations)
     }
 
     #[inline]
-    fn begin(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
+    fn begin(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> Option<u64> {
         let task = self.all[index].task;
         if self.operations.takes_last(task)
-            && race.may_begin(task)
+            && event_loop.may_begin(task)
             && let Some(until_ns) = self.others_until(index, false)
         {
-            self.alight(race, index);
+            self.alight(event_loop, index);
             return Some(until_ns.max(now_ns + 1));
         }
-        let Some(from_ns) = self.operations.take(race, index, task, now_ns) else {
-            self.alight(race, index);
+        let Some(from_ns) = self.operations.take(event_loop, index, task, now_ns) else {
+            self.alight(event_loop, index);
             return None;
         };
         self.all[index].from_ns = from_ns;
         if from_ns <= now_ns {
-            return Some(self.start(race, index, now_ns));
+            return Some(self.start(event_loop, index, now_ns));
         }
-        self.alight(race, index);
-        let begins = race.may_begin_at(task, from_ns);
+        self.alight(event_loop, index);
+        let begins = event_loop.may_begin_at(task, from_ns);
         self.wait(index, begins, from_ns)
     }
 
@@ -112,14 +112,14 @@ impl<O: Operations> Lanes<O> {
 
     /// Starts the operation of a lane, which is due, or has it wait for those in flight; when it goes on.
     #[inline]
-    fn start(&mut self, race: &mut Race, index: usize, now_ns: u64) -> u64 {
+    fn start(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> u64 {
         let task = self.all[index].task;
         if self.operations.is_alone(task)
             && let Some(until_ns) = self.others_until(index, true)
         {
-            self.alight(race, index);
+            self.alight(event_loop, index);
             let until_ns = until_ns.max(now_ns + 1);
-            if !race.spec.pace.is_rate() {
+            if !event_loop.spec.pace.is_rate() {
                 self.all[index].from_ns = until_ns;
             }
             self.wait(index, true, until_ns);
@@ -129,39 +129,39 @@ impl<O: Operations> Lanes<O> {
         lane.state = State::Flying;
         if !lane.aboard {
             lane.aboard = true;
-            race.board(task, 1);
+            event_loop.board(task, 1);
             self.aboard[task] += 1;
             if self.aboard[task] == 1 {
-                race.wake(task, now_ns);
+                event_loop.wake(task, now_ns);
             }
         }
-        let end_ns = self.operations.start(race, index, task, now_ns);
+        let end_ns = self.operations.start(event_loop, index, task, now_ns);
         self.all[index].until_ns = end_ns;
         end_ns
     }
 
     /// A lane has nothing in flight: those that have share the storage.
-    fn alight(&mut self, race: &mut Race, index: usize) {
+    fn alight(&mut self, event_loop: &mut EventLoop, index: usize) {
         let lane = &mut self.all[index];
         if std::mem::take(&mut lane.aboard) {
             self.aboard[lane.task] -= 1;
-            race.alight(lane.task);
+            event_loop.alight(lane.task);
         }
     }
 }
 
-impl<O: Operations> Play for Lanes<O> {
+impl<O: Operations> EventHandler for Lanes<O> {
     #[inline]
-    fn step(&mut self, race: &mut Race, index: usize, now_ns: u64) -> Option<u64> {
+    fn step(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> Option<u64> {
         let Lane { task, state, from_ns, .. } = self.all[index];
         match state {
             State::Flying => {
                 self.all[index].state = State::Idle;
-                self.operations.end(race, index, task, from_ns, now_ns);
-                self.begin(race, index, now_ns)
+                self.operations.end(event_loop, index, task, from_ns, now_ns);
+                self.begin(event_loop, index, now_ns)
             }
-            State::Idle => self.begin(race, index, now_ns),
-            State::Waiting if race.may_begin(task) => Some(self.start(race, index, now_ns)),
+            State::Idle => self.begin(event_loop, index, now_ns),
+            State::Waiting if event_loop.may_begin(task) => Some(self.start(event_loop, index, now_ns)),
             State::Waiting => {
                 self.all[index].state = State::Idle;
                 None

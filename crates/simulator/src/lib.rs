@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! PhaseSpec ─→ Simulator::run ─┬─ stream, files, tail, checkpoint, command: what a task does next
-//!                              └─ fleet: many nodes at once, as a flow
-//!                     race: who is next in virtual time ─→ model: how long an operation takes (knee, latency, noise)
+//!                              └─ fluid_model: many nodes at once, as a flow
+//!                     event_loop: who is next in virtual time ─→ model: how long an operation takes (knee, latency, noise)
 //!                     state: pages, names and burst buffer, as one phase leaves them to the next
 //! ```
 
@@ -17,8 +17,9 @@ mod chance;
 mod checkpoint;
 mod command;
 mod curves;
+mod event_loop;
 mod files;
-mod fleet;
+mod fluid_model;
 mod lanes;
 mod law;
 mod model;
@@ -27,7 +28,6 @@ mod nodes;
 mod open_files;
 mod pages;
 mod quota;
-mod race;
 mod runner;
 mod sampler;
 mod simulator;
@@ -40,7 +40,7 @@ mod tail;
 mod tests;
 mod trial;
 
+pub use event_loop::Visit;
 pub use model::{ModelError, ModelSpec, Shape};
-pub use race::Visit;
 pub use simulator::Simulator;
 pub use state::SimulatorError;

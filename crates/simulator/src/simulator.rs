@@ -4,12 +4,12 @@ use tonnage_records::{PhaseFiles, PhaseResult};
 use tonnage_workload::{PhaseSpec, Work};
 
 use crate::burst::Burst;
+use crate::event_loop::{Counters, Visit};
 use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
-use crate::race::{Counters, Visit};
 use crate::state::{Outcome, SimulatorError, State};
-use crate::{checkpoint, command, files, fleet, stream, tail};
+use crate::{checkpoint, command, files, fluid_model, stream, tail};
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -67,7 +67,9 @@ impl Simulator {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies, checkpoint, fact } = match &spec.work {
-            Work::Stream(stream) if fleet::takes(model, spec, stream) => fleet::run(model, state, spec, stream, now_ns, record)?,
+            Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
+                fluid_model::run(model, state, spec, stream, now_ns, record)?
+            }
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,

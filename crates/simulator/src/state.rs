@@ -5,10 +5,10 @@ use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, Follo
 use tonnage_workload::SpecError;
 
 use crate::burst::Burst;
+use crate::event_loop::{Counters, Finish};
 use crate::model::ModelError;
 use crate::names::Names;
 use crate::pages::Pages;
-use crate::race::{Counters, Finish};
 
 /// Why a phase could not be simulated. Failed operations are in the result instead.
 #[derive(Debug, Error)]

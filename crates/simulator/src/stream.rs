@@ -4,15 +4,15 @@ use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
 use tonnage_workload::{CachePolicy, Durability, Offsets, Op, Ops, PhaseSpec, Stream};
 
 use crate::burst::Burst;
+use crate::event_loop::{EIO, ENOSPC, EventLoop};
 use crate::lanes::{Lanes, Operations};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::quota::Quota;
-use crate::race::{EIO, ENOSPC, Race};
 use crate::state::{Outcome, SimulatorError, State};
 
 /// A task's way through its part.
-struct Course {
+struct TaskState {
     file: usize,
     offsets: Offsets,
     ops: Ops,
@@ -48,7 +48,7 @@ struct Kind {
 
 struct Transfers<'a> {
     stream: &'a Stream,
-    courses: Vec<Course>,
+    states: Vec<TaskState>,
     /// Of each lane.
     by_lane: Vec<Transfer>,
     files: OpenFiles,
@@ -80,13 +80,13 @@ pub(crate) fn run(
     let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
     state.burst.drain(start_ns, model.plateau(Op::Write, u64::MAX));
     let State { pages, names, burst, counters } = state;
-    let mut race = Race::new(model, spec, start_ns, counters, files);
+    let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
-    let mut courses = Vec::with_capacity(tasks.here as usize);
+    let mut states = Vec::with_capacity(tasks.here as usize);
     for task in tasks.first..tasks.first + tasks.here {
         let schedule = spec.pace.schedule(size, task, tasks.total);
-        courses.push(Course {
+        states.push(TaskState {
             file: open.open(stream.file(task, tasks.total), pages, !model.direct),
             offsets: stream.offsets(task, tasks.total, spec.seed),
             ops: stream.ops(task, spec.seed),
@@ -98,8 +98,8 @@ pub(crate) fn run(
     let none = Transfer { op: stream.op, offset: 0, errno: 0, from_device: true };
     let mut transfers = Transfers {
         stream,
-        by_lane: vec![none; courses.len() * depth],
-        courses,
+        by_lane: vec![none; states.len() * depth],
+        states,
         files: open,
         burst,
         refills: !model.direct && before.is_some_and(|facts| facts.examined_bytes <= Some(capacity)),
@@ -111,20 +111,20 @@ pub(crate) fn run(
         kinds: stream.read_percent.is_some().then(Default::default),
         worn_out: false,
     };
-    transfers.open(&mut race);
-    let transfers = Lanes::run(&mut race, depth, transfers)?;
-    transfers.close(&mut race);
+    transfers.open(&mut event_loop);
+    let transfers = Lanes::run(&mut event_loop, depth, transfers)?;
+    transfers.close(&mut event_loop);
     let cache = before.map(|facts| CacheFacts { device_bytes: Some(transfers.device_read_bytes), ..facts });
     let parts = transfers.parts();
     for (op, kind) in KINDS.into_iter().zip(transfers.kinds.iter().flatten()) {
-        race.part(op, &kind.recorder);
+        event_loop.part(op, &kind.recorder);
     }
     let touched = transfers.files.close(pages);
     if !model.direct {
         pages.keep_cached(&touched, capacity);
     }
     let fact = (stream.preallocate && stream.writes()).then_some(("preallocated", true));
-    Ok(Outcome { cache, parts, fact, ..Outcome::of(race.finish()?) })
+    Ok(Outcome { cache, parts, fact, ..Outcome::of(event_loop.finish()?) })
 }
 
 /// Checks that what will be read is there, and brings the cache into the state asked for.
@@ -153,49 +153,49 @@ pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream)
 
 impl Operations for Transfers<'_> {
     #[inline]
-    fn take(&mut self, race: &mut Race, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
-        if race.is_wearing_out(task, now_ns) && !self.worn_out {
+    fn take(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
+        if event_loop.is_wearing_out(task, now_ns) && !self.worn_out {
             self.worn_out = true;
-            let most = self.courses.iter().map(|course| course.quota.taken).max().unwrap_or(0);
-            self.courses.iter_mut().for_each(|course| course.quota.wear_out(most));
+            let most = self.states.iter().map(|task_state| task_state.quota.taken).max().unwrap_or(0);
+            self.states.iter_mut().for_each(|task_state| task_state.quota.wear_out(most));
         }
-        let course = &mut self.courses[task];
-        if !race.may_begin(task) || !course.quota.take(now_ns) {
+        let task_state = &mut self.states[task];
+        if !event_loop.may_begin(task) || !task_state.quota.take(now_ns) {
             return None;
         }
-        Some(course.quota.starts_ns(now_ns))
+        Some(task_state.quota.starts_ns(now_ns))
     }
 
     /// The time that a pass took decides whether there is another.
     #[inline]
     fn takes_last(&self, task: usize) -> bool {
-        self.courses[task].quota.is_at_end()
+        self.states[task].quota.is_at_end()
     }
 
     /// A place must not be written again while it is read and checked: passes do not overlap.
     #[inline]
     fn is_alone(&self, task: usize) -> bool {
-        self.kinds.is_some() && self.stream.verify && self.courses[task].offsets.is_at_start()
+        self.kinds.is_some() && self.stream.verify && self.states[task].offsets.is_at_start()
     }
 
     #[inline]
-    fn start(&mut self, race: &mut Race, lane: usize, task: usize, now_ns: u64) -> u64 {
-        let Course { file, offsets, ops, .. } = &mut self.courses[task];
+    fn start(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> u64 {
+        let TaskState { file, offsets, ops, .. } = &mut self.states[task];
         let (file, op, first_pass, offset) = (*file, ops.next_op(), offsets.passes() == 0, offsets.next_offset());
-        let hit = op == Op::Read && self.is_hit(race, file, offset, first_pass);
+        let hit = op == Op::Read && self.is_hit(event_loop, file, offset, first_pass);
         let size = self.stream.geometry.transfer_size;
         let mean_ns = match op {
-            Op::Write => self.write_ns(race, task, now_ns),
-            Op::Read if hit => race.speed.cache_ns(size),
-            Op::Read => Self::device_ns(race, Op::Read, task, self.read_s, now_ns),
+            Op::Write => self.write_ns(event_loop, task, now_ns),
+            Op::Read if hit => event_loop.speed.cache_ns(size),
+            Op::Read => Self::device_ns(event_loop, Op::Read, task, self.read_s, now_ns),
         };
-        let mut end_ns = race.end_of(task, now_ns, mean_ns);
-        let fails = race.draws_fault();
+        let mut end_ns = event_loop.end_of(task, now_ns, mean_ns);
+        let fails = event_loop.draws_fault();
         let is_mended = fails && self.stream.retry_ns.is_some_and(|limit_ns| limit_ns >= RETRY_PAUSE_NS);
         if is_mended {
             let failed_ns = end_ns;
-            end_ns = race.end_of(task, failed_ns + RETRY_PAUSE_NS, mean_ns);
-            race.tried_again(task, failed_ns, end_ns, verb(op));
+            end_ns = event_loop.end_of(task, failed_ns + RETRY_PAUSE_NS, mean_ns);
+            event_loop.tried_again(task, failed_ns, end_ns, verb(op));
         }
         let errno = match () {
             () if fails && !is_mended => EIO,
@@ -203,29 +203,29 @@ impl Operations for Transfers<'_> {
             () => 0,
         };
         self.by_lane[lane] = Transfer { op, offset, errno, from_device: !hit };
-        race.visit(task, (Some(op), self.files.files[file].number, offset, size), now_ns, end_ns);
+        event_loop.visit(task, (Some(op), self.files.files[file].number, offset, size), now_ns, end_ns);
         end_ns
     }
 
     #[inline]
-    fn end(&mut self, race: &mut Race, lane: usize, task: usize, from_ns: u64, now_ns: u64) {
+    fn end(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, from_ns: u64, now_ns: u64) {
         let Transfer { op, offset, errno, from_device, .. } = self.by_lane[lane];
         let size = self.stream.geometry.transfer_size;
-        race.arrive(task, now_ns, true);
-        let file = &mut self.files.files[self.courses[task].file];
+        event_loop.arrive(task, now_ns, true);
+        let file = &mut self.files.files[self.states[task].file];
         if errno != 0 {
-            race.fail(task, (file.number, offset), verb(op), errno);
+            event_loop.fail(task, (file.number, offset), verb(op), errno);
             return;
         }
         let latency_ns = now_ns - from_ns;
         file.touched += size;
-        race.record(task, now_ns, latency_ns, size);
+        event_loop.record(task, now_ns, latency_ns, size);
         if op == Op::Read {
             if from_device {
                 self.device_read_bytes += size;
             }
             if self.stream.verify {
-                race.verify(task, file.number, offset, size);
+                event_loop.verify(task, file.number, offset, size);
             }
         }
         if let Some(kinds) = &mut self.kinds {
@@ -239,57 +239,57 @@ impl Operations for Transfers<'_> {
 
 impl Transfers<'_> {
     /// Gives the files their space, where that is asked for.
-    fn open(&mut self, race: &mut Race) {
+    fn open(&mut self, event_loop: &mut EventLoop) {
         if !self.stream.preallocate || !self.stream.writes() {
             return;
         }
-        let bytes = self.stream.geometry.file_bytes(race.spec.tasks.total);
-        for task in 0..self.courses.len() {
-            let file = self.courses[task].file;
+        let bytes = self.stream.geometry.file_bytes(event_loop.spec.tasks.total);
+        for task in 0..self.states.len() {
+            let file = self.states[task].file;
             if !self.files.preallocate(file, bytes) {
-                race.fail(task, (self.files.files[file].number, 0), "preallocate", ENOSPC);
+                event_loop.fail(task, (self.files.files[file].number, 0), "preallocate", ENOSPC);
             }
         }
     }
 
     #[inline]
-    fn is_hit(&self, race: &Race, file: usize, offset: u64, first_pass: bool) -> bool {
+    fn is_hit(&self, event_loop: &EventLoop, file: usize, offset: u64, first_pass: bool) -> bool {
         if !first_pass && self.refills {
             return true;
         }
-        !race.model.direct && self.files.is_hit(file, offset)
+        !event_loop.model.direct && self.files.is_hit(file, offset)
     }
 
     #[inline]
-    fn write_ns(&mut self, race: &Race, task: usize, now_ns: u64) -> f64 {
+    fn write_ns(&mut self, event_loop: &EventLoop, task: usize, now_ns: u64) -> f64 {
         let each = self.stream.durability == Durability::FsyncEach;
-        let sync_ns = if each { race.model.fsync_ns as f64 } else { 0.0 };
-        let taken = race.model.burst_bytes > 0 && {
-            self.burst.drain(now_ns, self.plateau * race.speed.device_share());
+        let sync_ns = if each { event_loop.model.fsync_ns as f64 } else { 0.0 };
+        let taken = event_loop.model.burst_bytes > 0 && {
+            self.burst.drain(now_ns, self.plateau * event_loop.speed.device_share());
             self.burst.take(self.stream.geometry.transfer_size)
         };
         if taken {
-            return sync_ns + race.speed.device_ns(self.burst_s, now_ns);
+            return sync_ns + event_loop.speed.device_ns(self.burst_s, now_ns);
         }
-        sync_ns + Self::device_ns(race, Op::Write, task, self.write_s, now_ns)
+        sync_ns + Self::device_ns(event_loop, Op::Write, task, self.write_s, now_ns)
     }
 
     /// Mean latency of a transfer on the device: by the law of the task's node where there is one, else by its cost.
     #[inline]
-    fn device_ns(race: &Race, op: Op, task: usize, cost_s: f64, now_ns: u64) -> f64 {
-        match &race.nodes {
-            Some(nodes) => race.speed.slowed_ns(nodes.transfer_ns(op, task), now_ns),
-            None => race.speed.device_ns(cost_s, now_ns),
+    fn device_ns(event_loop: &EventLoop, op: Op, task: usize, cost_s: f64, now_ns: u64) -> f64 {
+        match &event_loop.nodes {
+            Some(nodes) => event_loop.speed.slowed_ns(nodes.transfer_ns(op, task), now_ns),
+            None => event_loop.speed.device_ns(cost_s, now_ns),
         }
     }
 
     /// What is left to do when all operations are done.
-    fn close(&self, race: &mut Race) {
-        for index in 0..self.courses.len() {
+    fn close(&self, event_loop: &mut EventLoop) {
+        for index in 0..self.states.len() {
             if self.stream.writes() && self.stream.durability != Durability::None {
-                race.sync_at_end(index);
+                event_loop.sync_at_end(index);
             }
-            race.runners[index].wrapped = race.runners[index].operations > self.stream.geometry.operations();
+            event_loop.runners[index].wrapped = event_loop.runners[index].operations > self.stream.geometry.operations();
         }
     }
 

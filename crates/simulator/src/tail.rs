@@ -6,10 +6,10 @@ use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles};
 use tonnage_workload::{Durability, Follow, Op, PhaseSpec, Tail, Waiting};
 
 use crate::chance::Chance;
+use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::quota::Quota;
-use crate::race::{EIO, ENOSPC, Play, Race};
 use crate::stalls::Stalls;
 use crate::state::{Outcome, SimulatorError, State};
 
@@ -72,32 +72,32 @@ pub(crate) fn run(
     if readers > 0 && there > 0 {
         return Err(SimulatorError::NotFresh(there));
     }
-    let mut race = Race::new(model, spec, start_ns, counters, files);
-    (1..race.runners.len()).for_each(|reader| race.follow(reader));
+    let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
+    (1..event_loop.runners.len()).for_each(|reader| event_loop.follow(reader));
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     open.open(FILE, pages, false);
     let cache_bytes = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
-    let mut play = TailPlay::new(&race, tail, open, cache_bytes);
-    race.run(1 + readers as usize, &mut play)?;
+    let mut handler = TailPlay::new(&event_loop, tail, open, cache_bytes);
+    event_loop.run(1 + readers as usize, &mut handler)?;
     if tail.durability != Durability::None {
-        race.sync_at_end(0);
+        event_loop.sync_at_end(0);
     }
-    let follow = (readers > 0).then(|| play.result(&race));
-    let touched: BTreeMap<u32, u64> = play.files.close(pages);
+    let follow = (readers > 0).then(|| handler.result(&event_loop));
+    let touched: BTreeMap<u32, u64> = handler.files.close(pages);
     pages.keep_cached(&touched, cache_bytes);
     let fact = follow.is_some().then_some(("readers_past_cache", model.direct));
-    Ok(Outcome { follow, fact, ..Outcome::of(race.finish()?) })
+    Ok(Outcome { follow, fact, ..Outcome::of(event_loop.finish()?) })
 }
 
-impl Play for TailPlay<'_> {
-    fn step(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64> {
-        if lane == 0 { self.step_writer(race, now_ns) } else { self.step_reader(race, lane, now_ns) }
+impl EventHandler for TailPlay<'_> {
+    fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
+        if lane == 0 { self.step_writer(event_loop, now_ns) } else { self.step_reader(event_loop, lane, now_ns) }
     }
 }
 
 impl<'a> TailPlay<'a> {
-    fn new(race: &Race, tail: &'a Tail, files: OpenFiles, cache_bytes: u64) -> Self {
-        let (model, spec) = (race.model, race.spec);
+    fn new(event_loop: &EventLoop, tail: &'a Tail, files: OpenFiles, cache_bytes: u64) -> Self {
+        let (model, spec) = (event_loop.model, event_loop.spec);
         let readers = u64::from(spec.tasks.total) - 1;
         let size = tail.transfer_size;
         let schedule = spec.pace.schedule(size, 0, 1);
@@ -110,19 +110,19 @@ impl<'a> TailPlay<'a> {
             next: if dealt { number } else { 0 },
             flying: false,
             waited: false,
-            from_ns: race.start_ns,
+            from_ns: event_loop.start_ns,
             errno: 0,
         };
         Self {
             tail,
             writer: Writer {
-                quota: Quota::new(spec.limit, tail.transfers(), spec.pace, schedule, race.start_ns),
+                quota: Quota::new(spec.limit, tail.transfers(), spec.pace, schedule, event_loop.start_ns),
                 begun: false,
                 flying: false,
                 ended: false,
-                from_ns: race.start_ns,
+                from_ns: event_loop.start_ns,
                 errno: 0,
-                due_ns: race.start_ns,
+                due_ns: event_loop.start_ns,
                 written: 0,
                 ends_ns: VecDeque::new(),
                 first_kept: 0,
@@ -130,7 +130,7 @@ impl<'a> TailPlay<'a> {
             readers: (0..readers).map(reader).collect(),
             stride: if dealt { readers } else { 1 },
             files,
-            locks: Stalls::new(every_ns, model.lock_ns, chance, race.start_ns),
+            locks: Stalls::new(every_ns, model.lock_ns, chance, event_loop.start_ns),
             write_s: size as f64 / model.plateau(Op::Write, size) / slowed,
             read_s: size as f64 / model.plateau(Op::Read, size),
             cache_bytes,
@@ -140,7 +140,7 @@ impl<'a> TailPlay<'a> {
     }
 
     /// How the readers followed.
-    fn result(&self, race: &Race) -> FollowResult {
+    fn result(&self, event_loop: &EventLoop) -> FollowResult {
         let mut follow = FollowResult {
             readers: self.readers.len() as u32,
             waits: self.waits,
@@ -148,7 +148,7 @@ impl<'a> TailPlay<'a> {
             ..FollowResult::default()
         };
         let mut total = LatencyRecorder::new();
-        for runner in &race.runners {
+        for runner in &event_loop.runners {
             if let Some((lag, most)) = &runner.lag {
                 total.add(lag);
                 follow.bytes += runner.bytes;
@@ -159,57 +159,57 @@ impl<'a> TailPlay<'a> {
         follow
     }
 
-    fn step_writer(&mut self, race: &mut Race, now_ns: u64) -> Option<u64> {
+    fn step_writer(&mut self, event_loop: &mut EventLoop, now_ns: u64) -> Option<u64> {
         if self.writer.flying {
             self.writer.flying = false;
-            self.finish_write(race, now_ns);
+            self.finish_write(event_loop, now_ns);
         }
-        let due_ns = self.next_write(race, now_ns);
+        let due_ns = self.next_write(event_loop, now_ns);
         self.writer.ended = due_ns.is_none();
         self.writer.due_ns = due_ns.unwrap_or(now_ns);
         due_ns
     }
 
     /// Starts the writer's next operation, or waits for its time; `None` at the end.
-    fn next_write(&mut self, race: &mut Race, now_ns: u64) -> Option<u64> {
+    fn next_write(&mut self, event_loop: &mut EventLoop, now_ns: u64) -> Option<u64> {
         let writer = &mut self.writer;
         if !writer.begun {
-            if !race.may_begin(0) || !writer.quota.take(now_ns) {
+            if !event_loop.may_begin(0) || !writer.quota.take(now_ns) {
                 return None;
             }
             writer.from_ns = writer.quota.starts_ns(now_ns);
             writer.begun = true;
             if writer.from_ns > now_ns {
                 let start_ns = writer.from_ns;
-                return race.may_begin_at(0, start_ns).then_some(start_ns);
+                return event_loop.may_begin_at(0, start_ns).then_some(start_ns);
             }
-        } else if !race.may_begin(0) {
+        } else if !event_loop.may_begin(0) {
             return None;
         } else {
-            race.wake(0, now_ns);
+            event_loop.wake(0, now_ns);
         }
         (writer.begun, writer.flying) = (false, true);
-        let sync_ns = if self.tail.durability == Durability::FsyncEach { race.model.fsync_ns as f64 } else { 0.0 };
+        let sync_ns = if self.tail.durability == Durability::FsyncEach { event_loop.model.fsync_ns as f64 } else { 0.0 };
         // It is one operation in flight, however many read: what they take is the model's `reader_cost`.
-        let mean_ns = race.speed.device_ns_among(1, self.write_s, now_ns) + sync_ns;
-        let end_ns = race.end_of(0, now_ns, mean_ns);
+        let mean_ns = event_loop.speed.device_ns_among(1, self.write_s, now_ns) + sync_ns;
+        let end_ns = event_loop.end_of(0, now_ns, mean_ns);
         let (offset, size) = (writer.written * self.tail.transfer_size, self.tail.transfer_size);
         writer.errno = match () {
-            () if race.draws_fault() => EIO,
+            () if event_loop.draws_fault() => EIO,
             () if !self.files.write(0, offset, size, true) => ENOSPC,
             () => 0,
         };
         Some(self.locks.end_of(now_ns, end_ns - now_ns))
     }
 
-    fn finish_write(&mut self, race: &mut Race, now_ns: u64) {
-        race.arrive(0, now_ns, true);
+    fn finish_write(&mut self, event_loop: &mut EventLoop, now_ns: u64) {
+        event_loop.arrive(0, now_ns, true);
         let (writer, size) = (&mut self.writer, self.tail.transfer_size);
         if writer.errno != 0 {
-            race.fail(0, (FILE, writer.written * size), "write", writer.errno);
+            event_loop.fail(0, (FILE, writer.written * size), "write", writer.errno);
             return;
         }
-        race.record(0, now_ns, now_ns - writer.from_ns, size);
+        event_loop.record(0, now_ns, now_ns - writer.from_ns, size);
         self.files.files[0].touched += size;
         writer.written += 1;
         if self.readers.is_empty() {
@@ -221,7 +221,7 @@ impl<'a> TailPlay<'a> {
             writer.ends_ns.pop_front();
             writer.first_kept += 1;
         }
-        for (reader, runner) in self.readers.iter().zip(&mut race.runners[1..]) {
+        for (reader, runner) in self.readers.iter().zip(&mut event_loop.runners[1..]) {
             let unread = writer.written.saturating_sub(reader.next).div_ceil(self.stride);
             if let Some((_, most)) = &mut runner.lag {
                 *most = (*most).max(unread * size);
@@ -229,16 +229,16 @@ impl<'a> TailPlay<'a> {
         }
     }
 
-    fn step_reader(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64> {
+    fn step_reader(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
         if self.readers[lane - 1].flying {
-            self.finish_read(race, lane, now_ns);
+            self.finish_read(event_loop, lane, now_ns);
         }
         let reader = &mut self.readers[lane - 1];
-        if race.is_stopping() {
+        if event_loop.is_stopping() {
             return None;
         }
         if reader.next < self.writer.written {
-            return Some(self.begin_read(race, lane, now_ns));
+            return Some(self.begin_read(event_loop, lane, now_ns));
         }
         if self.writer.ended {
             return None;
@@ -251,37 +251,37 @@ impl<'a> TailPlay<'a> {
         })
     }
 
-    fn begin_read(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> u64 {
+    fn begin_read(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> u64 {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         if std::mem::take(&mut reader.waited) {
-            race.wake(lane, now_ns);
+            event_loop.wake(lane, now_ns);
         }
-        race.board(lane, 1);
+        event_loop.board(lane, 1);
         // The cache holds the end of the file.
         let recent = (self.writer.written - reader.next) * size <= self.cache_bytes;
         self.device_bytes += if recent { 0 } else { size };
-        let mean_ns = if recent { race.speed.cache_ns(size) } else { race.speed.device_ns(self.read_s, now_ns) };
+        let mean_ns = if recent { event_loop.speed.cache_ns(size) } else { event_loop.speed.device_ns(self.read_s, now_ns) };
         (reader.flying, reader.from_ns) = (true, now_ns);
-        reader.errno = if race.draws_fault() { EIO } else { 0 };
-        race.end_of(lane, now_ns, mean_ns)
+        reader.errno = if event_loop.draws_fault() { EIO } else { 0 };
+        event_loop.end_of(lane, now_ns, mean_ns)
     }
 
-    fn finish_read(&mut self, race: &mut Race, lane: usize, now_ns: u64) {
+    fn finish_read(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         reader.flying = false;
-        race.alight(lane);
-        race.arrive(lane, now_ns, false);
+        event_loop.alight(lane);
+        event_loop.arrive(lane, now_ns, false);
         let offset = reader.next * size;
         if reader.errno != 0 {
-            race.fail(lane, (FILE, offset), "read", reader.errno);
+            event_loop.fail(lane, (FILE, offset), "read", reader.errno);
             return;
         }
-        race.record(lane, now_ns, now_ns - reader.from_ns, size);
+        event_loop.record(lane, now_ns, now_ns - reader.from_ns, size);
         if self.tail.verify {
-            race.verify(lane, FILE, offset, size);
+            event_loop.verify(lane, FILE, offset, size);
         }
         let written_ns = self.writer.ends_ns[(reader.next - self.writer.first_kept) as usize];
-        if let Some((lag, _)) = &mut race.runners[lane].lag {
+        if let Some((lag, _)) = &mut event_loop.runners[lane].lag {
             lag.record(now_ns - written_ns);
         }
         reader.next += self.stride;

@@ -47,7 +47,7 @@ impl OpenRequest {
 
 /// What is known of the files before they are read. Bytes; `None` where the system does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Residency {
+pub struct CacheState {
     /// In the page cache now.
     pub cached_bytes: Option<u64>,
     /// Looked at.
@@ -60,7 +60,7 @@ pub struct Residency {
     pub counted: bool,
 }
 
-impl Residency {
+impl CacheState {
     /// Of these files and of others.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
@@ -106,7 +106,7 @@ pub trait Storage: Send + Sync {
 
     /// Applies the cache policy to `files` before a read phase and says what is cached then. Of no files, it says what is
     /// known of the places that they would be in.
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency>;
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState>;
 
     /// A watch on a file that is there. `None` where this storage cannot tell when one is written to.
     fn watch(&self, _file: u32) -> Option<Watch> {
@@ -191,17 +191,17 @@ impl Lane {
     }
 
     /// What the storage tried again by itself since this was last asked, or the lane was made.
-    pub fn take_mended(&mut self) -> Vec<Mended> {
+    pub fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         match self {
-            Self::Sync(file) => file.take_mended(),
-            Self::Queued(queue) => queue.take_mended(),
+            Self::Sync(file) => file.take_retry_reports(),
+            Self::Queued(queue) => queue.take_retry_reports(),
         }
     }
 }
 
 /// A time of trouble that no operation had failed in when it was over: the storage tried again by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct RetryReport {
     /// When the first attempt failed.
     pub since: Instant,
     /// Until one succeeded, or was given up.
@@ -228,8 +228,8 @@ pub trait File: Send {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         Vec::new()
     }
-    /// See [`Lane::take_mended`].
-    fn take_mended(&mut self) -> Vec<Mended> {
+    /// See [`Lane::take_retry_reports`].
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         Vec::new()
     }
 }
@@ -283,8 +283,8 @@ pub trait Queue: Send {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         Vec::new()
     }
-    /// See [`Lane::take_mended`].
-    fn take_mended(&mut self) -> Vec<Mended> {
+    /// See [`Lane::take_retry_reports`].
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         Vec::new()
     }
 }
@@ -362,8 +362,8 @@ pub trait Names: Send {
     fn sync_file_system(&mut self) -> io::Result<()>;
     /// Closes the open file, if any.
     fn close(&mut self) -> io::Result<()>;
-    /// As [`Lane::take_mended`].
-    fn take_mended(&mut self) -> Vec<Mended> {
+    /// As [`Lane::take_retry_reports`].
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         Vec::new()
     }
 }

@@ -38,8 +38,8 @@ mod target;
 mod wait;
 
 pub use api::{
-    Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency,
-    SnapshotRequest, Snapshots, Storage,
+    CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request,
+    RetryReport, SnapshotRequest, Snapshots, Storage,
 };
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::buffer::Buffer;
 use crate::error::{Result, StorageError};
 use crate::fs::held::failed;
@@ -73,9 +73,9 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
         // No device is behind it.
-        Ok(Residency { counted: true, ..Residency::default() })
+        Ok(CacheState { counted: true, ..CacheState::default() })
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {

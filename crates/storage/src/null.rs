@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::api::{
-    Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Residency, SnapshotRequest, Snapshots, Storage,
+    CacheState, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, SnapshotRequest, Snapshots, Storage,
 };
 use crate::error::Result;
 use crate::serial::Serial;
@@ -55,9 +55,9 @@ impl Storage for Null {
         Ok(())
     }
 
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
         // No device is behind it.
-        Ok(Residency { counted: true, ..Residency::default() })
+        Ok(CacheState { counted: true, ..CacheState::default() })
     }
 
     fn cut_short(&self) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tonnage_workload::CachePolicy;
 
 use crate::api::{
-    Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage,
+    CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, RetryReport, SnapshotRequest, Snapshots, Storage,
 };
 use crate::error::{Result, StorageError};
 use crate::fs::watch::Watch;
@@ -53,8 +53,8 @@ impl Storage for Pieces {
             return Err(StorageError::Unsupported(text));
         }
         let inner = Arc::clone(&self.inner);
-        let (opened, unsynced, lost, mended) = (None, BTreeSet::new(), Vec::new(), Vec::new());
-        Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened, unsynced, lost, mended })))
+        let (opened, unsynced, lost, retried) = (None, BTreeSet::new(), Vec::new(), Vec::new());
+        Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened, unsynced, lost, retried })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -69,7 +69,7 @@ impl Storage for Pieces {
         self.inner.prepare_write(&self.pieces(files).collect::<Vec<_>>())
     }
 
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.inner.settle(&self.pieces(files).collect::<Vec<_>>(), cache)
     }
 
@@ -122,7 +122,7 @@ struct PiecesFile {
     /// Of the whole file, what the storage told to be lost when a piece was synced or closed.
     lost: Vec<Range<u64>>,
     /// Of pieces that are closed.
-    mended: Vec<Mended>,
+    retried: Vec<RetryReport>,
 }
 
 impl PiecesFile {
@@ -186,7 +186,7 @@ impl PiecesFile {
     fn keep_told(&mut self, piece: u32, file: &mut dyn File) {
         let first = u64::from(piece) * self.cut.bytes;
         self.lost.extend(file.take_lost().into_iter().map(|range| first + range.start..first + range.end));
-        self.mended.extend(file.take_mended());
+        self.retried.extend(file.take_retry_reports());
     }
 
     fn none_lost(&self) -> io::Result<()> {
@@ -240,11 +240,11 @@ impl File for PiecesFile {
         std::mem::take(&mut self.lost)
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         if let Some((_, file)) = &mut self.opened {
-            self.mended.extend(file.take_mended());
+            self.retried.extend(file.take_retry_reports());
         }
-        std::mem::take(&mut self.mended)
+        std::mem::take(&mut self.retried)
     }
 }
 

@@ -133,8 +133,8 @@ fn facts_tell_whether_the_cache_was_passed(kind: &Kind) {
     rig.storage.settle(&[0], CachePolicy::Drop).unwrap();
     read_all(&*rig.storage, &geometry, 4);
     let facts = rig.storage.facts();
-    let residency = rig.storage.settle(&[0], CachePolicy::Keep).unwrap();
-    let Some(cached) = residency.cached_bytes else {
+    let cache_state = rig.storage.settle(&[0], CachePolicy::Keep).unwrap();
+    let Some(cached) = cache_state.cached_bytes else {
         return eprintln!("skipped: the kernel does not say what is cached");
     };
     let wanted = if facts.direct { 0 } else { geometry.file_bytes(1) };

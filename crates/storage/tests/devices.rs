@@ -107,9 +107,9 @@ fn holes_of_all_files_are_counted_where_they_are() {
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 8192], 0).unwrap();
         file.set_len(1 << 20).unwrap();
     }
-    let residency = storage.settle(&[0, 1], CachePolicy::Keep).unwrap();
-    assert_eq!(residency.examined_bytes, Some(2 << 20));
-    assert_eq!(residency.hole_bytes, Some(2 * ((1 << 20) - 8192)));
+    let cache_state = storage.settle(&[0, 1], CachePolicy::Keep).unwrap();
+    assert_eq!(cache_state.examined_bytes, Some(2 << 20));
+    assert_eq!(cache_state.hole_bytes, Some(2 * ((1 << 20) - 8192)));
 }
 
 #[test]

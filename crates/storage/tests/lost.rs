@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use support::{geometry, request};
 use tonnage_storage::{
-    Completion, Cut, Facts, File, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request, Residency,
-    Result, Slots, Storage,
+    CacheState, Completion, Cut, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request, Result,
+    RetryReport, Slots, Storage,
 };
 use tonnage_testing::{Faulty, Throttled};
 use tonnage_workload::{Access, CachePolicy, Op};
@@ -25,13 +25,13 @@ struct Losing {
     memory: Option<Slots>,
     written: bool,
     lost: Vec<Range<u64>>,
-    mended: Vec<Mended>,
+    retried: Vec<RetryReport>,
     done: Vec<Completion>,
 }
 
 impl Losing {
     fn new() -> Self {
-        Self { memory: None, written: false, lost: Vec::new(), mended: Vec::new(), done: Vec::new() }
+        Self { memory: None, written: false, lost: Vec::new(), retried: Vec::new(), done: Vec::new() }
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -40,7 +40,7 @@ impl Losing {
         }
         self.lost.push(LOST);
         let (since, lasted, why) = (Instant::now(), Duration::from_secs(1), "it restarted".to_owned());
-        self.mended.push(Mended { since, lasted, attempts: 3, why });
+        self.retried.push(RetryReport { since, lasted, attempts: 3, why });
         Err(io::Error::other("lost"))
     }
 }
@@ -65,8 +65,8 @@ impl File for Losing {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.lost)
     }
-    fn take_mended(&mut self) -> Vec<Mended> {
-        std::mem::take(&mut self.mended)
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        std::mem::take(&mut self.retried)
     }
 }
 
@@ -103,8 +103,8 @@ impl Queue for Losing {
     fn take_lost(&mut self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.lost)
     }
-    fn take_mended(&mut self) -> Vec<Mended> {
-        std::mem::take(&mut self.mended)
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        std::mem::take(&mut self.retried)
     }
 }
 
@@ -124,8 +124,8 @@ impl Storage for Server {
     fn prepare_write(&self, _files: &[u32]) -> Result<()> {
         Ok(())
     }
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
+        Ok(CacheState::default())
     }
     fn clear(&self) -> Result<()> {
         Ok(())
@@ -175,7 +175,7 @@ fn every_wrapper_says_what_a_sync_or_close_found_to_be_lost() {
                 assert!(step(&mut lane).is_err(), "{name}, depth {depth}");
                 assert_eq!(lane.take_lost(), [LOST], "{name}, depth {depth}");
                 assert_eq!(lane.take_lost(), [], "{name} tells it once");
-                let attempts = |lane: &mut Lane| lane.take_mended().iter().map(|mended| mended.attempts).sum::<u64>();
+                let attempts = |lane: &mut Lane| lane.take_retry_reports().iter().map(|retried| retried.attempts).sum::<u64>();
                 assert_eq!((attempts(&mut lane), attempts(&mut lane)), (3, 0), "{name}, depth {depth}");
                 step(&mut lane).expect("nothing was written since");
             }
@@ -194,7 +194,7 @@ fn what_was_lost_of_a_piece_that_was_closed_is_told_with_its_place_in_the_whole(
         assert!(step(&mut lane).is_err());
         let of = |piece: u64| piece * PIECE_BYTES + LOST.start..piece * PIECE_BYTES + LOST.end;
         assert_eq!(lane.take_lost(), [of(0), of(1), of(2)]);
-        assert_eq!(lane.take_mended().len(), 3);
+        assert_eq!(lane.take_retry_reports().len(), 3);
         // Written again, piece 1 is lost once more: nobody is told that it is safe.
         write(&mut lane, PIECE_BYTES);
         assert!(step(&mut lane).is_err());

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tonnage_storage::{
-    Completion, Facts, File, ItemKind, Lane, Mended, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue, Request,
-    Residency, Result, Slots, SnapshotRequest, Snapshots, Storage, Watch,
+    CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
+    Request, Result, RetryReport, Slots, SnapshotRequest, Snapshots, Storage, Watch,
 };
 use tonnage_workload::{CachePolicy, Op};
 
@@ -85,7 +85,7 @@ impl<H: Hook + 'static> Storage for Hooked<H> {
         self.inner.prepare_write(files)
     }
 
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.inner.settle(files, cache)
     }
 
@@ -211,8 +211,8 @@ impl<H: Hook> File for HookedFile<H> {
         self.inner.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
-        self.inner.take_mended()
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        self.inner.take_retry_reports()
     }
 }
 
@@ -312,8 +312,8 @@ impl<H: Hook> Queue for HookedQueue<H> {
         self.inner.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
-        self.inner.take_mended()
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        self.inner.take_retry_reports()
     }
 }
 
@@ -383,7 +383,7 @@ impl<H: Hook> Names for HookedNames<H> {
         self.hook.close(|| self.inner.close())
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
-        self.inner.take_mended()
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        self.inner.take_retry_reports()
     }
 }

@@ -11,7 +11,7 @@ use super::log::RoundLog;
 use super::rounds::fail;
 use super::{Taker, lock};
 use crate::clock::monotonic_ns;
-use crate::task::{Desk, Worker};
+use crate::task::{TaskContext, Worker};
 
 /// One task that removes what it took, or what was taken for all.
 pub struct Remover {
@@ -27,15 +27,15 @@ impl Remover {
     }
 
     /// Removes each snapshot, the oldest first; `None` if one cannot be, or all are to stop.
-    fn snapshots(&mut self, desk: &mut Desk) -> Option<()> {
-        let Some(taker) = self.taker.clone().filter(|_| !self.work.is_together() || desk.number == 0) else {
+    fn snapshots(&mut self, context: &mut TaskContext) -> Option<()> {
+        let Some(taker) = self.taker.clone().filter(|_| !self.work.is_together() || context.number == 0) else {
             return Some(());
         };
         for round in 0..self.work.rounds {
-            if desk.shared.stop.load(Ordering::Relaxed) {
+            if context.shared.stop.load(Ordering::Relaxed) {
                 return None;
             }
-            let (begin_ns, took_ns) = timed(desk, || lock(&taker).remove(round))?;
+            let (begin_ns, took_ns) = timed(context, || lock(&taker).remove(round))?;
             self.log.takes.push((round, begin_ns, took_ns));
         }
         Some(())
@@ -43,26 +43,26 @@ impl Remover {
 }
 
 /// Counts a removal as an operation; when it began and what it took. `None` if it failed.
-fn timed(desk: &mut Desk, remove: impl FnOnce() -> Result<(), StorageError>) -> Option<(u64, u64)> {
+fn timed(context: &mut TaskContext, remove: impl FnOnce() -> Result<(), StorageError>) -> Option<(u64, u64)> {
     let begin_ns = monotonic_ns();
     let removed = remove();
     let took_ns = monotonic_ns() - begin_ns;
     if let Err(error) = removed {
-        fail(desk, 0, &error);
+        fail(context, 0, &error);
         return None;
     }
-    desk.tally.record(&desk.board, took_ns, 0);
+    context.tally.record(&context.counters, took_ns, 0);
     Some((begin_ns, took_ns))
 }
 
 impl Worker for Remover {
-    fn transfer(&mut self, desk: &mut Desk) {
-        let removed = self.snapshots(desk).is_some();
-        if removed && desk.meet_at(0, 0).is_some() && desk.number == 0 {
-            let storage = Arc::clone(&desk.shared.storage);
-            self.log.leftovers_ns = timed(desk, || storage.clear()).map_or(0, |(_, took_ns)| took_ns);
+    fn transfer(&mut self, context: &mut TaskContext) {
+        let removed = self.snapshots(context).is_some();
+        if removed && context.meet_at(0, 0).is_some() && context.number == 0 {
+            let storage = Arc::clone(&context.shared.storage);
+            self.log.leftovers_ns = timed(context, || storage.clear()).map_or(0, |(_, took_ns)| took_ns);
         }
-        let log = replace(&mut self.log, RoundLog::new(desk.number));
+        let log = replace(&mut self.log, RoundLog::new(context.number));
         lock(&self.logs).push(log);
     }
 }

@@ -38,9 +38,9 @@ impl Groups {
     /// again until the phase has ended.
     pub fn end(&self) {
         let mut table = self.table();
-        let patient = table.asked.get_or_insert_with(Instant::now).elapsed() < PATIENCE;
+        let retrying = table.asked.get_or_insert_with(Instant::now).elapsed() < PATIENCE;
         for (leader, asked) in &mut table.running {
-            if !patient {
+            if !retrying {
                 signal(*leader, libc::SIGKILL);
             } else if !*asked {
                 signal(*leader, libc::SIGTERM);

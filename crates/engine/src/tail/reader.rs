@@ -12,9 +12,9 @@ use tonnage_workload::{Op, Tail, Verifier, Waiting};
 use super::port::Port;
 use super::progress::Progress;
 use super::{FILE, Followed};
-use crate::board::Step;
-use crate::patience::Retries;
-use crate::task::{Desk, Worker};
+use crate::retry::Retries;
+use crate::task::{TaskContext, Worker};
+use crate::task_counters::Step;
 use crate::transfers::describe;
 
 /// How long a reader that waits stays deaf to a stop.
@@ -43,54 +43,54 @@ pub struct Reader {
     pub port: Port,
     pub progress: Arc<Progress>,
     pub verifier: Option<Arc<Verifier>>,
-    /// Handed to the crew at the end.
+    /// Handed to the workload at the end.
     pub followed: Option<Followed>,
-    pub crew: Arc<Mutex<Vec<Followed>>>,
+    pub workload: Arc<Mutex<Vec<Followed>>>,
     pub watch: Option<Watch>,
     pub tail: Tail,
 }
 
 impl Worker for Reader {
-    fn open(&mut self, desk: &mut Desk) -> bool {
+    fn open(&mut self, context: &mut TaskContext) -> bool {
         while !self.progress.is_open() {
-            if desk.shared.stop.load(Ordering::Relaxed) || self.progress.ended().is_some() {
+            if context.shared.stop.load(Ordering::Relaxed) || self.progress.ended().is_some() {
                 return false;
             }
             thread::sleep(Duration::from_millis(1));
         }
         if let Err(error) = self.port.lane().open() {
             let errno = error.io().and_then(io::Error::raw_os_error).unwrap_or(0);
-            desk.fail(FILE, 0, errno, error.to_string());
+            context.fail(FILE, 0, errno, error.to_string());
             return false;
         }
         if self.tail.waiting == Waiting::Notify {
-            self.watch = desk.shared.storage.watch(FILE);
+            self.watch = context.shared.storage.watch(FILE);
         }
         true
     }
 
-    fn transfer(&mut self, desk: &mut Desk) {
+    fn transfer(&mut self, context: &mut TaskContext) {
         let Some(mut followed) = self.followed.take() else { return };
         followed.polled_instead = self.tail.waiting == Waiting::Notify && self.watch.is_none();
-        self.follow(desk, &mut followed);
-        followed.bytes = desk.board.bytes();
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner).push(followed);
+        self.follow(context, &mut followed);
+        followed.bytes = context.counters.bytes();
+        self.workload.lock().unwrap_or_else(PoisonError::into_inner).push(followed);
     }
 
-    fn close(&mut self, desk: &mut Desk) {
+    fn close(&mut self, context: &mut TaskContext) {
         if let Err(error) = self.port.lane().close() {
-            desk.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("close failed: {error}"));
+            context.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("close failed: {error}"));
         }
     }
 
     fn retries(&mut self) -> Retries {
-        Retries::of(self.port.lane().take_mended())
+        Retries::of(self.port.lane().take_retry_reports())
     }
 }
 
 impl Reader {
-    fn follow(&mut self, desk: &mut Desk, followed: &mut Followed) {
-        let shared = Arc::clone(&desk.shared);
+    fn follow(&mut self, context: &mut TaskContext, followed: &mut Followed) {
+        let shared = Arc::clone(&context.shared);
         let clock = shared.clock;
         let size = self.tail.transfer_size;
         let grace = clock.ticks_of(self.tail.grace_ns);
@@ -108,15 +108,15 @@ impl Reader {
             followed.max_lag_bytes = followed.max_lag_bytes.max(behind * size);
             let number = self.part.first + done * self.part.stride;
             if ended.is_some_and(|ended| clock.ticks().saturating_sub(ended) > grace) {
-                return self.give_up(desk, number * size, behind * size);
+                return self.give_up(context, number * size, behind * size);
             }
-            desk.board.set_step(Step::Transferring);
+            context.counters.set_step(Step::Transferring);
             let begun = clock.ticks();
             let moved = match self.port.read(number * size + have as u64, have..size as usize) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(0);
-                    return desk.fail(FILE, number * size, errno, describe(Op::Read, &error));
+                    return context.fail(FILE, number * size, errno, describe(Op::Read, &error));
                 }
                 Ok(moved) => moved,
             };
@@ -125,9 +125,9 @@ impl Reader {
                 spent_ns += clock.ns_between(begun, now);
             }
             if have + moved == size as usize {
-                desk.tally.record(&desk.board, spent_ns, size);
+                context.tally.record(&context.counters, spent_ns, size);
                 followed.lag.record(self.progress.written_at(number).map_or(0, |written| clock.ns_between(written, now)));
-                self.verify(desk, number * size);
+                self.verify(context, number * size);
                 done += 1;
                 (have, spent_ns) = (0, 0);
                 continue;
@@ -137,24 +137,24 @@ impl Reader {
             have = whole;
             if !grew {
                 followed.waits += 1;
-                desk.board.set_step(Step::Pausing);
+                context.counters.set_step(Step::Pausing);
                 self.wait(&shared.stop);
             }
         }
     }
 
-    fn verify(&mut self, desk: &mut Desk, offset: u64) {
+    fn verify(&mut self, context: &mut TaskContext, offset: u64) {
         if let Some(verifier) = &self.verifier {
             let bytes = &self.port.memory()[..self.tail.transfer_size as usize];
-            desk.tally.verify(verifier, bytes, desk.number, FILE, offset);
+            context.tally.verify(verifier, bytes, context.number, FILE, offset);
         }
     }
 
     #[cold]
-    fn give_up(&self, desk: &mut Desk, offset: u64, behind_bytes: u64) {
-        let (reader, grace_s) = (desk.number, self.tail.grace_ns as f64 / 1e9);
+    fn give_up(&self, context: &mut TaskContext, offset: u64, behind_bytes: u64) {
+        let (reader, grace_s) = (context.number, self.tail.grace_ns as f64 / 1e9);
         let message = format!("reader {reader} is still {behind_bytes} bytes behind {grace_s} s after the writer's end");
-        desk.fail(FILE, offset, 0, message);
+        context.fail(FILE, offset, 0, message);
     }
 
     /// At the end of the file: until it may have grown.

@@ -11,8 +11,8 @@ use super::port::Port;
 use super::progress::Progress;
 use crate::clock::Clock;
 use crate::pace::{Pacer, wait_until};
-use crate::patience::Retries;
-use crate::task::{Desk, Worker};
+use crate::retry::Retries;
+use crate::task::{TaskContext, Worker};
 use crate::transfers::describe;
 
 pub struct Writer {
@@ -24,23 +24,23 @@ pub struct Writer {
 }
 
 impl Worker for Writer {
-    fn open(&mut self, desk: &mut Desk) -> bool {
+    fn open(&mut self, context: &mut TaskContext) -> bool {
         if let Err(error) = self.port.lane().open() {
             let errno = error.io().and_then(io::Error::raw_os_error).unwrap_or(0);
-            desk.fail(FILE, 0, errno, error.to_string());
+            context.fail(FILE, 0, errno, error.to_string());
             return false;
         }
-        if desk.shared.spec.tasks.total > 1 && desk.shared.storage.length(FILE).is_ok_and(|bytes| bytes > 0) {
+        if context.shared.spec.tasks.total > 1 && context.shared.storage.length(FILE).is_ok_and(|bytes| bytes > 0) {
             let why = "this storage gives a file its length before it is written, so no reader can see it grow".to_owned();
-            desk.fail(FILE, 0, 0, format!("{why}; use posix or uring"));
+            context.fail(FILE, 0, 0, format!("{why}; use posix or uring"));
             return false;
         }
         self.progress.open();
         true
     }
 
-    fn transfer(&mut self, desk: &mut Desk) {
-        let shared = Arc::clone(&desk.shared);
+    fn transfer(&mut self, context: &mut TaskContext) {
+        let shared = Arc::clone(&context.shared);
         let clock = self.clock;
         let size = self.tail.transfer_size;
         let sync_each = self.tail.durability == Durability::FsyncEach;
@@ -52,10 +52,10 @@ impl Worker for Writer {
             // Latency counts from the intended start, also where the write before ended too late for it.
             last = pacer.due(number).unwrap_or(if number == 0 { last } else { pacer.ready(last) });
             if last > clock.ticks() {
-                wait_until(desk, last.min(deadline));
-                desk.tally.timed_out = last >= deadline;
+                wait_until(context, last.min(deadline));
+                context.tally.timed_out = last >= deadline;
             }
-            if desk.tally.timed_out || shared.stop.load(Ordering::Relaxed) {
+            if context.tally.timed_out || shared.stop.load(Ordering::Relaxed) {
                 return;
             }
             let offset = number * size;
@@ -67,32 +67,32 @@ impl Worker for Writer {
             let now = clock.ticks();
             if let Err(error) = moved {
                 let errno = error.raw_os_error().unwrap_or(0);
-                return desk.fail(FILE, offset, errno, describe(Op::Write, &error));
+                return context.fail(FILE, offset, errno, describe(Op::Write, &error));
             }
             self.progress.publish(number, now);
-            desk.tally.record(&desk.board, clock.ns_between(last, now), size);
+            context.tally.record(&context.counters, clock.ns_between(last, now), size);
             last = now;
             if now >= deadline {
-                desk.tally.timed_out = true;
+                context.tally.timed_out = true;
                 return;
             }
         }
     }
 
-    fn sync(&mut self, desk: &mut Desk) {
+    fn sync(&mut self, context: &mut TaskContext) {
         if self.tail.durability != Durability::None {
             let synced = self.port.lane().sync();
-            finish_step(desk, "fsync", synced);
+            finish_step(context, "fsync", synced);
         }
     }
 
-    fn close(&mut self, desk: &mut Desk) {
+    fn close(&mut self, context: &mut TaskContext) {
         let closed = self.port.lane().close();
-        finish_step(desk, "close", closed);
+        finish_step(context, "close", closed);
     }
 
     fn retries(&mut self) -> Retries {
-        Retries::of(self.port.lane().take_mended())
+        Retries::of(self.port.lane().take_retry_reports())
     }
 }
 
@@ -103,8 +103,8 @@ impl Drop for Writer {
     }
 }
 
-fn finish_step(desk: &mut Desk, step: &str, result: io::Result<()>) {
+fn finish_step(context: &mut TaskContext, step: &str, result: io::Result<()>) {
     if let Err(error) = result {
-        desk.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("{step} failed: {error}"));
+        context.fail(FILE, 0, error.raw_os_error().unwrap_or(0), format!("{step} failed: {error}"));
     }
 }

@@ -5,7 +5,7 @@ use tonnage_workload::{Op, PhaseSpec};
 
 use super::{MIB, bytes, near, phase, rate, run, simulator, streaming};
 use crate::ModelSpec;
-use crate::fleet::MOST_TASKS;
+use crate::fluid_model::MOST_TASKS;
 
 /// Nodes of 2 GB/s (reads 5) behind 100 GB/s for all.
 fn shared() -> ModelSpec {

@@ -9,7 +9,7 @@ use tonnage_engine::Phase;
 use tonnage_records::PhaseResult;
 use tonnage_simulator::{ModelSpec, Simulator};
 use tonnage_storage::{
-    Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Residency, Result,
+    CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Result,
     Slots, Storage,
 };
 use tonnage_workload::{CachePolicy, Op, PhaseSpec};
@@ -68,8 +68,8 @@ impl Storage for Watched {
         Ok(())
     }
 
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
+        Ok(CacheState::default())
     }
 
     fn clear(&self) -> Result<()> {

@@ -8,16 +8,16 @@ use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{Facts, Names, NamesRequest, Note, OpenRequest, Residency};
+use crate::api::{CacheState, Facts, Names, NamesRequest, Note, OpenRequest};
 use crate::error::{Result, StorageError};
 use crate::fs::accounting::is_file_counted;
+use crate::fs::cache_state::cached_bytes;
 use crate::fs::devices::Devices;
 use crate::fs::direct::{self, Support};
 use crate::fs::held::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
 use crate::fs::named::Named;
 use crate::fs::place::Place;
-use crate::fs::residency::cached_bytes;
 use crate::fs::tree::TreeNames;
 use crate::fs::watch::Watch;
 use crate::target::{DirectMode, TargetSpec};
@@ -216,10 +216,10 @@ impl Files {
     }
 
     /// Applies the cache policy, then counts what is cached and what is not there at all.
-    pub(crate) fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    pub(crate) fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.forget_passages();
         let counted = !files.is_empty() || (0..self.place.sites()).all(|site| self.place.is_counted(site));
-        let mut sum = Residency { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0), counted };
+        let mut sum = CacheState { cached_bytes: Some(0), examined_bytes: Some(0), hole_bytes: Some(0), counted };
         let add = |sum: Option<u64>, bytes: Option<u64>| sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         for &file in files {
             let name = |action, errno| failed(action, &self.path(file), errno);

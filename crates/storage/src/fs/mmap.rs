@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice as Told, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::fs::direct::NO_DIRECT;
 use crate::fs::files::Files;
@@ -60,7 +60,7 @@ impl Storage for Mapped {
         self.files.prepare_write(files)
     }
 
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.files.settle(files, cache)
     }
 

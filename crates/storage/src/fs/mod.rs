@@ -4,6 +4,8 @@
 //! directory (`devices`) or by a name of the user (`named`). `tree` is the way to the names of a tree.
 
 pub(crate) mod accounting;
+pub(crate) mod cache_state;
+pub(crate) mod create_directory;
 pub(crate) mod devices;
 pub(crate) mod direct;
 pub(crate) mod files;
@@ -12,11 +14,9 @@ pub(crate) mod holes;
 pub(crate) mod mark;
 pub(crate) mod mmap;
 pub(crate) mod named;
-pub(crate) mod nursery;
 pub(crate) mod place;
 pub(crate) mod posix;
 pub(crate) mod range_locks;
-pub(crate) mod residency;
 pub(crate) mod tree;
 pub(crate) mod uring;
 pub(crate) mod watch;

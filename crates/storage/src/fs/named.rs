@@ -30,10 +30,10 @@ use rustix::io::Errno;
 use crate::api::Note;
 use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
+use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
 use crate::fs::held::failed;
 use crate::fs::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
-use crate::fs::nursery::Nursery;
 use crate::fs::place::Place;
 use crate::target::{Existing, Process, TargetSpec};
 
@@ -76,7 +76,7 @@ struct Parent {
     path: PathBuf,
     handle: OwnedFd,
     /// Where its new files are made, if not in it.
-    nursery: Option<Nursery>,
+    create_directory: Option<CreateDirectory>,
 }
 
 /// A regular file that a name leads to.
@@ -216,7 +216,7 @@ impl Named {
             }
             let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match self.make(file, exclusive) {
-                // Another process made it since, or makes it now in the same nursery.
+                // Another process made it since, or makes it now in the same directory of ours.
                 Err(Errno::EXIST) if came.elapsed() < PATIENCE => sleep(LOOK),
                 Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
                 Err(errno) => return Err(failed("create", &file.path, errno)),
@@ -235,9 +235,9 @@ impl Named {
     /// Makes the file of that name; `EXIST` where there is one.
     fn make(&self, file: &NamedFile, exclusive: OFlags) -> rustix::io::Result<OwnedFd> {
         let parent = &self.parents[file.parent];
-        match &parent.nursery {
+        match &parent.create_directory {
             None => fs::openat(&parent.handle, &file.leaf, exclusive, MODE),
-            Some(nursery) => nursery.make(file.number, exclusive, MODE, &parent.handle, &file.leaf),
+            Some(create_directory) => create_directory.make(file.number, exclusive, MODE, &parent.handle, &file.leaf),
         }
     }
 
@@ -411,7 +411,7 @@ fn open_parent(path: &Path, parents: &mut Vec<Parent>) -> Result<usize> {
     // The user chose the directory, so links on the way to it are meant.
     let handle = fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| failed("open the directory", path, errno))?;
-    parents.push(Parent { path: path.to_owned(), handle, nursery: None });
+    parents.push(Parent { path: path.to_owned(), handle, create_directory: None });
     Ok(parents.len() - 1)
 }
 
@@ -425,7 +425,7 @@ fn give_nurseries(parents: &mut [Parent], spec: &TargetSpec) -> Result<()> {
         return Err(StorageError::Unsupported(text));
     }
     for (index, (parent, path)) in parents.iter_mut().zip(paths).enumerate() {
-        parent.nursery = Some(Nursery::open(path, spec.mark(spec.directories.len() + index))?);
+        parent.create_directory = Some(CreateDirectory::open(path, spec.mark(spec.directories.len() + index))?);
     }
     Ok(())
 }

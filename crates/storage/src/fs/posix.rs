@@ -8,7 +8,7 @@ use rustix::fs::{OFlags, fsync};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use tonnage_workload::CachePolicy;
 
-use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::Result;
 use crate::fs::files::Files;
 use crate::fs::held::close;
@@ -50,7 +50,7 @@ impl Storage for Posix {
         self.files.prepare_write(files)
     }
 
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.files.settle(files, cache)
     }
 

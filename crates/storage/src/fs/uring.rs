@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
 use crate::api::{
-    Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Residency, SnapshotRequest, Snapshots,
+    CacheState, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, SnapshotRequest, Snapshots,
     Storage,
 };
 use crate::error::{Result, StorageError};
@@ -83,7 +83,7 @@ impl Storage for Uring {
         self.files.prepare_write(files)
     }
 
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.files.settle(files, cache)
     }
 

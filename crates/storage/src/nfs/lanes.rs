@@ -9,7 +9,7 @@ use tonnage_workload::Op;
 
 use super::Grounds;
 use super::pipeline::{Memory, Pipeline};
-use crate::api::{Completion, File, Mended, OpenRequest, Queue, Request};
+use crate::api::{Completion, File, OpenRequest, Queue, Request, RetryReport};
 use crate::error::{Result, StorageError};
 use crate::scratch::spelled::data_name;
 use crate::slots::Slots;
@@ -105,7 +105,7 @@ impl File for NfsFile {
         self.0.pipeline.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         self.0.pipeline.client.mending.take()
     }
 }
@@ -168,7 +168,7 @@ impl Queue for NfsQueue {
         self.opened.pipeline.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         self.opened.pipeline.client.mending.take()
     }
 }

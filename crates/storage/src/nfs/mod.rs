@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 use tonnage_workload::CachePolicy;
 
-use crate::api::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::scratch::PREFIX;
 use crate::scratch::marker::{MARKER_BYTES, MARKER_NAME, Marker};
@@ -277,9 +277,9 @@ impl Storage for Nfs {
     }
 
     /// This host has no cache of the files; what the server has in memory, it does not tell.
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
         self.grounds.export.troubles.forget();
-        Ok(Residency::default())
+        Ok(CacheState::default())
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {

@@ -11,7 +11,7 @@ use tonnage_workload::Op;
 use super::Grounds;
 use super::lanes::operate;
 use super::pipeline::{Memory, Pipeline};
-use crate::api::Mended;
+use crate::api::RetryReport;
 use crate::api::{ItemKind, Names, NamesRequest, Opening};
 use crate::error::{Result, StorageError};
 use crate::names::{Spelling, directory_name, parent_of, tree_name};
@@ -235,7 +235,7 @@ impl Names for NfsNames {
         committed
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
         self.pipeline.client.mending.take()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::api::{Mended, Note};
+use crate::api::{Note, RetryReport};
 
 /// Times of trouble that a task tells one by one; attempts are counted all the same.
 const TROUBLES_KEPT: usize = 256;
@@ -82,15 +82,15 @@ impl Troubles {
 /// What one task sent again: each time from the first attempt that failed until an answer came.
 #[derive(Debug, Default)]
 pub(super) struct Mending {
-    now: Option<Mended>,
-    past: Vec<Mended>,
+    now: Option<RetryReport>,
+    past: Vec<RetryReport>,
 }
 
 impl Mending {
     /// So many calls are sent again.
     #[cold]
     pub(super) fn again(&mut self, since: Instant, calls: usize, why: &str) {
-        let now = self.now.get_or_insert_with(|| Mended { since, lasted: Duration::ZERO, attempts: 0, why: why.to_owned() });
+        let now = self.now.get_or_insert_with(|| RetryReport { since, lasted: Duration::ZERO, attempts: 0, why: why.to_owned() });
         now.attempts += calls as u64;
     }
 
@@ -121,7 +121,7 @@ impl Mending {
     }
 
     /// All that is to be told, once; what has no answer yet was given up.
-    pub(super) fn take(&mut self) -> Vec<Mended> {
+    pub(super) fn take(&mut self) -> Vec<RetryReport> {
         self.settle();
         std::mem::take(&mut self.past)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::pool::Pool;
-use super::{Rados, silence};
+use super::{Rados, timeout_diagnosis};
 use crate::error::{Result, StorageError};
 use crate::scratch::Leftover;
 use crate::scratch::marker::{End, MARKER_BYTES, MARKER_NAME, Marker};
@@ -21,7 +21,7 @@ const PREFIX: &str = "tonnage-";
 /// The marked namespaces of a pool, by name. Looks at the name of every object of the pool.
 pub fn pool_leftovers(spec: &PoolSpec) -> Result<Vec<Leftover>> {
     let pool = Arc::new(Pool::open(spec)?);
-    left_in(&pool).map_err(|error| error.explained(|error| silence::explain(&pool, error)))
+    left_in(&pool).map_err(|error| error.explained(|error| timeout_diagnosis::explain(&pool, error)))
 }
 
 fn left_in(pool: &Arc<Pool>) -> Result<Vec<Leftover>> {
@@ -44,8 +44,8 @@ fn left_in(pool: &Arc<Pool>) -> Result<Vec<Leftover>> {
 /// run did not note or spell.
 /// `force`: also where nobody can know whether the run is over.
 pub fn clean_pool(spec: &PoolSpec, force: bool) -> Result<()> {
-    let rados = Rados { pool: Arc::new(Pool::open(spec)?), process: Process::First, book: Arc::default() };
-    rados.remove_dead(force).map_err(|error| error.explained(|error| silence::explain(&rados.pool, error)))
+    let rados = Rados { pool: Arc::new(Pool::open(spec)?), process: Process::First, registry: Arc::default() };
+    rados.remove_dead(force).map_err(|error| error.explained(|error| timeout_diagnosis::explain(&rados.pool, error)))
 }
 
 /// The marker of a namespace; `None` where there is none, an error where it is another's.
@@ -80,7 +80,7 @@ impl Rados {
     /// Makes the marker, or takes over that of a process of this run that died, with nothing left of it; whether there
     /// was none. Before the first write and not before: what is refused leaves nothing.
     pub(super) fn mark(&self) -> Result<bool> {
-        if self.process == Process::Other || self.book.marked.load(Ordering::Relaxed) {
+        if self.process == Process::Other || self.registry.marked.load(Ordering::Relaxed) {
             return Ok(false);
         }
         let mine = Marker::of_this_process(run_id(&self.pool));
@@ -88,7 +88,7 @@ impl Rados {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.take_over(&mine).map(|()| false),
             made => made.map(|()| true).map_err(|error| self.pool.failed("make", MARKER_NAME, error)),
         }?;
-        self.book.marked.store(true, Ordering::Relaxed);
+        self.registry.marked.store(true, Ordering::Relaxed);
         Ok(made)
     }
 
@@ -113,7 +113,7 @@ impl Rados {
     }
 
     pub(super) fn unmark(&self) -> Result<()> {
-        self.book.marked.store(false, Ordering::Relaxed);
+        self.registry.marked.store(false, Ordering::Relaxed);
         self.pool.remove(MARKER).map_err(|error| self.pool.failed("remove", MARKER_NAME, error))
     }
 }

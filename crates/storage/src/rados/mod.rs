@@ -13,8 +13,8 @@ mod object;
 mod placement;
 mod pool;
 mod queue;
-mod silence;
 mod snapshots;
+mod timeout_diagnosis;
 mod traffic;
 
 use std::io;
@@ -24,7 +24,7 @@ use tonnage_workload::{CachePolicy, Means};
 
 pub use marker::{clean_pool, pool_leftovers};
 
-use crate::api::{Facts, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::placement::Placement;
 use crate::snapshots::of_any as snapshots_of_any;
@@ -36,7 +36,7 @@ use names::RadosNames;
 use object::is_ours;
 use pool::Pool;
 use queue::RadosQueue;
-use snapshots::{Book, RadosSnapshots};
+use snapshots::{RadosSnapshots, SnapshotRegistry};
 use traffic::Meter;
 
 /// Bytes that the cluster of a pool has left on all of its disks: copies of an object count each. `None` where
@@ -61,7 +61,7 @@ pub fn ask_monitor(spec: &PoolSpec, questions: &[String]) -> Result<Vec<String>>
 pub(crate) struct Rados {
     pool: Arc<Pool>,
     process: Process,
-    book: Arc<Book>,
+    registry: Arc<SnapshotRegistry>,
 }
 
 impl Rados {
@@ -72,14 +72,14 @@ impl Rados {
         if pool.object_bytes == 0 || pool.namespace.is_empty() {
             return Err(StorageError::Unsupported("objects have at least one byte, and a namespace a name".to_owned()));
         }
-        Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process, book: Arc::default() })
+        Ok(Self { pool: Arc::new(Pool::open(pool)?), process: spec.process, registry: Arc::default() })
     }
 
     /// Removes what the run noted or spelled. Snapshots first: an object that one of them needs would leave its bytes
     /// behind.
     fn remove_all(&self) -> Result<()> {
-        self.book.remove_all(&self.pool)?;
-        self.book.remove_noted(&self.pool)?;
+        self.registry.remove_all(&self.pool)?;
+        self.registry.remove_noted(&self.pool)?;
         let mut names = self.pool.list().map_err(|error| self.pool.failed("list", "", error))?;
         names.retain(|name| is_ours(name));
         self.pool.remove_all(&names).map_err(|error| self.pool.failed("remove objects of", "", error))
@@ -109,8 +109,8 @@ impl Storage for Rados {
     }
 
     /// This host has no cache of objects; what an OSD has in memory, it does not tell.
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
-        Ok(Residency::default())
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
+        Ok(CacheState::default())
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
@@ -127,7 +127,7 @@ impl Storage for Rados {
         // What librados waits for, it waits for to its own limit: nothing more is begun.
         go_on().map_err(|error| self.pool.failed("remove objects of", "", error))?;
         if self.process == Process::Other {
-            return self.book.remove_all(&self.pool);
+            return self.registry.remove_all(&self.pool);
         }
         if self.is_marked()? { self.remove_all() } else { Ok(()) }
     }
@@ -148,7 +148,7 @@ impl Storage for Rados {
     }
 
     fn explain(&self, error: &io::Error) -> Option<String> {
-        silence::explain(&self.pool, error)
+        timeout_diagnosis::explain(&self.pool, error)
     }
 
     fn facts(&self) -> Facts {

@@ -31,7 +31,7 @@ pub(super) enum Taken {
 
 /// What this process knows of its namespace.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct SnapshotRegistry {
     snapshots: Mutex<Known>,
     /// The marker was made, or found to be this run's.
     pub(super) marked: AtomicBool,
@@ -46,7 +46,7 @@ struct Known {
     gone: BTreeSet<Taken>,
 }
 
-impl Book {
+impl SnapshotRegistry {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +108,7 @@ pub(super) struct RadosSnapshots {
     /// Whose writes carry none: no snapshot keeps old notes.
     plain: Arc<Pool>,
     process: Process,
-    book: Arc<Book>,
+    registry: Arc<SnapshotRegistry>,
     owner: Option<u32>,
     of_pool: bool,
 }
@@ -117,10 +117,10 @@ impl RadosSnapshots {
     pub(super) fn new(storage: &Rados, request: &SnapshotRequest) -> Result<Self> {
         let pool = storage.pool.another()?;
         let of_pool = matches!(request.means, Means::RadosPool {});
-        let book = Arc::clone(&storage.book);
+        let registry = Arc::clone(&storage.registry);
         let (process, plain) = (storage.process, Arc::clone(&storage.pool));
-        let snapshots = Self { pool: Arc::new(pool), plain, process, book, owner: request.owner, of_pool };
-        if snapshots.book.lock().there.is_empty() && snapshots.process != Process::Other {
+        let snapshots = Self { pool: Arc::new(pool), plain, process, registry, owner: request.owner, of_pool };
+        if snapshots.registry.lock().there.is_empty() && snapshots.process != Process::Other {
             let new = storage.mark()?;
             if let Err(error) = snapshots.probe() {
                 if new {
@@ -155,7 +155,7 @@ impl RadosSnapshots {
     /// Notes the snapshots of the pool that will be taken here, unless they are there already.
     fn note_names(&self, rounds: u32) -> Result<()> {
         let takes = self.owner.is_some() || self.process != Process::Other;
-        if !takes || !self.of_pool || self.book.lock().there.contains_key(&(self.owner, 0)) {
+        if !takes || !self.of_pool || self.registry.lock().there.contains_key(&(self.owner, 0)) {
             return Ok(());
         }
         let name = |round| Taken::Pool(self.name(&snapshot_name(self.owner, round)));
@@ -180,15 +180,15 @@ impl RadosSnapshots {
         if self.of_pool {
             return Ok(());
         }
-        let book = self.book.lock();
-        let own = book.there.range((self.owner, 0)..=(self.owner, u32::MAX)).rev();
+        let registry = self.registry.lock();
+        let own = registry.there.range((self.owner, 0)..=(self.owner, u32::MAX)).rev();
         let numbers: Vec<u64> =
             own.filter_map(|(_, taken)| if let Taken::SelfManaged(number) = taken { Some(*number) } else { None }).collect();
         self.pool.carry_snapshots(&numbers)
     }
 
     fn keep(&self, round: u32, taken: Taken) -> io::Result<()> {
-        let mut known = self.book.lock();
+        let mut known = self.registry.lock();
         known.gone.remove(&taken);
         known.there.insert((self.owner, round), taken);
         drop(known);
@@ -198,7 +198,7 @@ impl RadosSnapshots {
 
 impl Snapshots for RadosSnapshots {
     fn live(&self) -> Option<Arc<dyn Storage>> {
-        Some(Arc::new(Rados { pool: Arc::clone(&self.pool), process: self.process, book: Arc::clone(&self.book) }))
+        Some(Arc::new(Rados { pool: Arc::clone(&self.pool), process: self.process, registry: Arc::clone(&self.registry) }))
     }
 
     fn take(&mut self, round: u32) -> Result<u64> {
@@ -224,7 +224,7 @@ impl Snapshots for RadosSnapshots {
     fn at(&mut self, round: u32) -> Result<Option<Arc<dyn Storage>>> {
         let name = snapshot_name(self.owner, round);
         let path = || self.pool.failed("find the snapshot", &name, rustix::io::Errno::NOENT.into());
-        let taken = self.book.lock().there.get(&(self.owner, round)).cloned().ok_or_else(path)?;
+        let taken = self.registry.lock().there.get(&(self.owner, round)).cloned().ok_or_else(path)?;
         let number = match taken {
             Taken::SelfManaged(number) => number,
             Taken::Pool(known) => {
@@ -235,7 +235,7 @@ impl Snapshots for RadosSnapshots {
         };
         let then = self.pool.another()?;
         then.read_snapshot(number);
-        Ok(Some(Arc::new(Rados { pool: Arc::new(then), process: Process::Other, book: Arc::default() })))
+        Ok(Some(Arc::new(Rados { pool: Arc::new(then), process: Process::Other, registry: Arc::default() })))
     }
 
     /// A number without a write that carries it keeps nothing, so it is time enough when the round is over.
@@ -243,15 +243,15 @@ impl Snapshots for RadosSnapshots {
         if self.of_pool {
             return Ok(());
         }
-        let taken = self.book.lock().there.get(&(self.owner, round)).cloned();
+        let taken = self.registry.lock().there.get(&(self.owner, round)).cloned();
         taken.map_or(Ok(()), |taken| notes::add(&self.plain, &[taken]))
     }
 
     fn remove(&mut self, round: u32) -> Result<()> {
-        let taken = self.book.lock().there.remove(&(self.owner, round));
+        let taken = self.registry.lock().there.remove(&(self.owner, round));
         let removed = taken.map_or(Err(io::ErrorKind::NotFound.into()), |taken| {
             remove(&self.pool, &taken)?;
-            self.book.lock().gone.insert(taken);
+            self.registry.lock().gone.insert(taken);
             Ok(())
         });
         removed.map_err(|error| failed(&self.pool, "remove", self.owner, round, error))

@@ -20,7 +20,7 @@ use std::thread;
 
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Residency, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::names::is_item_file;
 use crate::scratch::spelled::{data_name, is_data_name};
@@ -29,7 +29,7 @@ use crate::target::BucketSpec;
 use crate::target::{Process, TargetSpec};
 use names::S3Names;
 use queue::S3Queue;
-use service::{Line, Service};
+use service::{Service, Session};
 use upload::{Plan, Upload};
 
 const MARKER: &str = "TONNAGE-SCRATCH";
@@ -75,14 +75,14 @@ impl S3 {
             return Ok(());
         }
         let key = self.service.key(MARKER);
-        let made = Line::new(&self.service).put(&key, self.ours().as_bytes());
+        let made = Session::new(&self.service).put(&key, self.ours().as_bytes());
         made.map_err(|error| self.service.failed("make", &key, error))
     }
 
     /// Whether there is this run's marker; an error where it is another's.
     fn is_marked(&self) -> Result<bool> {
         let (key, mut bytes) = (self.service.key(MARKER), [0; MARKER_BYTES]);
-        match Line::new(&self.service).read(&key, 0, &mut bytes) {
+        match Session::new(&self.service).read(&key, 0, &mut bytes) {
             Ok(count) if &bytes[..count] == self.ours().as_bytes() => Ok(true),
             Ok(_) => {
                 let why = "its marker is another's".to_owned();
@@ -101,19 +101,19 @@ impl S3 {
     fn remove_all(&self) -> io::Result<()> {
         let below = self.service.key("");
         let ours = |key: &str| key.strip_prefix(&below).is_some_and(is_ours);
-        let mut line = Line::new(&self.service);
-        for (key, upload) in line.uploads(&below)? {
+        let mut session = Session::new(&self.service);
+        for (key, upload) in session.uploads(&below)? {
             if ours(&key) {
-                line.abort_upload(&key, &upload)?;
+                session.abort_upload(&key, &upload)?;
             }
         }
-        let mut keys = line.list_all(&below)?;
+        let mut keys = session.list_all(&below)?;
         keys.retain(|key| ours(key));
         let next = AtomicUsize::new(0);
         let remove = || {
-            let mut line = Line::new(&self.service);
+            let mut session = Session::new(&self.service);
             while let Some(key) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
-                line.remove(key)?;
+                session.remove(key)?;
             }
             Ok(())
         };
@@ -135,8 +135,8 @@ impl Storage for S3 {
         if request.queue_depth > 1 {
             return Ok(Lane::Queued(Box::new(S3Queue::new(&self.service, *request, upload)?)));
         }
-        let line = Line::new(&self.service).once_each().waiting(request.silence());
-        Ok(Lane::Sync(Box::new(S3File { line, upload, request: *request })))
+        let session = Session::new(&self.service).once_each().waiting(request.silence());
+        Ok(Lane::Sync(Box::new(S3File { session, upload, request: *request })))
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
@@ -149,7 +149,7 @@ impl Storage for S3 {
     }
 
     fn length(&self, file: u32) -> Result<u64> {
-        length(&mut Line::new(&self.service), &self.service.key(&data_name(file)))
+        length(&mut Session::new(&self.service), &self.service.key(&data_name(file)))
     }
 
     fn prepare_write(&self, _files: &[u32]) -> Result<()> {
@@ -158,9 +158,9 @@ impl Storage for S3 {
     }
 
     /// This host has no cache of objects; what a service has in memory, it does not tell.
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<Residency> {
+    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
         self.service.troubles.restart();
-        Ok(Residency::default())
+        Ok(CacheState::default())
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
@@ -178,7 +178,7 @@ impl Storage for S3 {
         self.clear()?;
         if self.process != Process::Other {
             let key = self.service.key(MARKER);
-            Line::new(&self.service).remove(&key).map_err(|error| self.service.failed("remove", &key, error))?;
+            Session::new(&self.service).remove(&key).map_err(|error| self.service.failed("remove", &key, error))?;
         }
         Ok(Vec::new())
     }
@@ -189,23 +189,23 @@ impl Storage for S3 {
 }
 
 /// Bytes of an object that is a file.
-fn length(line: &mut Line, key: &str) -> Result<u64> {
-    match line.size(key) {
+fn length(session: &mut Session, key: &str) -> Result<u64> {
+    match session.size(key) {
         Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(line.service.failed("find", key, io::Error::from(rustix::io::Errno::NOENT))),
-        Err(error) => Err(line.service.failed("measure", key, error)),
+        Ok(None) => Err(session.service.failed("find", key, io::Error::from(rustix::io::Errno::NOENT))),
+        Err(error) => Err(session.service.failed("measure", key, error)),
     }
 }
 
 /// What a read needs before its first operation: enough bytes.
-fn open_to_read(line: &mut Line, key: &str, request: &OpenRequest) -> Result<()> {
-    let (file, needed, actual) = (request.file, request.file_bytes, length(line, key)?);
+fn open_to_read(session: &mut Session, key: &str, request: &OpenRequest) -> Result<()> {
+    let (file, needed, actual) = (request.file, request.file_bytes, length(session, key)?);
     if actual >= needed { Ok(()) } else { Err(StorageError::TooShort { file, needed, actual }) }
 }
 
 /// One task's file, one operation at a time.
 struct S3File {
-    line: Line,
+    session: Session,
     /// Of a write; a read needs its key.
     upload: Upload,
     request: OpenRequest,
@@ -214,23 +214,23 @@ struct S3File {
 impl File for S3File {
     fn open(&mut self) -> Result<()> {
         if self.request.op == Op::Read {
-            return self.line.patiently(|line| open_to_read(line, &self.upload.key, &self.request));
+            return self.session.patiently(|session| open_to_read(session, &self.upload.key, &self.request));
         }
-        let opened = self.line.patiently(|line| self.upload.open(line));
-        opened.map_err(|error| self.line.service.failed("begin", &self.upload.key, error))
+        let opened = self.session.patiently(|session| self.upload.open(session));
+        opened.map_err(|error| self.session.service.failed("begin", &self.upload.key, error))
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.line.read(&self.upload.key, offset, buffer)
+        self.session.read(&self.upload.key, offset, buffer)
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
-        self.upload.write(&mut self.line, offset, buffer).map(|()| buffer.len())
+        self.upload.write(&mut self.session, offset, buffer).map(|()| buffer.len())
     }
 
     /// An object that is there is durable; before that there is none.
     fn sync(&mut self) -> io::Result<()> {
-        if self.request.op == Op::Read { Ok(()) } else { self.line.patiently(|line| self.upload.finish(line)) }
+        if self.request.op == Op::Read { Ok(()) } else { self.session.patiently(|session| self.upload.finish(session)) }
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -240,7 +240,7 @@ impl File for S3File {
 
 impl Drop for S3File {
     fn drop(&mut self) {
-        self.upload.abort(&mut self.line);
+        self.upload.abort(&mut self.session);
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use tonnage_workload::Place;
 
-use super::service::{Line, Service};
+use super::service::{Service, Session};
 use super::upload::{Plan, Upload};
 use crate::api::{ItemKind, Names, NamesRequest, Opening};
 
 /// One task's way to its tree.
 pub(super) struct S3Names {
-    line: Line,
+    session: Session,
     request: NamesRequest,
     here: u64,
     open: Option<Open>,
@@ -31,7 +31,7 @@ fn unsupported<T>() -> io::Result<T> {
 
 impl S3Names {
     pub(super) fn new(service: &Arc<Service>, request: NamesRequest, present: Arc<()>) -> Self {
-        Self { line: Line::new(service), request, here: 0, open: None, _present: present }
+        Self { session: Session::new(service), request, here: 0, open: None, _present: present }
     }
 
     fn key(&self, kind: ItemKind, number: u64) -> io::Result<String> {
@@ -39,7 +39,7 @@ impl S3Names {
             return unsupported();
         }
         let place = Place { directory: self.here, number };
-        Ok(self.line.service.key(&self.request.item_path(place, kind)))
+        Ok(self.session.service.key(&self.request.item_path(place, kind)))
     }
 }
 
@@ -53,11 +53,11 @@ impl Names for S3Names {
     }
 
     fn list(&mut self, directory: u64) -> io::Result<u64> {
-        let prefix = format!("{}/", self.line.service.key(&self.request.directory_path(directory)));
-        let mut listed = self.line.list(&prefix, true, None)?;
+        let prefix = format!("{}/", self.session.service.key(&self.request.directory_path(directory)));
+        let mut listed = self.session.list(&prefix, true, None)?;
         let mut count = listed.keys.len() + listed.directories;
         while !listed.is_last() {
-            listed = self.line.list(&prefix, true, Some(&listed))?;
+            listed = self.session.list(&prefix, true, Some(&listed))?;
             count += listed.keys.len() + listed.directories;
         }
         Ok(count as u64)
@@ -70,12 +70,12 @@ impl Names for S3Names {
 
     fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
         let key = self.key(kind, number)?;
-        self.line.put(&key, &[])
+        self.session.put(&key, &[])
     }
 
     fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
         let key = self.key(kind, number)?;
-        self.line.size(&key)?.map(drop).ok_or_else(|| Errno::NOENT.into())
+        self.session.size(&key)?.map(drop).ok_or_else(|| Errno::NOENT.into())
     }
 
     fn rename(&mut self, _kind: ItemKind, _number: u64) -> io::Result<()> {
@@ -84,7 +84,7 @@ impl Names for S3Names {
 
     fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
         let key = self.key(kind, number)?;
-        self.line.remove(&key)
+        self.session.remove(&key)
     }
 
     /// This host has no cache of objects.
@@ -95,7 +95,7 @@ impl Names for S3Names {
     /// Asks nothing: whether it is there, the request that moves its bytes tells.
     fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
         let key = self.key(kind, number)?;
-        let plan = Plan::unknown(&self.line.service.spec);
+        let plan = Plan::unknown(&self.session.service.spec);
         self.open = Some(match how {
             Opening::Read => Open::Reading(key),
             Opening::Create | Opening::Write | Opening::WriteOrCreate => Open::Writing(Upload::new(key, plan)),
@@ -107,19 +107,19 @@ impl Names for S3Names {
         // What was written can be read when the object is there.
         self.sync()?;
         match &self.open {
-            Some(Open::Reading(key)) => self.line.read(key, offset, buffer),
-            Some(Open::Writing(upload)) => self.line.read(&upload.key, offset, buffer),
+            Some(Open::Reading(key)) => self.session.read(key, offset, buffer),
+            Some(Open::Writing(upload)) => self.session.read(&upload.key, offset, buffer),
             None => Err(Errno::BADF.into()),
         }
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
         let Some(Open::Writing(upload)) = &mut self.open else { return Err(Errno::BADF.into()) };
-        upload.write(&mut self.line, offset, buffer).map(|()| buffer.len())
+        upload.write(&mut self.session, offset, buffer).map(|()| buffer.len())
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if let Some(Open::Writing(upload)) = &mut self.open { upload.finish(&mut self.line) } else { Ok(()) }
+        if let Some(Open::Writing(upload)) = &mut self.open { upload.finish(&mut self.session) } else { Ok(()) }
     }
 
     fn sync_file_system(&mut self) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::io;
 use rusty_s3::S3Action;
 use rusty_s3::actions::{CreateMultipartUpload, GetObject, ListObjectsV2};
 
-use super::service::{Answer, Ask, Failure, Line, first};
+use super::service::{Answer, Ask, Failure, Session, first};
 use super::wire::cut_short;
 
 /// Keys that one answer holds at most.
@@ -20,7 +20,7 @@ pub(super) struct Listed {
     next: Option<String>,
 }
 
-impl Line {
+impl Session {
     /// Writes a whole object.
     pub(super) fn put(&mut self, key: &str, bytes: &[u8]) -> io::Result<()> {
         let service = self.service.clone();

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use tonnage_workload::Op;
 
 use super::open_to_read;
-use super::service::{Line, Service};
+use super::service::{Service, Session};
 use super::upload::Upload;
 use crate::api::{Completion, OpenRequest, Queue, Request};
 use crate::error::{Result, StorageError};
@@ -80,7 +80,7 @@ struct Lost {
 
 /// One task's object.
 pub(super) struct S3Queue {
-    line: Line,
+    session: Session,
     request: OpenRequest,
     /// Of a write.
     upload: Upload,
@@ -105,12 +105,12 @@ impl S3Queue {
         let (told, landed) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let mut threads = Vec::with_capacity(request.queue_depth);
-        let line = || Line::new(service).waiting(request.silence());
+        let session = || Session::new(service).waiting(request.silence());
         for _ in 0..request.queue_depth {
-            let (mut line, waiting, told) = (line().once_each(), Arc::clone(&waiting), told.clone());
+            let (mut session, waiting, told) = (session().once_each(), Arc::clone(&waiting), told.clone());
             let work = move || {
                 while let Some(job) = next(&waiting)
-                    && told.send(act(&mut line, job)).is_ok()
+                    && told.send(act(&mut session, job)).is_ok()
                 {}
             };
             let started = Builder::new().stack_size(STACK_BYTES).spawn(work).map_err(|error| {
@@ -119,7 +119,7 @@ impl S3Queue {
             threads.push(started);
         }
         Ok(Self {
-            line: line(),
+            session: session(),
             request,
             upload,
             memory: ManuallyDrop::new(None),
@@ -156,12 +156,12 @@ impl S3Queue {
         if request.offset == 0 {
             while self.in_flight > 0 && self.receive(None) {}
             if self.upload.begins_anew(0) {
-                self.upload.begin_anew(&mut self.line)?;
+                self.upload.begin_anew(&mut self.session)?;
             }
         }
         if self.upload.plan.direct {
             let what = match self.upload.take_direct(request.offset, request.length)? {
-                Some(number) => What::Part(self.upload.begun(&mut self.line)?.into(), number),
+                Some(number) => What::Part(self.upload.begun(&mut self.session)?.into(), number),
                 None => What::Whole,
             };
             self.send(request, what, bytes);
@@ -174,7 +174,7 @@ impl S3Queue {
     fn gather(&mut self, request: &Request, mut bytes: Bytes) -> io::Result<()> {
         if let Some(index) = self.lost.iter().position(|lost| lost.offset == request.offset) {
             let Lost { number, bytes, .. } = self.lost.swap_remove(index);
-            let what = What::Part(self.upload.begun(&mut self.line)?.into(), number);
+            let what = What::Part(self.upload.begun(&mut self.session)?.into(), number);
             self.send(request, what, Bytes::Own(bytes));
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl S3Queue {
             let taken = self.upload.gather(offset, rest)?;
             (offset, rest) = (offset + taken as u64, &rest[taken..]);
             if self.upload.is_full() {
-                let what = What::Part(self.upload.begun(&mut self.line)?.into(), self.upload.next_number());
+                let what = What::Part(self.upload.begun(&mut self.session)?.into(), self.upload.next_number());
                 let part = std::mem::replace(&mut self.upload.gathered, self.rooms.pop().unwrap_or_default());
                 self.send(request, what, Bytes::Own(part));
                 sent = true;
@@ -233,7 +233,7 @@ impl S3Queue {
             |error| {
                 let errno = -errno(&error);
                 if error.kind() == ErrorKind::TimedOut {
-                    self.line.gave_up = true;
+                    self.session.gave_up = true;
                     self.given_up = Some(error);
                 }
                 errno
@@ -257,14 +257,14 @@ fn next(waiting: &Mutex<Receiver<Job>>) -> Option<Job> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-fn act(line: &mut Line, mut job: Job) -> Landed {
+fn act(session: &mut Session, mut job: Job) -> Landed {
     let bytes = job.bytes.slice();
     let mut part = None;
     let result = match &job.what {
-        What::Read(offset) => line.read(&job.key, *offset, bytes),
-        What::Whole => line.put(&job.key, bytes).map(|()| job.length),
+        What::Read(offset) => session.read(&job.key, *offset, bytes),
+        What::Whole => session.put(&job.key, bytes).map(|()| job.length),
         What::Part(upload, number) => {
-            let (tag, result) = match line.put_part(&job.key, upload, *number, bytes) {
+            let (tag, result) = match session.put_part(&job.key, upload, *number, bytes) {
                 Ok(tag) => (tag, Ok(job.length)),
                 Err(error) => (String::new(), Err(error)),
             };
@@ -296,10 +296,10 @@ fn errno(error: &io::Error) -> i32 {
 impl Queue for S3Queue {
     fn open(&mut self) -> Result<()> {
         if self.request.op == Op::Read {
-            return open_to_read(&mut self.line, &self.upload.key, &self.request);
+            return open_to_read(&mut self.session, &self.upload.key, &self.request);
         }
-        let opened = self.upload.open(&mut self.line);
-        opened.map_err(|error| self.line.service.failed("begin", &self.upload.key, error))
+        let opened = self.upload.open(&mut self.session);
+        opened.map_err(|error| self.session.service.failed("begin", &self.upload.key, error))
     }
 
     fn set_memory(&mut self, memory: Slots) -> Result<()> {
@@ -332,7 +332,7 @@ impl Queue for S3Queue {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.request.op == Op::Read { Ok(()) } else { self.upload.finish(&mut self.line) }
+        if self.request.op == Op::Read { Ok(()) } else { self.upload.finish(&mut self.session) }
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -348,7 +348,7 @@ impl Drop for S3Queue {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.upload.abort(&mut self.line);
+        self.upload.abort(&mut self.session);
         // SAFETY: dropped once, here, with no thread left.
         unsafe { ManuallyDrop::drop(&mut self.memory) };
     }

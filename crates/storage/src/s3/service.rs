@@ -38,7 +38,7 @@ pub(super) struct Service {
 }
 
 /// One task's or thread's way to the service. It keeps its connection between requests.
-pub(super) struct Line {
+pub(super) struct Session {
     pub(super) service: Arc<Service>,
     connection: Option<Connection>,
     attempts: u32,
@@ -179,11 +179,11 @@ impl Service {
             Err(error) => return refused(format!("cannot reach S3 at {endpoint}: {error}; is it running there?")),
         };
         let (service, connection) = (Arc::clone(self), Some(connection));
-        let mut line = Line { service, connection, attempts: 1, silence: CONNECT_LIMIT, gave_up: false };
+        let mut session = Session { service, connection, attempts: 1, silence: CONNECT_LIMIT, gave_up: false };
         let mut list = ListObjectsV2::new(&self.bucket, Some(&self.credentials));
         list.with_prefix(spec.prefix.as_str());
         list.with_max_keys(1);
-        match line.once(&Ask::new(&list, &[]), None) {
+        match session.once(&Ask::new(&list, &[]), None) {
             Ok(_) => Ok(()),
             // It is there, and busy: that is for the first operation.
             Err(failure) if failure.why == Why::Slow => Ok(()),
@@ -226,7 +226,7 @@ fn pause(attempt: u32) -> Duration {
     whole / 2 + whole.mul_f64(f64::from(nanoseconds % 1024) / 2048.0)
 }
 
-impl Line {
+impl Session {
     pub(super) fn new(service: &Arc<Service>) -> Self {
         Self { service: Arc::clone(service), connection: None, attempts: ATTEMPTS, silence: SILENCE, gave_up: false }
     }
@@ -364,7 +364,7 @@ fn is_stale(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
 }
 
-impl Drop for Line {
+impl Drop for Session {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
             self.service.idle().push(connection);

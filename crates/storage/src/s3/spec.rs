@@ -58,10 +58,10 @@ fn read_text(path: &Path) -> std::io::Result<String> {
 fn in_profile(text: &str, profile: &str) -> Option<Credentials> {
     let mut here = false;
     let (mut key, mut secret, mut token) = (None, None, None);
-    for line in text.lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+    for session in text.lines().map(str::trim) {
+        if let Some(name) = session.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             here = name.trim() == profile;
-        } else if here && let Some((name, value)) = line.split_once('=') {
+        } else if here && let Some((name, value)) = session.split_once('=') {
             let place = match name.trim() {
                 "aws_access_key_id" => &mut key,
                 "aws_secret_access_key" => &mut secret,

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use super::service::Line;
+use super::service::Session;
 use super::spec::LEAST_PART_BYTES;
 use crate::error::{Result, StorageError};
 use crate::target::BucketSpec;
@@ -76,8 +76,8 @@ impl Upload {
     }
 
     /// Before the first byte of a file in parts.
-    pub(super) fn open(&mut self, line: &mut Line) -> io::Result<()> {
-        if self.plan.whole { Ok(()) } else { self.begun(line).map(drop) }
+    pub(super) fn open(&mut self, session: &mut Session) -> io::Result<()> {
+        if self.plan.whole { Ok(()) } else { self.begun(session).map(drop) }
     }
 
     /// Whether a write at `offset` begins the object anew: a next pass over the file, and not the first part once more.
@@ -86,10 +86,10 @@ impl Upload {
     }
 
     /// Finishes the object that was, and begins the next one.
-    pub(super) fn begin_anew(&mut self, line: &mut Line) -> io::Result<()> {
-        self.finish(line)?;
+    pub(super) fn begin_anew(&mut self, session: &mut Session) -> io::Result<()> {
+        self.finish(session)?;
         *self = Self::new(std::mem::take(&mut self.key), self.plan);
-        self.open(line)
+        self.open(session)
     }
 
     /// Takes a transfer that is a request of its own: a part with this number, or (`None`) the whole object. Parts may
@@ -148,29 +148,29 @@ impl Upload {
     }
 
     /// Writes bytes at an offset by requests that are waited for. Where one fails, nothing of the bytes was taken.
-    pub(super) fn write(&mut self, line: &mut Line, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, session: &mut Session, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if self.begins_anew(offset) {
-            line.patiently(|line| self.begin_anew(line))?;
+            session.patiently(|session| self.begin_anew(session))?;
         }
-        if self.plan.direct { self.write_direct(line, offset, bytes) } else { self.write_gathered(line, offset, bytes) }
+        if self.plan.direct { self.write_direct(session, offset, bytes) } else { self.write_gathered(session, offset, bytes) }
     }
 
-    fn write_direct(&mut self, line: &mut Line, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_direct(&mut self, session: &mut Session, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if let Some(number) = self.take_direct(offset, bytes.len())? {
-            let tag = line.put_part(&self.key, self.id.as_deref().unwrap_or_default(), number, bytes)?;
+            let tag = session.put_part(&self.key, self.id.as_deref().unwrap_or_default(), number, bytes)?;
             self.landed(number, tag);
             return Ok(());
         }
-        let written = line.put(&self.key, bytes);
+        let written = session.put(&self.key, bytes);
         self.whole_landed(written.is_ok());
         written
     }
 
-    fn write_gathered(&mut self, line: &mut Line, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_gathered(&mut self, session: &mut Session, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let taken = self.gather(offset, bytes)?;
             if self.is_full()
-                && let Err(error) = self.send_gathered(line)
+                && let Err(error) = self.send_gathered(session)
             {
                 self.gathered.truncate(self.gathered.len() - taken);
                 self.at -= taken as u64;
@@ -182,51 +182,51 @@ impl Upload {
     }
 
     /// The service's name for the upload, which begins now if it did not before.
-    pub(super) fn begun(&mut self, line: &mut Line) -> io::Result<&str> {
+    pub(super) fn begun(&mut self, session: &mut Session) -> io::Result<&str> {
         if self.id.is_none() {
-            self.id = Some(line.begin_upload(&self.key)?);
+            self.id = Some(session.begin_upload(&self.key)?);
         }
         Ok(self.id.as_deref().unwrap_or_default())
     }
 
-    fn send_gathered(&mut self, line: &mut Line) -> io::Result<()> {
-        self.begun(line)?;
+    fn send_gathered(&mut self, session: &mut Session) -> io::Result<()> {
+        self.begun(session)?;
         let number = self.tags.len() as u16 + 1;
-        let tag = line.put_part(&self.key, self.id.as_deref().unwrap_or_default(), number, &self.gathered)?;
+        let tag = session.put_part(&self.key, self.id.as_deref().unwrap_or_default(), number, &self.gathered)?;
         self.tags.push(tag);
         self.gathered.clear();
         Ok(())
     }
 
     /// Makes the object of what was written. Nothing where a part is missing, which was told when it failed.
-    pub(super) fn finish(&mut self, line: &mut Line) -> io::Result<()> {
+    pub(super) fn finish(&mut self, session: &mut Session) -> io::Result<()> {
         if self.state != State::Open {
             return Ok(());
         }
         let missing = self.tags.iter().any(String::is_empty) || self.plan.direct && self.at == 0;
-        let finished = if missing { Ok(()) } else { self.complete(line) };
+        let finished = if missing { Ok(()) } else { self.complete(session) };
         self.state = if finished.is_ok() && !missing { State::Whole } else { State::Failed };
-        self.abort(line);
+        self.abort(session);
         finished
     }
 
-    fn complete(&mut self, line: &mut Line) -> io::Result<()> {
+    fn complete(&mut self, session: &mut Session) -> io::Result<()> {
         if self.tags.is_empty() {
             // Fewer bytes than a part, where a limit ended the phase: the upload that was begun is for nothing.
-            return line.put(&self.key, &self.gathered);
+            return session.put(&self.key, &self.gathered);
         }
         if !self.gathered.is_empty() {
-            self.send_gathered(line)?;
+            self.send_gathered(session)?;
         }
-        line.complete_upload(&self.key, self.id.as_deref().unwrap_or_default(), &self.tags, self.at)?;
+        session.complete_upload(&self.key, self.id.as_deref().unwrap_or_default(), &self.tags, self.at)?;
         self.id = None;
         Ok(())
     }
 
     /// Gives the parts back. Where this fails, the run's end tries again.
-    pub(super) fn abort(&mut self, line: &mut Line) {
+    pub(super) fn abort(&mut self, session: &mut Session) {
         if let Some(id) = self.id.take() {
-            let _ = line.abort_upload(&self.key, &id);
+            let _ = session.abort_upload(&self.key, &id);
         }
     }
 }

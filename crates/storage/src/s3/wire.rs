@@ -303,15 +303,15 @@ impl Connection {
                 text.extend_from_slice(&self.input[self.start..]);
             }
             Framing::Chunked => loop {
-                let line = self.line()?;
-                let size = line.split(';').next().map(|size| u64::from_str_radix(size.trim(), 16));
+                let session = self.session()?;
+                let size = session.split(';').next().map(|size| u64::from_str_radix(size.trim(), 16));
                 let Some(Ok(size)) = size else { return Err(broken("a chunk without its size")) };
                 self.append(&mut text, size)?;
                 if size == 0 {
-                    while !self.line()?.is_empty() {}
+                    while !self.session()?.is_empty() {}
                     break;
                 }
-                self.line()?;
+                self.session()?;
             },
         }
         Ok(text)
@@ -326,12 +326,12 @@ impl Connection {
         self.exactly(&mut text[known..])
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    fn session(&mut self) -> io::Result<String> {
         loop {
             if let Some(end) = self.input[self.start..].iter().position(|&byte| byte == b'\n') {
-                let line = String::from_utf8_lossy(&self.input[self.start..self.start + end]).trim().to_owned();
+                let session = String::from_utf8_lossy(&self.input[self.start..self.start + end]).trim().to_owned();
                 self.start += end + 1;
-                return Ok(line);
+                return Ok(session);
             }
             if self.input.len() - self.start > HEAD_BYTES_MOST {
                 return Err(broken("a line without end"));

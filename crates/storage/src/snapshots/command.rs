@@ -10,7 +10,7 @@ use rustix::fs::CWD;
 use tonnage_workload::SnapshotCommand;
 
 use super::program;
-use super::room_place::{Room, RoomPlace};
+use super::snapshot_place::{Room, SnapshotPlace};
 use super::{Rebuild, SnapshotRequest, Snapshots};
 use crate::api::Storage;
 use crate::error::{Result, StorageError};
@@ -105,11 +105,11 @@ impl Snapshots for CommandSnapshots {
         };
         let path = PathBuf::from(fill(self.command.read_directory.as_deref().unwrap_or_default(), &self.words, round));
         let open = || open_directory(CWD, &path).map_err(|errno| crate::fs::held::failed("open the directory", &path, errno));
-        let mut rooms = std::collections::BTreeMap::new();
+        let mut directories = std::collections::BTreeMap::new();
         for &file in &self.numbers {
-            rooms.insert(files.place().site(file), Room { handle: open()?, path: path.clone() });
+            directories.insert(files.place().site(file), Room { handle: open()?, path: path.clone() });
         }
-        let place = RoomPlace { base: Arc::clone(files.place()), rooms };
+        let place = SnapshotPlace { base: Arc::clone(files.place()), directories };
         Ok(Some(rebuild(Arc::new(files.elsewhere(Arc::new(place))))))
     }
 

@@ -1,10 +1,10 @@
 //! Snapshots of what the tasks wrote: one file a means.
 
 mod command;
+mod directory_snapshots;
 mod program;
 mod reflink;
-mod room_place;
-mod rooms;
+mod snapshot_place;
 pub(crate) mod subvolumes;
 
 use std::sync::Arc;
@@ -36,7 +36,9 @@ pub(crate) fn of_files(files: &Arc<Files>, request: &SnapshotRequest, rebuild: R
     };
     match &request.means {
         Means::Reflink {} => Ok(Box::new(reflink::Reflinks::new(files, request, rebuild)?)),
-        Means::Btrfs {} | Means::Cephfs {} => Ok(Box::new(rooms::Rooms::new(files, request, rebuild)?)),
+        Means::Btrfs {} | Means::Cephfs {} => {
+            Ok(Box::new(directory_snapshots::DirectorySnapshots::new(files, request, rebuild)?))
+        }
         Means::Command(command) => {
             let words = [("directory", scratch.path().display().to_string())];
             Ok(Box::new(CommandSnapshots::new(command, request, &words, Some((Arc::clone(files), rebuild)))?))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tonnage_records::Event;
-use tonnage_storage::{Completion, File, Lane, Mended, Queue, Request, Slots, StorageError};
+use tonnage_storage::{Completion, File, Lane, Queue, Request, RetryReport, Slots, StorageError};
 use tonnage_workload::Op;
 
 use crate::clock::{NAP_NS, monotonic_ns};
@@ -52,7 +52,7 @@ fn passes(errno: i32) -> bool {
 
 /// How patient one task's lane is, and what it has to tell.
 #[derive(Clone)]
-pub struct Patience {
+pub struct RetryPolicy {
     pub task: u32,
     /// From an operation's first failure on.
     pub limit_ns: u64,
@@ -89,25 +89,25 @@ impl Retries {
     }
 
     /// Of a task that tries nothing again itself.
-    pub fn of(mended: Vec<Mended>) -> Self {
+    pub fn of(retried: Vec<RetryReport>) -> Self {
         let mut all = Self::default();
-        for one in mended {
+        for one in retried {
             all.add(one);
         }
         all
     }
 
     /// Something was tried again below, or by the task itself.
-    pub fn add(&mut self, mended: Mended) {
-        let duration_ns = mended.lasted.as_nanos() as u64;
-        self.attempts += mended.attempts;
+    pub fn add(&mut self, retried: RetryReport) {
+        let duration_ns = retried.lasted.as_nanos() as u64;
+        self.attempts += retried.attempts;
         self.events.push(Event {
-            time_ns: monotonic_ns().saturating_sub(mended.since.elapsed().as_nanos() as u64),
+            time_ns: monotonic_ns().saturating_sub(retried.since.elapsed().as_nanos() as u64),
             kind: "retry".to_owned(),
             task: None,
             duration_ns: Some(duration_ns),
-            attempts: Some(mended.attempts),
-            message: Some(mended.why),
+            attempts: Some(retried.attempts),
+            message: Some(retried.why),
         });
     }
 
@@ -132,7 +132,7 @@ struct Trial {
     pause_ns: u64,
 }
 
-impl Patience {
+impl RetryPolicy {
     fn told(&self) -> MutexGuard<'_, Retries> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,7 +161,7 @@ impl Patience {
         }
     }
 
-    /// Calls until it succeeds, or patience ends.
+    /// Calls until it succeeds, or its time is over.
     #[inline]
     fn attempt<T, E>(&self, op: Op, errno: impl Fn(&E) -> i32, mut call: impl FnMut() -> Result<T, E>) -> Result<T, E> {
         let mut trial = Trial::default();
@@ -195,35 +195,35 @@ fn errno_of_open(error: &StorageError) -> i32 {
     error.io().map_or(0, errno_of)
 }
 
-/// The same lane with patience. Opening, reads and writes are tried again; an fsync never is: what a failed one lost, a
+/// The same lane, with retries. Opening, reads and writes are tried again; an fsync never is: what a failed one lost, a
 /// second one does not bring back.
-pub fn patient(lane: Lane, op: Op, depth: usize, patience: Patience) -> Lane {
+pub fn retrying(lane: Lane, op: Op, depth: usize, retry: RetryPolicy) -> Lane {
     match lane {
-        Lane::Sync(inner) => Lane::Sync(Box::new(PatientFile { inner, op, patience })),
+        Lane::Sync(inner) => Lane::Sync(Box::new(RetryingFile { inner, op, retry })),
         Lane::Queued(inner) => {
             let tried = vec![None; depth];
-            Lane::Queued(Box::new(PatientQueue { inner, op, patience, tried, waiting: Vec::new(), below: 0 }))
+            Lane::Queued(Box::new(RetryingQueue { inner, op, retry, tried, waiting: Vec::new(), below: 0 }))
         }
     }
 }
 
-struct PatientFile {
+struct RetryingFile {
     inner: Box<dyn File>,
     op: Op,
-    patience: Patience,
+    retry: RetryPolicy,
 }
 
-impl File for PatientFile {
+impl File for RetryingFile {
     fn open(&mut self) -> Result<(), StorageError> {
-        self.patience.attempt(self.op, errno_of_open, || self.inner.open())
+        self.retry.attempt(self.op, errno_of_open, || self.inner.open())
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.patience.attempt(Op::Read, errno_of, || self.inner.read_at(offset, buffer))
+        self.retry.attempt(Op::Read, errno_of, || self.inner.read_at(offset, buffer))
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
-        self.patience.attempt(Op::Write, errno_of, || self.inner.write_at(offset, buffer))
+        self.retry.attempt(Op::Write, errno_of, || self.inner.write_at(offset, buffer))
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -238,15 +238,15 @@ impl File for PatientFile {
         self.inner.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
-        self.inner.take_mended()
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        self.inner.take_retry_reports()
     }
 }
 
-struct PatientQueue {
+struct RetryingQueue {
     inner: Box<dyn Queue>,
     op: Op,
-    patience: Patience,
+    retry: RetryPolicy,
     /// By slot: the request that is under way.
     tried: Vec<Option<(Request, Trial)>>,
     /// When a request is due again, and the error that it met.
@@ -255,7 +255,7 @@ struct PatientQueue {
     below: usize,
 }
 
-impl PatientQueue {
+impl RetryingQueue {
     fn push_due(&mut self) {
         let now = monotonic_ns();
         let (inner, below) = (&mut self.inner, &mut self.below);
@@ -283,16 +283,16 @@ impl PatientQueue {
             let left = Duration::from_nanos(due.saturating_sub(monotonic_ns()));
             return self.inner.submit_and_wait_for(wanted.min(1), left.min(most));
         }
-        if !self.patience.stop.load(Ordering::Relaxed) {
+        if !self.retry.stop.load(Ordering::Relaxed) {
             nap_until(due, most.as_nanos() as u64);
         }
         Ok(())
     }
 }
 
-impl Queue for PatientQueue {
+impl Queue for RetryingQueue {
     fn open(&mut self) -> Result<(), StorageError> {
-        self.patience.attempt(self.op, errno_of_open, || self.inner.open())
+        self.retry.attempt(self.op, errno_of_open, || self.inner.open())
     }
 
     fn set_memory(&mut self, memory: Slots) -> Result<(), StorageError> {
@@ -322,23 +322,23 @@ impl Queue for PatientQueue {
             self.below -= 1;
             let Some((request, trial)) = &mut self.tried[completion.slot as usize] else { return Some(completion) };
             if completion.result < 0 {
-                if let Some(due) = self.patience.again(trial, request.op, -completion.result) {
+                if let Some(due) = self.retry.again(trial, request.op, -completion.result) {
                     self.waiting.push((due, *request, completion.result));
                     continue;
                 }
             } else {
-                self.patience.ended(*trial);
+                self.retry.ended(*trial);
             }
             self.tried[completion.slot as usize] = None;
             return Some(completion);
         }
-        if !self.patience.stop.load(Ordering::Relaxed) {
+        if !self.retry.stop.load(Ordering::Relaxed) {
             return None;
         }
         // Everybody is to stop: what waits has failed.
         let (_, request, result) = self.waiting.pop()?;
         if let Some((_, trial)) = self.tried[request.slot as usize].take() {
-            self.patience.ended(trial);
+            self.retry.ended(trial);
         }
         Some(Completion { slot: request.slot, result })
     }
@@ -355,7 +355,7 @@ impl Queue for PatientQueue {
         self.inner.take_lost()
     }
 
-    fn take_mended(&mut self) -> Vec<Mended> {
-        self.inner.take_mended()
+    fn take_retry_reports(&mut self) -> Vec<RetryReport> {
+        self.inner.take_retry_reports()
     }
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tonnage_workload::{Limit, PhaseSpec};
 
-use crate::board::Step;
 use crate::clock::Clock;
-use crate::outside::{Outside, Point};
-use crate::task::Desk;
+use crate::remote_barrier::{Point, RemoteBarrier};
+use crate::task::TaskContext;
+use crate::task_counters::Step;
 
 /// How often a task that waits for others looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What one task has still to do. The loops compare two numbers; all else is asked only when one of them is reached.
-pub struct Goal {
+pub struct StopRule {
     /// Operations that are known to be due.
     pub quota: u64,
     /// No operation starts from here on, in ticks.
@@ -32,8 +32,8 @@ pub struct Goal {
     told: bool,
 }
 
-impl Goal {
-    /// The goal of a task that begins now, whose pass has `pass` operations. `wall` where it is to wear out.
+impl StopRule {
+    /// That of a task that begins now, whose pass has `pass` operations. `wall` where it is to wear out.
     pub fn new(limit: &Limit, pass: u64, clock: Clock, wall: Option<Arc<Stonewall>>) -> Self {
         let now = clock.ticks();
         let most = limit.operations.unwrap_or(u64::MAX);
@@ -52,34 +52,34 @@ impl Goal {
     /// Whether there is more after the quota of `done` operations: another pass, or what others did more. Waits for
     /// those that are still before the wall, so nothing of this task may be in flight.
     #[cold]
-    pub fn more(&mut self, desk: &mut Desk, done: u64) -> bool {
-        if desk.shared.stop.load(Ordering::Relaxed) {
+    pub fn more(&mut self, context: &mut TaskContext, done: u64) -> bool {
+        if context.shared.stop.load(Ordering::Relaxed) {
             return false;
         }
         if self.told {
             let Some(wall) = &self.wall else { return false };
-            desk.board.set_step(Step::Pausing);
-            let more = wall.most_beyond(done, &desk.shared.stop);
-            desk.board.set_step(Step::Transferring);
+            context.counters.set_step(Step::Pausing);
+            let more = wall.most_beyond(done, &context.shared.stop);
+            context.counters.set_step(Step::Transferring);
             self.quota = more.unwrap_or(done);
         } else if self.again(done) > done && self.clock.ticks() < self.least {
             self.quota = self.again(done);
         } else {
-            self.tell(desk, done, done);
+            self.tell(context, done, done);
         }
         self.quota > done
     }
 
     /// The time is up, with `done` operations completed and `started` begun: whether the task ends now.
     #[cold]
-    pub fn time_is_up(&mut self, desk: &mut Desk, done: u64, started: u64) -> bool {
-        desk.tally.timed_out = true;
+    pub fn time_is_up(&mut self, context: &mut TaskContext, done: u64, started: u64) -> bool {
+        context.tally.timed_out = true;
         if self.wall.is_none() {
             return true;
         }
         self.deadline = u64::MAX;
         self.quota = started;
-        self.tell(desk, done, started);
+        self.tell(context, done, started);
         false
     }
 
@@ -88,16 +88,16 @@ impl Goal {
         done.saturating_add(self.pass).min(self.most)
     }
 
-    fn tell(&mut self, desk: &mut Desk, done: u64, started: u64) {
+    fn tell(&mut self, context: &mut TaskContext, done: u64, started: u64) {
         if let Some(wall) = &self.wall {
             wall.tell(started);
-            desk.tally.stonewall = Some((done, desk.board.bytes()));
+            context.tally.stonewall = Some((done, context.counters.bytes()));
             self.told = true;
         }
     }
 }
 
-impl Drop for Goal {
+impl Drop for StopRule {
     /// A task that ends tells, whatever ended it: no other waits for it at the wall.
     fn drop(&mut self) {
         if let Some(wall) = self.wall.take().filter(|_| !self.told) {
@@ -111,7 +111,7 @@ pub struct Stonewall {
     state: Mutex<WallState>,
     changed: Condvar,
     /// Where tasks of other processes wear out as well.
-    outside: Option<Arc<Outside>>,
+    remote_barrier: Option<Arc<RemoteBarrier>>,
 }
 
 struct WallState {
@@ -121,12 +121,12 @@ struct WallState {
 
 impl Stonewall {
     /// The wall of a phase whose tasks wear out.
-    pub fn of(spec: &PhaseSpec, outside: Option<&Arc<Outside>>) -> Option<Arc<Self>> {
-        spec.limit.wear_out.then(|| Arc::new(Self::among(spec.tasks.here, outside.cloned())))
+    pub fn of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>) -> Option<Arc<Self>> {
+        spec.limit.wear_out.then(|| Arc::new(Self::among(spec.tasks.here, remote_barrier.cloned())))
     }
 
-    fn among(tasks: u32, outside: Option<Arc<Outside>>) -> Self {
-        Self { state: Mutex::new(WallState { most: 0, missing: tasks }), changed: Condvar::new(), outside }
+    fn among(tasks: u32, remote_barrier: Option<Arc<RemoteBarrier>>) -> Self {
+        Self { state: Mutex::new(WallState { most: 0, missing: tasks }), changed: Condvar::new(), remote_barrier }
     }
 
     fn lock(&self) -> MutexGuard<'_, WallState> {
@@ -138,8 +138,8 @@ impl Stonewall {
         state.most = state.most.max(operations);
         state.missing = state.missing.saturating_sub(1);
         self.changed.notify_all();
-        if let Some(outside) = self.outside.as_ref().filter(|_| state.missing == 0) {
-            outside.say(state.most);
+        if let Some(remote_barrier) = self.remote_barrier.as_ref().filter(|_| state.missing == 0) {
+            remote_barrier.say(state.most);
         }
     }
 
@@ -152,7 +152,7 @@ impl Stonewall {
         }
         let most = state.most;
         drop(state);
-        let elsewhere = || self.outside.as_ref().and_then(|outside| outside.agreed(Point::Wall, stop));
+        let elsewhere = || self.remote_barrier.as_ref().and_then(|remote_barrier| remote_barrier.agreed(Point::Wall, stop));
         let most = if most > done { most } else { elsewhere().unwrap_or(most) };
         (most > done).then_some(most)
     }
@@ -166,7 +166,7 @@ mod tests {
     fn nobody_waits_for_a_task_that_has_ended_whatever_it_told() {
         let limit = Limit { time_ns: Some(1), wear_out: true, ..Limit::default() };
         let wall = Arc::new(Stonewall::among(2, None));
-        drop(Goal::new(&limit, 5, Clock::new(), Some(Arc::clone(&wall))));
+        drop(StopRule::new(&limit, 5, Clock::new(), Some(Arc::clone(&wall))));
         wall.tell(3);
         let (there, back) = std::sync::mpsc::channel();
         let waiting = Arc::clone(&wall);

@@ -24,20 +24,20 @@ pub(super) struct Room {
 
 /// Where the data files of another place are instead.
 #[derive(Debug)]
-pub(super) struct RoomPlace {
+pub(super) struct SnapshotPlace {
     pub(super) base: Arc<dyn Place>,
     /// By site.
-    pub(super) rooms: BTreeMap<usize, Room>,
+    pub(super) directories: BTreeMap<usize, Room>,
 }
 
-impl RoomPlace {
+impl SnapshotPlace {
     fn room(&self, file: u32) -> Result<&Room> {
-        let room = self.rooms.get(&self.base.site(file));
+        let room = self.directories.get(&self.base.site(file));
         room.ok_or_else(|| failed("find the directory of", &self.base.path(file), Errno::NOENT))
     }
 }
 
-impl Place for RoomPlace {
+impl Place for SnapshotPlace {
     fn sites(&self) -> usize {
         self.base.sites()
     }

@@ -53,14 +53,14 @@ pub struct Visit {
 }
 
 /// What the tasks of one kind of workload do.
-pub(crate) trait Play {
+pub(crate) trait EventHandler {
     /// Something of `lane` is due: what ends now is counted, and what comes next begins. When that is due; `None` if
     /// the lane has nothing left to do.
-    fn step(&mut self, race: &mut Race, lane: usize, now_ns: u64) -> Option<u64>;
+    fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64>;
 }
 
 /// The state of a running phase.
-pub(crate) struct Race<'a> {
+pub(crate) struct EventLoop<'a> {
     pub model: &'a ModelSpec,
     pub spec: &'a PhaseSpec,
     pub start_ns: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Finish {
     pub events: Vec<Event>,
 }
 
-impl<'a> Race<'a> {
+impl<'a> EventLoop<'a> {
     /// A phase that starts at `start_ns`, with its tasks at the start line and nothing in flight.
     pub fn new(
         model: &'a ModelSpec,
@@ -125,10 +125,10 @@ impl<'a> Race<'a> {
     }
 
     /// Plays `lanes` lanes to their end.
-    pub fn run(&mut self, lanes: usize, play: &mut impl Play) -> Result<(), FileError> {
+    pub fn run(&mut self, lanes: usize, handler: &mut impl EventHandler) -> Result<(), FileError> {
         let mut due = BinaryHeap::with_capacity(lanes);
         for lane in 0..lanes {
-            if let Some(at_ns) = play.step(self, lane, self.start_ns) {
+            if let Some(at_ns) = handler.step(self, lane, self.start_ns) {
                 due.push(Reverse((at_ns, lane as u32)));
             }
         }
@@ -136,7 +136,7 @@ impl<'a> Race<'a> {
             let Reverse((now_ns, lane)) = *next;
             self.pass(now_ns)?;
             // Replacing the top costs one sift where a pop and a push cost two.
-            if let Some(at_ns) = play.step(self, lane as usize, now_ns) {
+            if let Some(at_ns) = handler.step(self, lane as usize, now_ns) {
                 *next = Reverse((at_ns, lane));
             } else {
                 PeekMut::pop(next);

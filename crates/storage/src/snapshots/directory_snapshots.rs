@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use tonnage_workload::Means;
 
 use super::Rebuild;
-use super::room_place::{Room, RoomPlace};
+use super::snapshot_place::{Room, SnapshotPlace};
 use super::subvolumes::{BTRFS_SUPER_MAGIC, ROOM, SNAP, SUBVOLUME_CREATE, remove_room, snapshot, subvolume};
 use crate::api::Storage;
 use crate::api::{SnapshotRequest, Snapshots};
@@ -22,8 +22,8 @@ use crate::fs::held::{failed, open_directory};
 use crate::scratch::directory::Directory;
 use crate::scratch::spelled::round_name;
 
-/// Rooms on one or several devices, and their snapshots.
-pub(super) struct Rooms {
+/// Directories that data live in, on one or several devices, and their snapshots.
+pub(super) struct DirectorySnapshots {
     files: Arc<Files>,
     rebuild: Rebuild,
     btrfs: bool,
@@ -33,7 +33,7 @@ pub(super) struct Rooms {
     live: Arc<dyn Storage>,
 }
 
-impl Rooms {
+impl DirectorySnapshots {
     /// Makes the rooms where they are not there yet: any process of the run may be the first.
     pub(super) fn new(files: &Arc<Files>, request: &SnapshotRequest, rebuild: Rebuild) -> Result<Self> {
         let btrfs = matches!(request.means, Means::Btrfs {});
@@ -54,7 +54,7 @@ impl Rooms {
         name: &str,
         below: Option<&str>,
     ) -> Result<Arc<dyn Storage>> {
-        let mut rooms = BTreeMap::new();
+        let mut directories = BTreeMap::new();
         for (&site, &file) in sites {
             let scratch = scratch(files, file)?;
             let mut path = scratch.path().join(name);
@@ -63,9 +63,9 @@ impl Rooms {
                 path.push(step);
                 handle = open_directory(&handle, step).map_err(|errno| failed("open the snapshot", &path, errno))?;
             }
-            rooms.insert(site, Room { handle, path });
+            directories.insert(site, Room { handle, path });
         }
-        let place = RoomPlace { base: Arc::clone(files.place()), rooms };
+        let place = SnapshotPlace { base: Arc::clone(files.place()), directories };
         Ok(rebuild(Arc::new(files.elsewhere(Arc::new(place)))))
     }
 
@@ -105,7 +105,7 @@ fn make(scratch: &Directory, name: &str, btrfs: bool) -> Result<()> {
     }
 }
 
-impl Snapshots for Rooms {
+impl Snapshots for DirectorySnapshots {
     fn live(&self) -> Option<Arc<dyn Storage>> {
         Some(Arc::clone(&self.live))
     }

@@ -10,10 +10,10 @@ use tonnage_storage::{Completion, Lane, Queue, Request};
 use tonnage_workload::{Durability, Offsets, Op, Ops};
 
 use crate::clock::{Clock, NAP_NS};
-use crate::goal::Goal;
 use crate::pace::{Pacer, wait_until};
+use crate::stop_rule::StopRule;
 use crate::stream::StreamWorker;
-use crate::task::Desk;
+use crate::task::TaskContext;
 use crate::transfers::{describe, short};
 
 /// An operation in flight.
@@ -36,7 +36,7 @@ struct Traffic {
     in_flight: u64,
     issued: u64,
     stopping: bool,
-    goal: Goal,
+    stop_rule: StopRule,
     pacer: Pacer,
     offsets: Offsets,
     ops: Ops,
@@ -47,35 +47,35 @@ struct Traffic {
     clock: Clock,
 }
 
-/// Keeps the queue full (or as full as the pace wants it) until the goal is reached or someone says stop, then drains
+/// Keeps the queue full (or as full as the pace wants it) until the stop rule holds or someone says stop, then drains
 /// it.
 ///
 /// The clock is read once a round: operations that were reaped together ended together, and those that replace them
 /// began there, or when they were meant to.
-pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
-    let mut traffic = Traffic::new(worker, desk);
+pub fn transfer(worker: &mut StreamWorker, context: &mut TaskContext) {
+    let mut traffic = Traffic::new(worker, context);
     let clock = traffic.clock;
     let mut now = clock.ticks();
     loop {
-        let next = traffic.fill(worker, desk, now);
+        let next = traffic.fill(worker, context, now);
         if traffic.in_flight == 0 {
             let Some(next) = next else { break };
-            wait_until(desk, next.min(traffic.goal.deadline));
+            wait_until(context, next.min(traffic.stop_rule.deadline));
         } else if let Err(error) = traffic.wait(worker, next, now)
             && error.kind() != io::ErrorKind::Interrupted
         {
             let errno = error.raw_os_error().unwrap_or(0);
-            desk.fail(worker.file, 0, errno, describe(worker.stream.op, &error));
+            context.fail(worker.file, 0, errno, describe(worker.stream.op, &error));
             worker.in_doubt = !traffic.is_drained(worker);
             return;
         }
         now = clock.ticks();
-        if now >= traffic.goal.deadline && !traffic.stopping {
-            traffic.stopping = traffic.goal.time_is_up(desk, traffic.issued - traffic.in_flight, traffic.issued);
+        if now >= traffic.stop_rule.deadline && !traffic.stopping {
+            traffic.stopping = traffic.stop_rule.time_is_up(context, traffic.issued - traffic.in_flight, traffic.issued);
         }
-        traffic.stopping |= desk.shared.stop.load(Ordering::Relaxed);
+        traffic.stopping |= context.shared.stop.load(Ordering::Relaxed);
         while let Some(completion) = next_completion(worker) {
-            if traffic.complete(worker, desk, completion, now) {
+            if traffic.complete(worker, context, completion, now) {
                 traffic.follow(worker, completion.slot as usize, now);
             }
         }
@@ -119,8 +119,8 @@ fn push(queue: &mut dyn Queue, number: usize, slot: Slot, transfer_size: usize) 
 }
 
 impl Traffic {
-    fn new(worker: &mut StreamWorker, desk: &Desk) -> Self {
-        let (spec, clock, stream) = (&desk.shared.spec, desk.shared.clock, &worker.stream);
+    fn new(worker: &mut StreamWorker, context: &TaskContext) -> Self {
+        let (spec, clock, stream) = (&context.shared.spec, context.shared.clock, &worker.stream);
         let depth = stream.queue_depth as usize;
         let pass_by_pass = stream.read_percent.is_some() && stream.verify;
         Self {
@@ -129,10 +129,10 @@ impl Traffic {
             in_flight: 0,
             issued: 0,
             stopping: false,
-            goal: Goal::new(&spec.limit, stream.geometry.operations(), clock, worker.wall.take()),
-            pacer: Pacer::new(spec, worker.transfer_size as u64, desk.number, clock),
-            offsets: stream.offsets(desk.number, spec.tasks.total, spec.seed),
-            ops: stream.ops(desk.number, spec.seed),
+            stop_rule: StopRule::new(&spec.limit, stream.geometry.operations(), clock, worker.wall.take()),
+            pacer: Pacer::new(spec, worker.transfer_size as u64, context.number, clock),
+            offsets: stream.offsets(context.number, spec.tasks.total, spec.seed),
+            ops: stream.ops(context.number, spec.seed),
             pass_by_pass,
             at_once: !pass_by_pass && !spec.pace.waits(),
             clock,
@@ -141,11 +141,11 @@ impl Traffic {
 
     /// Starts all operations that may start now; when the next one may, if a slot waits for nothing else.
     #[inline]
-    fn fill(&mut self, worker: &mut StreamWorker, desk: &mut Desk, now: u64) -> Option<u64> {
+    fn fill(&mut self, worker: &mut StreamWorker, context: &mut TaskContext, now: u64) -> Option<u64> {
         while !self.stopping
             && let Some(&(slot, ready)) = self.free.front()
         {
-            if self.issued >= self.goal.quota && (self.in_flight > 0 || !self.goal.more(desk, self.issued)) {
+            if self.issued >= self.stop_rule.quota && (self.in_flight > 0 || !self.stop_rule.more(context, self.issued)) {
                 return None;
             }
             if self.pass_by_pass && self.offsets.is_at_start() && self.in_flight > 0 {
@@ -165,7 +165,7 @@ impl Traffic {
     /// A slot became free: starts its next operation, at once where nothing is to be asked first.
     #[inline]
     fn follow(&mut self, worker: &mut StreamWorker, slot: usize, now: u64) {
-        if self.at_once && self.issued < self.goal.quota && !self.stopping {
+        if self.at_once && self.issued < self.stop_rule.quota && !self.stopping {
             self.issue(worker, slot, now);
         } else {
             self.free.push_back((slot, self.pacer.ready(now)));
@@ -193,7 +193,7 @@ impl Traffic {
     fn wait(&self, worker: &mut StreamWorker, next: Option<u64>, now: u64) -> io::Result<()> {
         let Lane::Queued(queue) = &mut worker.lane else { return Ok(()) };
         let Some(next) = next else { return queue.submit_and_wait(1) };
-        let left_ns = self.clock.ns_between(now, next.min(self.goal.deadline)).min(NAP_NS);
+        let left_ns = self.clock.ns_between(now, next.min(self.stop_rule.deadline)).min(NAP_NS);
         queue.submit_and_wait_for(1, Duration::from_nanos(left_ns))
     }
 
@@ -220,44 +220,44 @@ impl Traffic {
 
     /// Takes a completion; true if its slot is free again.
     #[inline]
-    fn complete(&mut self, worker: &mut StreamWorker, desk: &mut Desk, completion: Completion, mut now: u64) -> bool {
+    fn complete(&mut self, worker: &mut StreamWorker, context: &mut TaskContext, completion: Completion, mut now: u64) -> bool {
         let slot = self.slots[completion.slot as usize];
         let whole = completion.result > 0 && slot.moved + completion.result as usize == worker.transfer_size;
         if !whole {
-            return self.finish(worker, desk, completion);
+            return self.finish(worker, context, completion);
         }
         self.in_flight -= 1;
         if slot.op == Op::Write && worker.stream.durability == Durability::FsyncEach {
-            if !self.sync(worker, desk, slot.offset) {
+            if !self.sync(worker, context, slot.offset) {
                 return false;
             }
             now = self.clock.ticks();
         }
         let latency_ns = self.clock.ns_between(slot.started, now);
-        desk.tally.record_as(slot.op, &desk.board, latency_ns, worker.transfer_size as u64);
+        context.tally.record_as(slot.op, &context.counters, latency_ns, worker.transfer_size as u64);
         if slot.op == Op::Read
             && let Some(verifier) = &worker.verifier
             && let Lane::Queued(queue) = &mut worker.lane
         {
             let bytes = &queue.memory(completion.slot)[slot.start..slot.start + worker.transfer_size];
-            desk.tally.verify(verifier, bytes, desk.number, worker.file, slot.offset);
+            context.tally.verify(verifier, bytes, context.number, worker.file, slot.offset);
         }
         true
     }
 
     /// An fsync after a write, while others may be in flight: it covers at least what has completed.
-    fn sync(&mut self, worker: &mut StreamWorker, desk: &mut Desk, offset: u64) -> bool {
+    fn sync(&mut self, worker: &mut StreamWorker, context: &mut TaskContext, offset: u64) -> bool {
         let Lane::Queued(queue) = &mut worker.lane else { return false };
         let Err(error) = queue.sync() else { return true };
         let errno = error.raw_os_error().unwrap_or(0);
-        desk.fail(worker.file, offset, errno, format!("fsync failed: {error}"));
+        context.fail(worker.file, offset, errno, format!("fsync failed: {error}"));
         self.stopping = true;
         false
     }
 
     /// A short or failed operation: goes on with the rest of it, or fails the trial. Never frees the slot for another.
     #[cold]
-    fn finish(&mut self, worker: &mut StreamWorker, desk: &mut Desk, completion: Completion) -> bool {
+    fn finish(&mut self, worker: &mut StreamWorker, context: &mut TaskContext, completion: Completion) -> bool {
         let slot = &mut self.slots[completion.slot as usize];
         let again = match completion.result {
             result if result > 0 => {
@@ -281,7 +281,7 @@ impl Traffic {
             (errno, _) => io::Error::from_raw_os_error(-errno),
         };
         let errno = error.raw_os_error().unwrap_or(0);
-        desk.fail(worker.file, slot.offset, errno, describe(slot.op, &error));
+        context.fail(worker.file, slot.offset, errno, describe(slot.op, &error));
         false
     }
 }

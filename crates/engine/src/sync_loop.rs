@@ -7,23 +7,23 @@ use std::sync::atomic::Ordering;
 use tonnage_storage::Lane;
 use tonnage_workload::{Durability, Op, Verifier};
 
-use crate::goal::Goal;
 use crate::pace::{Pacer, wait_until};
+use crate::stop_rule::StopRule;
 use crate::stream::StreamWorker;
-use crate::task::{Desk, Tally};
+use crate::task::{Tally, TaskContext};
 use crate::transfers::{Rest, describe, read_all, write_all};
 
-/// Moves transfers until the goal is reached or someone says stop.
-pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
-    let spec = &desk.shared.spec;
-    let mut goal = Goal::new(&spec.limit, worker.stream.geometry.operations(), desk.shared.clock, worker.wall.take());
+/// Moves transfers until the stop rule holds or someone says stop.
+pub fn transfer(worker: &mut StreamWorker, context: &mut TaskContext) {
+    let spec = &context.shared.spec;
+    let mut stop_rule = StopRule::new(&spec.limit, worker.stream.geometry.operations(), context.shared.clock, worker.wall.take());
     if worker.stream.read_percent.is_some() || spec.pace.waits() {
-        return steered(worker, desk, &mut goal);
+        return steered(worker, context, &mut stop_rule);
     }
     match (worker.stream.op, worker.verifier.is_some()) {
-        (Op::Write, _) => run::<true, false>(worker, desk, &mut goal),
-        (Op::Read, false) => run::<false, false>(worker, desk, &mut goal),
-        (Op::Read, true) => run::<false, true>(worker, desk, &mut goal),
+        (Op::Write, _) => run::<true, false>(worker, context, &mut stop_rule),
+        (Op::Read, false) => run::<false, false>(worker, context, &mut stop_rule),
+        (Op::Read, true) => run::<false, true>(worker, context, &mut stop_rule),
     }
 }
 
@@ -32,18 +32,18 @@ pub fn transfer(worker: &mut StreamWorker, desk: &mut Desk) {
 /// The clock is read once an operation: the end of one is the beginning of the next, so a latency includes the few
 /// nanoseconds of taking the next offset and stamping the payload. Where reads are verified, the check is outside the
 /// latency (but inside the phase).
-fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
+fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, context: &mut TaskContext, stop_rule: &mut StopRule) {
     let StreamWorker { stream, file, transfer_size, lane, memory, arena, verifier, passes, .. } = worker;
     let (Lane::Sync(storage), Some(memory)) = (lane, memory) else { return };
     let memory = memory.bytes(0);
-    let (shared, number) = (Arc::clone(&desk.shared), desk.number);
+    let (shared, number) = (Arc::clone(&context.shared), context.number);
     let (spec, clock) = (&shared.spec, shared.clock);
     let mut offsets = stream.offsets(number, spec.tasks.total, spec.seed);
     let rest = Rest::of(stream.single_attempt);
     let sync_each = WRITE && stream.durability == Durability::FsyncEach;
     let mut last = clock.ticks();
     let mut done = 0;
-    while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+    while (done < stop_rule.quota || stop_rule.more(context, done)) && !shared.stop.load(Ordering::Relaxed) {
         let offset = offsets.next_offset();
         let mut moved = if WRITE {
             let range = arena.as_mut().map_or(0..0, |arena| arena.next(memory, 0, *file, offset));
@@ -57,17 +57,17 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
         let now = clock.ticks();
         if let Err(error) = moved {
             let errno = error.raw_os_error().unwrap_or(0);
-            desk.fail(*file, offset, errno, describe(stream.op, &error));
+            context.fail(*file, offset, errno, describe(stream.op, &error));
             break;
         }
-        desk.tally.record(&desk.board, clock.ns_between(last, now), *transfer_size as u64);
+        context.tally.record(&context.counters, clock.ns_between(last, now), *transfer_size as u64);
         done += 1;
         last = now;
         if VERIFY {
-            verify(&mut desk.tally, verifier.as_ref(), &memory[..*transfer_size], number, *file, offset);
+            verify(&mut context.tally, verifier.as_ref(), &memory[..*transfer_size], number, *file, offset);
             last = clock.ticks();
         }
-        if now >= goal.deadline && goal.time_is_up(desk, done, done) {
+        if now >= stop_rule.deadline && stop_rule.time_is_up(context, done, done) {
             break;
         }
     }
@@ -76,26 +76,26 @@ fn run<const WRITE: bool, const VERIFY: bool>(worker: &mut StreamWorker, desk: &
 
 /// Operations that are drawn, or that start at times of their own: those fixed beforehand, whose latency counts from
 /// there however late the task is, or a pause after the one before.
-fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
-    let (shared, number) = (Arc::clone(&desk.shared), desk.number);
+fn steered(worker: &mut StreamWorker, context: &mut TaskContext, stop_rule: &mut StopRule) {
+    let (shared, number) = (Arc::clone(&context.shared), context.number);
     let (spec, clock) = (&shared.spec, shared.clock);
     let pacer = Pacer::new(spec, worker.transfer_size as u64, number, clock);
     let mut offsets = worker.stream.offsets(number, spec.tasks.total, spec.seed);
     let mut ops = worker.stream.ops(number, spec.seed);
     let mut done = 0;
     let (mut now, mut ready) = (clock.ticks(), 0);
-    while (done < goal.quota || goal.more(desk, done)) && !shared.stop.load(Ordering::Relaxed) {
+    while (done < stop_rule.quota || stop_rule.more(context, done)) && !shared.stop.load(Ordering::Relaxed) {
         let due = pacer.due(done);
-        let start = due.unwrap_or(ready).min(goal.deadline);
+        let start = due.unwrap_or(ready).min(stop_rule.deadline);
         if start > now {
-            wait_until(desk, start);
+            wait_until(context, start);
             now = clock.ticks();
             if shared.stop.load(Ordering::Relaxed) {
                 break;
             }
         }
-        if now >= goal.deadline {
-            if goal.time_is_up(desk, done, done) {
+        if now >= stop_rule.deadline {
+            if stop_rule.time_is_up(context, done, done) {
                 break;
             }
             continue;
@@ -104,10 +104,10 @@ fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
         let moved = operate(worker, op, offset);
         let ended = clock.ticks();
         if let Err(error) = moved {
-            desk.fail(worker.file, offset, error.raw_os_error().unwrap_or(0), describe(op, &error));
+            context.fail(worker.file, offset, error.raw_os_error().unwrap_or(0), describe(op, &error));
             break;
         }
-        desk.tally.record_as(op, &desk.board, clock.ns_between(started, ended), worker.transfer_size as u64);
+        context.tally.record_as(op, &context.counters, clock.ns_between(started, ended), worker.transfer_size as u64);
         done += 1;
         now = ended;
         if op == Op::Read
@@ -115,7 +115,7 @@ fn steered(worker: &mut StreamWorker, desk: &mut Desk, goal: &mut Goal) {
             && let Some(memory) = &mut worker.memory
         {
             let bytes = &memory.bytes(0)[worker.landing..][..worker.transfer_size];
-            verify(&mut desk.tally, worker.verifier.as_ref(), bytes, number, worker.file, offset);
+            verify(&mut context.tally, worker.verifier.as_ref(), bytes, number, worker.file, offset);
             now = clock.ticks();
         }
         ready = pacer.ready(now);

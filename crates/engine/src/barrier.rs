@@ -4,18 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::outside::{Outside, Point};
+use crate::remote_barrier::{Point, RemoteBarrier};
 
 /// How often a task that waits for others looks whether it is to stop: one that panics never comes.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the tasks of a phase meet, as often as they like.
-pub struct Meeting {
+pub struct Barrier {
     tasks: u64,
     state: Mutex<State>,
     changed: Condvar,
     /// Where tasks of other processes come as well.
-    outside: Option<Arc<Outside>>,
+    elsewhere: Option<Arc<RemoteBarrier>>,
 }
 
 #[derive(Default)]
@@ -25,9 +25,9 @@ struct State {
     most: u64,
 }
 
-impl Meeting {
-    pub fn new(tasks: u32, outside: Option<Arc<Outside>>) -> Self {
-        Self { tasks: tasks.into(), state: Mutex::default(), changed: Condvar::new(), outside }
+impl Barrier {
+    pub fn new(tasks: u32, elsewhere: Option<Arc<RemoteBarrier>>) -> Self {
+        Self { tasks: tasks.into(), state: Mutex::default(), changed: Condvar::new(), elsewhere }
     }
 
     /// Waits until every task of all processes has come to `point`, or all are to stop. Each says a number; the largest
@@ -42,14 +42,14 @@ impl Meeting {
         state.arrivals += 1;
         state.most = state.most.max(number);
         self.changed.notify_all();
-        if let Some(outside) = self.outside.as_ref().filter(|_| state.arrivals == self.tasks * time) {
-            outside.say(state.most);
+        if let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| state.arrivals == self.tasks * time) {
+            elsewhere.say(state.most);
         }
         while state.arrivals < self.tasks * time && !stop.load(Ordering::Relaxed) {
             (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
         }
         let most = state.most;
         drop(state);
-        self.outside.as_ref().and_then(|outside| outside.agreed(point, stop)).unwrap_or(most)
+        self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.agreed(point, stop)).unwrap_or(most)
     }
 }

@@ -19,7 +19,7 @@ pub enum Step {
 /// lines of its own, so that tasks do not slow each other.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Board {
+pub struct TaskCounters {
     operations: AtomicU64,
     bytes: AtomicU64,
     latency_sum_ns: AtomicU64,
@@ -27,7 +27,7 @@ pub struct Board {
     heat: [AtomicU32; BUCKETS],
 }
 
-/// One reading of a board. `heat` wraps; differences of two readings do not.
+/// One reading of them. `heat` wraps; differences of two readings do not.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     pub operations: u64,
@@ -42,7 +42,7 @@ impl Default for Reading {
     }
 }
 
-impl Board {
+impl TaskCounters {
     pub fn new() -> Self {
         Self {
             operations: AtomicU64::new(0),

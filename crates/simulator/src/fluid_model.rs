@@ -10,9 +10,9 @@ use tonnage_workload::{Access, Durability, Layout, Op, PhaseSpec, Stream};
 
 use crate::cells::Cells;
 use crate::chance::Chance;
+use crate::event_loop::Finish;
 use crate::model::ModelSpec;
 use crate::nodes::{Ceilings, per_node, slowness};
-use crate::race::Finish;
 use crate::speed::Speed;
 use crate::state::{Outcome, SimulatorError, State};
 use crate::stream::cache_before;
@@ -39,7 +39,7 @@ pub(crate) fn takes(model: &ModelSpec, spec: &PhaseSpec, stream: &Stream) -> boo
 }
 
 /// The tasks of one node.
-struct Squad {
+struct NodeGroup {
     first: u32,
     tasks: u32,
     /// Operations in flight at once.
@@ -63,14 +63,14 @@ struct Done {
     longest_ns: u64,
 }
 
-struct Fleet<'a> {
+struct FluidModel<'a> {
     model: &'a ModelSpec,
     size: u64,
     ceilings: Ceilings,
     speed: Speed<'a>,
     chance: Chance,
     cells: Cells,
-    squads: Vec<Squad>,
+    groups: Vec<NodeGroup>,
     /// How many times as many tasks there are as here.
     others: f64,
     heat: Box<[u64; BUCKETS]>,
@@ -93,14 +93,14 @@ pub(crate) fn run(
     let size = stream.geometry.transfer_size;
     let Some(ceilings) = Ceilings::of(model, stream.op, size) else { unreachable!("these models have nodes") };
     let mut chance = Chance::new(model.seed, &spec.record, spec.seed);
-    let mut fleet = Fleet {
+    let mut fluid_model = FluidModel {
         model,
         size,
         ceilings,
         speed: Speed::new(model, spec, start_ns, &mut chance),
         chance,
         cells: Cells::new(model.jitter),
-        squads: squads(model, spec, stream),
+        groups: groups(model, spec, stream),
         others: f64::from(spec.tasks.total) / f64::from(spec.tasks.here),
         heat: Box::new([0; BUCKETS]),
         files,
@@ -108,28 +108,28 @@ pub(crate) fn run(
         deadline_ns: spec.limit.time_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns)),
         interval_ns: 0,
     };
-    fleet.interval_ns = fleet.interval_of(spec.interval_ns);
+    fluid_model.interval_ns = fluid_model.interval_of(spec.interval_ns);
     let mut now_ns = start_ns;
-    while fleet.squads.iter().any(|squad| squad.end_ns.is_none()) {
-        now_ns = fleet.pass(now_ns)?;
+    while fluid_model.groups.iter().any(|group| group.end_ns.is_none()) {
+        now_ns = fluid_model.pass(now_ns)?;
     }
     if stream.writes() {
-        fleet.leave(state, stream, spec.tasks.total);
+        fluid_model.leave(state, stream, spec.tasks.total);
     }
-    let moved = fleet.squads.iter().map(|squad| squad.operations * size).sum();
+    let moved = fluid_model.groups.iter().map(|group| group.operations * size).sum();
     let cache = before.map(|facts| CacheFacts { device_bytes: Some(moved), ..facts });
     state.counters.operations += moved / size;
-    let finish = fleet.finish(stream)?;
+    let finish = fluid_model.finish(stream)?;
     Ok(Outcome { cache, fact: Some(("by_node", true)), ..Outcome::of(finish) })
 }
 
-fn squads(model: &ModelSpec, spec: &PhaseSpec, stream: &Stream) -> Vec<Squad> {
+fn groups(model: &ModelSpec, spec: &PhaseSpec, stream: &Stream) -> Vec<NodeGroup> {
     let (end, per_node) = (spec.tasks.first + spec.tasks.here, per_node(spec));
     let pass = if spec.limit.wrap { u64::MAX } else { stream.geometry.operations() };
     let each = pass.min(spec.limit.operations.unwrap_or(u64::MAX));
-    let squad = |first: u32| {
+    let group = |first: u32| {
         let tasks = per_node.min(end - first);
-        Squad {
+        NodeGroup {
             first,
             tasks,
             lanes: u64::from(tasks) * u64::from(stream.queue_depth),
@@ -142,29 +142,29 @@ fn squads(model: &ModelSpec, spec: &PhaseSpec, stream: &Stream) -> Vec<Squad> {
             sync_ns: 0,
         }
     };
-    (spec.tasks.first..end).step_by(per_node as usize).map(squad).collect()
+    (spec.tasks.first..end).step_by(per_node as usize).map(group).collect()
 }
 
-impl Fleet<'_> {
+impl FluidModel<'_> {
     /// What the nodes that still run ask for, in plateaus of a node.
     fn asked(&self) -> f64 {
-        let running = self.squads.iter().filter(|squad| squad.end_ns.is_none());
-        self.others * running.map(|squad| self.model.share(squad.lanes)).sum::<f64>()
+        let running = self.groups.iter().filter(|group| group.end_ns.is_none());
+        self.others * running.map(|group| self.model.share(group.lanes)).sum::<f64>()
     }
 
-    /// Mean latency of a squad's operations that begin now, where nodes get this part of what they ask for.
-    fn mean_ns(&self, squad: &Squad, part: f64, now_ns: u64) -> f64 {
-        let second_ns = self.model.crowd_ns(squad.lanes);
-        self.speed.slowed_ns(second_ns * self.ceilings.cost_s / part, now_ns) * squad.slowness
+    /// Mean latency of a group's operations that begin now, where nodes get this part of what they ask for.
+    fn mean_ns(&self, group: &NodeGroup, part: f64, now_ns: u64) -> f64 {
+        let second_ns = self.model.crowd_ns(group.lanes);
+        self.speed.slowed_ns(second_ns * self.ceilings.cost_s / part, now_ns) * group.slowness
     }
 
     /// As many whole intervals of the phase as keep the series short.
     fn interval_of(&self, asked_ns: u64) -> u64 {
         let part = self.ceilings.part(self.asked());
-        let lasts = |squad: &Squad| squad.left as f64 / squad.lanes as f64 * self.mean_ns(squad, part, self.start_ns);
-        let longest_ns = self.squads.iter().map(lasts).fold(0.0, f64::max);
+        let lasts = |group: &NodeGroup| group.left as f64 / group.lanes as f64 * self.mean_ns(group, part, self.start_ns);
+        let longest_ns = self.groups.iter().map(lasts).fold(0.0, f64::max);
         let limit_ns = (self.deadline_ns - self.start_ns) as f64;
-        let intervals = (ROWS / self.squads.len() as u64).max(LEAST_INTERVALS);
+        let intervals = (ROWS / self.groups.len() as u64).max(LEAST_INTERVALS);
         let wanted_ns = longest_ns.min(limit_ns) / intervals as f64;
         asked_ns.saturating_mul(((wanted_ns / asked_ns as f64).ceil() as u64).max(1))
     }
@@ -174,48 +174,48 @@ impl Fleet<'_> {
         self.speed.pass(now_ns);
         let to_ns = now_ns.saturating_add(self.interval_ns).min(self.deadline_ns.max(now_ns + 1));
         let part = self.ceilings.part(self.asked());
-        let mut rows = Vec::with_capacity(self.squads.len());
-        for index in 0..self.squads.len() {
-            if self.squads[index].end_ns.is_none() {
+        let mut rows = Vec::with_capacity(self.groups.len());
+        for index in 0..self.groups.len() {
+            if self.groups[index].end_ns.is_none() {
                 rows.push((index, self.advance(index, part, now_ns, to_ns)));
             }
         }
-        let ended = self.squads.iter().map(|squad| squad.end_ns).collect::<Option<Vec<u64>>>();
+        let ended = self.groups.iter().map(|group| group.end_ns).collect::<Option<Vec<u64>>>();
         let row_end_ns = ended.and_then(|ends| ends.into_iter().max()).unwrap_or(to_ns);
         self.keep(now_ns, row_end_ns, &rows)?;
         Ok(to_ns)
     }
 
-    /// What the squad at `index` does from `now_ns` to `to_ns`.
+    /// What the group at `index` does from `now_ns` to `to_ns`.
     fn advance(&mut self, index: usize, part: f64, now_ns: u64, to_ns: u64) -> Done {
-        let mean_ns = self.mean_ns(&self.squads[index], part, now_ns);
-        let squad = &self.squads[index];
-        let lanes = squad.lanes as f64;
-        let room_ns = lanes * (to_ns - now_ns) as f64 + squad.spare_ns;
+        let mean_ns = self.mean_ns(&self.groups[index], part, now_ns);
+        let group = &self.groups[index];
+        let lanes = group.lanes as f64;
+        let room_ns = lanes * (to_ns - now_ns) as f64 + group.spare_ns;
         let fits = (room_ns / mean_ns).floor().max(0.0) as u64;
         let mut done = Done::default();
         self.work(index, fits, mean_ns, &mut done);
-        let squad = &mut self.squads[index];
-        squad.spare_ns = room_ns - done.sum_ns;
-        if squad.left == 0 {
-            let early_ns = (squad.spare_ns / lanes).clamp(0.0, (to_ns - now_ns - 1) as f64);
-            squad.end_ns = Some(to_ns - early_ns as u64);
+        let group = &mut self.groups[index];
+        group.spare_ns = room_ns - done.sum_ns;
+        if group.left == 0 {
+            let early_ns = (group.spare_ns / lanes).clamp(0.0, (to_ns - now_ns - 1) as f64);
+            group.end_ns = Some(to_ns - early_ns as u64);
         } else if to_ns >= self.deadline_ns {
             // What is in flight ends, and each lane is somewhere in the middle of it.
             done.longest_ns = 0;
-            let in_flight = squad.lanes.min(squad.left);
+            let in_flight = group.lanes.min(group.left);
             self.work(index, in_flight, mean_ns, &mut done);
             let late_ns = done.longest_ns as f64 * lanes / (lanes + 1.0);
-            self.squads[index].end_ns = Some(to_ns + late_ns as u64);
+            self.groups[index].end_ns = Some(to_ns + late_ns as u64);
         }
         done
     }
 
-    /// Draws `count` operations of the squad at `index`, at most those that it has left.
+    /// Draws `count` operations of the group at `index`, at most those that it has left.
     fn work(&mut self, index: usize, count: u64, mean_ns: f64, done: &mut Done) {
-        let squad = &mut self.squads[index];
-        let count = count.min(squad.left);
-        let (recorder, heat) = (&mut squad.recorder, &mut self.heat);
+        let group = &mut self.groups[index];
+        let count = count.min(group.left);
+        let (recorder, heat) = (&mut group.recorder, &mut self.heat);
         let longest_ns = &mut done.longest_ns;
         done.sum_ns += self.cells.draw(&mut self.chance, count, mean_ns, |latency_ns, many| {
             recorder.record_many(latency_ns, many);
@@ -223,8 +223,8 @@ impl Fleet<'_> {
             *longest_ns = latency_ns.max(*longest_ns);
         });
         done.operations += count;
-        squad.operations += count;
-        squad.left -= count;
+        group.operations += count;
+        group.left -= count;
     }
 
     /// Writes an interval's rows.
@@ -233,7 +233,7 @@ impl Fleet<'_> {
         let Some(files) = &mut self.files else { return Ok(()) };
         let (start_ns, end_ns) = (from_ns - self.start_ns, to_ns - self.start_ns);
         for (index, done) in rows {
-            let task = self.squads[*index].first;
+            let task = self.groups[*index].first;
             let (bytes, operations) = (done.operations * self.size, done.operations);
             let latency_sum_ns = done.sum_ns as u64;
             files.series(SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns })?;
@@ -244,10 +244,10 @@ impl Fleet<'_> {
 
     /// The files as the phase leaves them.
     fn leave(&self, state: &mut State, stream: &Stream, total: u32) {
-        for squad in &self.squads {
-            let moved = squad.operations / u64::from(squad.tasks) * self.size;
+        for group in &self.groups {
+            let moved = group.operations / u64::from(group.tasks) * self.size;
             let bytes = moved.min(stream.file_bytes(total));
-            for task in squad.first..squad.first + squad.tasks {
+            for task in group.first..group.first + group.tasks {
                 let file = state.pages.by_number.entry(stream.file(task, total)).or_default();
                 (file.length, file.allocated) = (file.length.max(bytes), file.allocated.max(bytes));
             }
@@ -257,20 +257,20 @@ impl Fleet<'_> {
     fn finish(mut self, stream: &Stream) -> Result<Finish, SimulatorError> {
         if stream.op == Op::Write && stream.durability == Durability::Fsync {
             let mean_ns = self.model.fsync_ns as f64;
-            for squad in &mut self.squads {
-                squad.sync_ns = (mean_ns * self.chance.lognormal_mean_1(self.model.jitter)).round() as u64;
+            for group in &mut self.groups {
+                group.sync_ns = (mean_ns * self.chance.lognormal_mean_1(self.model.jitter)).round() as u64;
             }
         }
         let mut total = LatencyRecorder::new();
-        self.squads.iter().for_each(|squad| total.add(&squad.recorder));
+        self.groups.iter().for_each(|group| total.add(&group.recorder));
         let pass = stream.geometry.operations();
-        let tasks: Vec<TaskResult> = self.squads.iter().map(|squad| squad.result(self.start_ns, self.size, pass)).collect();
+        let tasks: Vec<TaskResult> = self.groups.iter().map(|group| group.result(self.start_ns, self.size, pass)).collect();
         let end_ns = tasks.iter().map(|task| task.end_ns).max().unwrap_or(self.start_ns);
         if let Some(files) = self.files {
-            let histograms: Vec<_> = self.squads.iter().map(|squad| (squad.first, &squad.recorder)).collect();
+            let histograms: Vec<_> = self.groups.iter().map(|group| (group.first, &group.recorder)).collect();
             files.finish(&histograms)?;
         }
-        let timed_out = self.squads.iter().any(|squad| squad.left > 0);
+        let timed_out = self.groups.iter().any(|group| group.left > 0);
         Ok(Finish {
             end_ns,
             stop_reason: if timed_out { StopReason::Time } else { StopReason::Size },
@@ -283,7 +283,7 @@ impl Fleet<'_> {
     }
 }
 
-impl Squad {
+impl NodeGroup {
     fn result(&self, start_ns: u64, size: u64, pass: u64) -> TaskResult {
         let end_ns = self.end_ns.unwrap_or(start_ns);
         let latency: LatencySummary = self.recorder.summary();

@@ -13,17 +13,17 @@ use crate::scratch::directory::Directory;
 
 /// A marked directory on the file system of the names it is for.
 #[derive(Debug)]
-pub(crate) struct Nursery {
+pub(crate) struct CreateDirectory {
     directory: Directory,
 }
 
-impl Nursery {
+impl CreateDirectory {
     pub(crate) fn open(path: &Path, mark: Option<&str>) -> Result<Self> {
         Ok(Self { directory: Directory::open_marked(path, mark)? })
     }
 
     /// Makes an empty file and gives it the name `leaf` in `parent`; `EXIST` where that is taken. `number` tells the
-    /// files of one nursery apart; each is made by one task at a time.
+    /// files of one such directory apart; each is made by one task at a time.
     pub(crate) fn make(
         &self,
         number: u32,
@@ -68,10 +68,10 @@ mod tests {
     fn a_file_has_its_name_and_mode_and_the_nursery_is_empty_again() {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
-        let nursery = Nursery::open(scratch.path(), None).unwrap();
+        let create_directory = CreateDirectory::open(scratch.path(), None).unwrap();
         let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let handle = nursery.make(3, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("testFile")).unwrap();
+        let handle = create_directory.make(3, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("testFile")).unwrap();
         let made = home.path().join("testFile").metadata().unwrap();
         assert_eq!(fs::fstat(&handle).unwrap().st_ino, made.ino());
         assert_eq!(count(scratch.path()), 1, "the marker alone");
@@ -81,7 +81,7 @@ mod tests {
     fn a_name_that_is_taken_stays_with_whose_it_is() {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
-        let nursery = Nursery::open(scratch.path(), None).unwrap();
+        let create_directory = CreateDirectory::open(scratch.path(), None).unwrap();
         let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
         let inode = {
             use std::io::Write;
@@ -90,7 +90,7 @@ mod tests {
             theirs.metadata().unwrap().ino()
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let taken = nursery.make(0, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("theirs"));
+        let taken = create_directory.make(0, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("theirs"));
         assert_eq!(taken.unwrap_err(), Errno::EXIST);
         assert_eq!(home.path().join("theirs").metadata().unwrap().ino(), inode);
         assert_eq!(count(scratch.path()), 1, "what was made for it is gone");

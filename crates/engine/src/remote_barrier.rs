@@ -30,7 +30,7 @@ pub enum Point {
 }
 
 /// The side of this process. Every process comes to the same points in the same order.
-pub struct Outside {
+pub struct RemoteBarrier {
     points: Vec<Point>,
     state: Mutex<State>,
     changed: Condvar,
@@ -50,7 +50,7 @@ struct State {
     gave_up: bool,
 }
 
-impl Outside {
+impl RemoteBarrier {
     /// The points of a phase that has tasks elsewhere; `None` where it has none, of either.
     pub fn of(spec: &PhaseSpec, finished: &Arc<Finished>) -> Option<Arc<Self>> {
         let wears = spec.limit.wear_out && matches!(spec.work, Work::Stream(_) | Work::Files(_));
@@ -145,30 +145,30 @@ mod tests {
     #[test]
     fn tasks_give_up_where_nobody_asks_for_their_agreement() {
         let finished = Arc::new(Finished::default());
-        let outside = Outside::new(vec![Point::Wall], &finished, Duration::from_millis(120));
+        let remote_barrier = RemoteBarrier::new(vec![Point::Wall], &finished, Duration::from_millis(120));
         let stop = AtomicBool::new(false);
-        outside.say(3);
-        assert!(outside.complaint().is_none());
+        remote_barrier.say(3);
+        assert!(remote_barrier.complaint().is_none());
         let began = Instant::now();
-        assert_eq!(outside.agreed(Point::Wall, &stop), None);
+        assert_eq!(remote_barrier.agreed(Point::Wall, &stop), None);
         assert!(began.elapsed() >= Duration::from_millis(120) && stop.load(Ordering::Relaxed));
-        assert!(outside.complaint().is_some());
+        assert!(remote_barrier.complaint().is_some());
     }
 
     #[test]
     fn a_meeting_is_news_once_and_there_until_it_is_agreed() {
-        let outside = Outside::new(vec![Point::Opened, Point::Wall], &Arc::default(), SILENCE);
-        assert_eq!((outside.has_news(), outside.meeting()), (false, None));
-        outside.say(0);
-        outside.say(7);
-        assert!(outside.has_news());
-        assert_eq!((outside.meeting(), outside.has_news(), outside.meeting()), (Some(0), false, Some(0)));
-        outside.meet(0);
-        assert!(outside.has_news());
-        assert_eq!(outside.meeting(), Some(7));
-        outside.meet(9);
-        assert_eq!(outside.agreed(Point::Wall, &AtomicBool::new(false)), Some(9));
-        outside.meet(11);
-        assert_eq!(outside.agreed(Point::Wall, &AtomicBool::new(false)), Some(9), "nobody waited for that");
+        let remote_barrier = RemoteBarrier::new(vec![Point::Opened, Point::Wall], &Arc::default(), SILENCE);
+        assert_eq!((remote_barrier.has_news(), remote_barrier.meeting()), (false, None));
+        remote_barrier.say(0);
+        remote_barrier.say(7);
+        assert!(remote_barrier.has_news());
+        assert_eq!((remote_barrier.meeting(), remote_barrier.has_news(), remote_barrier.meeting()), (Some(0), false, Some(0)));
+        remote_barrier.meet(0);
+        assert!(remote_barrier.has_news());
+        assert_eq!(remote_barrier.meeting(), Some(7));
+        remote_barrier.meet(9);
+        assert_eq!(remote_barrier.agreed(Point::Wall, &AtomicBool::new(false)), Some(9));
+        remote_barrier.meet(11);
+        assert_eq!(remote_barrier.agreed(Point::Wall, &AtomicBool::new(false)), Some(9), "nobody waited for that");
     }
 }
