@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -271,6 +272,37 @@ def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, 
         user("--key", key, "sleep", "1")
         until(lambda key=key: not asks_slurm(key))
         assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1, key
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [("dies", "kill -9 $$"), ("fails", "exit 1"), ("prints", "head -c 70000000 /dev/zero"), ("status", "exit 137")],
+)
+def test_an_sbatch_that_dies_after_it_handed_the_job_over_leaves_one_job_of_its_key(
+    user: User, cluster: lab.Slurm, tmp_path: Path, key: str, end: str
+) -> None:
+    place = tmp_path / "dies"
+    place.mkdir()
+    sbatch = shutil.which("sbatch", path=user.environment["PATH"])
+    (place / "sbatch").write_text(f'#!/bin/sh\n{sbatch} "$@" >/dev/null\n{end}\n')
+    (place / "sbatch").chmod(0o755)
+    dies = User(user.data, {**user.environment, "PATH": f"{place}:{user.environment['PATH']}"})
+    first = json.loads(dies("--json", "--key", key, "sleep", "5")[0])
+    again = json.loads(user("--json", "--key", key, "sleep", "5")[0])
+    mine = [line for line in jobs(cluster) if f":{key}:" in line]
+    assert len(mine) == 1 and mine[0].split()[0] == first["job"] == again["job"]
+
+
+def test_an_sbatch_that_fails_without_words_before_the_job_is_there_names_the_key(user: User, tmp_path: Path) -> None:
+    user.site('[policy]\nscheduler_timeout = "1500ms"')
+    place = tmp_path / "dies"
+    place.mkdir()
+    (place / "sbatch").write_text("#!/bin/sh\nexit 1\n")
+    (place / "sbatch").chmod(0o755)
+    dies = User(user.data, {**user.environment, "PATH": f"{place}:{user.environment['PATH']}"})
+    _, err = dies("--key", "early", "true", code=1)
+    assert "sbatch failed with status 1; the job may be there; hint: " in err and "--key early" in err
+    assert json.loads(user("--json", "--key", "early", "true")[0])["new"]
 
 
 def test_copies_of_mine_end_one_by_one_or_together_and_a_strangers_job_stays(user: User, cluster: lab.Slurm) -> None:

@@ -26,9 +26,10 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document, moment
 from tonnage.cluster.schedulers.answers import hosts as named
+from tonnage.cluster.schedulers.refusals import Refusals
 from tonnage.cluster.terms import Spelling, every
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.tool import Said, ToolError, ask
 
 _IN_NAME = ".tonnage-"
 """Before the key, in the job's name, and before the server after it."""
@@ -39,6 +40,7 @@ _STATES: dict[str, State] = {
     "RUN": "running",
     "CLEANUP": "running",
 }
+_REFUSALS = Refusals(r"^flux[- ]submit: |^usage: flux|^flux: ")
 _MOST_NAMED = 10_000
 _RESULTS: dict[str, State] = {"COMPLETED": "done", "FAILED": "failed", "CANCELED": "cancelled", "TIMEOUT": "failed"}
 _NO_CAP = "Flux has no limit for the copies of a job; hint: give --cap the number of copies, and bound them by a queue"
@@ -69,10 +71,8 @@ class Flux:
     def submit(self, request: JobRequest) -> Submitted:
         try:
             said = ask(self.command(request), timeout_s=self._timeout_s, environment=os.environ)
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            raise SchedulerError(f"the scheduler refused: {error}") from None
+            raise _REFUSALS.told(error) from None
         numbers = said.out.split()
         if not numbers:
             raise SubmissionUnknown("flux submit printed no number of a job")

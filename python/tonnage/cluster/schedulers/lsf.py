@@ -18,7 +18,6 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
-    NoSuchQueue,
     Queue,
     SchedulerError,
     Spread,
@@ -27,10 +26,15 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.schedulers.refusals import Refusals
 from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
+_REFUSALS = Refusals(
+    r"Job not submitted|^bsub: |^Usage: bsub|^(?:Illegal|Bad|Invalid|Unknown|Ambiguous) .*(?:option|argument)",
+    no_queue="No such queue",
+)
 _STATES: dict[str, State] = {
     "PEND": "pending",
     "WAIT": "pending",
@@ -104,11 +108,10 @@ class Lsf:
                 directory=request.directory,
                 environment=os.environ,
             )
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            refusal = NoSuchQueue if "No such queue" in str(error) else SchedulerError
-            raise refusal(f"the scheduler refused: {error}") from None
+            if (receipt := _RECEIPT.search(error.said)) is not None:
+                return Submitted(receipt[1], receipt[0])
+            raise _REFUSALS.told(error) from None
         receipt = _RECEIPT.search(said.out) or _RECEIPT.search(said.err)
         if receipt is None:
             raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:100]!a}")

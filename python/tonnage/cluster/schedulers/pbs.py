@@ -21,7 +21,6 @@ from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
-    NoSuchQueue,
     Queue,
     SchedulerError,
     State,
@@ -29,13 +28,15 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
+from tonnage.cluster.schedulers.refusals import Refusals
 from tonnage.cluster.terms import Mail, Spelling, Terms, every, hours, in_units
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.tool import Said, ToolError, ask
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
 _START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" LSB_JOBINDEX="$PBS_ARRAY_INDEX" exec "$@"'
+_REFUSALS = Refusals(r"^qsub: |^usage: qsub", no_queue="Unknown queue")
 _USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
 _SUSPENDED = {"S", "U", "H"}
 
@@ -95,11 +96,11 @@ class Pbs:
         try:
             with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
                 _executor(command, self._run, Path(place)).submit(job)
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
-        except (ToolError, SubmitException) as error:
-            refusal = NoSuchQueue if "Unknown queue" in str(error) else SchedulerError
-            raise refusal(f"the scheduler refused: {error}") from None
+        except ToolError as error:
+            raise _REFUSALS.told(error) from None
+        except SubmitException as error:
+            # It is ours to run qsub: this one comes before.
+            raise SchedulerError(f"PSI/J refused: {error}") from None
         if not job.native_id:
             raise SubmissionUnknown("qsub printed no number of a job")
         return Submitted(job.native_id, job.native_id)
