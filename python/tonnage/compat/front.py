@@ -44,6 +44,8 @@ class FrontEnd:
     """What follows after its name."""
     tables: str = ""
     """Of its page alone, after the options: Markdown."""
+    not_taken: frozenset[str] = frozenset()
+    """Options of the original, in words of several letters, that are not in ``options``: none is read as another."""
 
 
 class HelpAsked(Exception):
@@ -99,6 +101,8 @@ def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tu
         raise HelpAsked
     if name in known:
         return [(known[name], text if equals else None)]
+    if name in front.not_taken:
+        raise RequestError(f"{front.name} does not take the option {name}; hint: see `tonnage {front.name} --help`")
     if not word.startswith("-") or word.startswith("--") or len(word) < 2:
         raise RequestError(f"{front.name} has no option {word!r}; hint: see `tonnage {front.name} --help`")
     found: list[tuple[Option, str | None]] = []
