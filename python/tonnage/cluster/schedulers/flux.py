@@ -14,6 +14,7 @@ from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import Numbers, each
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -165,7 +166,14 @@ FLUX = Spelling(
         "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
         "words": list,
     },
-    ours=("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--help", "--quiet"),
+    OwnWords(
+        refused=(
+            *("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--wait-event", "--watch", "--quiet"),
+            *("--help", "-h"),
+        ),
+        flags=("--exclusive", "--label-io", "--log-stderr", "--progress", "--unbuffered", "--verbose"),
+        values="BCcgNnoqSTt",
+    ),
 )
 
 

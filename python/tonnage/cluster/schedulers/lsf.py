@@ -14,6 +14,7 @@ from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import spelled
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -217,7 +218,11 @@ LSF = Spelling(
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%Y:%m:%d:%H:%M", time.localtime(moment_s + 59))],
         "words": list,
     },
-    ours=("-J", "-K", "-I", "-V", "-h"),
+    OwnWords(
+        # These letters begin no other word that could be given.
+        refused=("-J", "-K", "-I", "-V", "-h", "-pack", "-json", "-yaml", "-jsdl", "-jsdl_strict"),
+        flags=("-ar", "-B", "-H", "-N", "-Ne", "-r", "-rn", "-ul", "-x", "-XF", "-Zs"),
+    ),
 )
 OPENLAVA = Spelling(
     "Openlava",
@@ -230,7 +235,7 @@ OPENLAVA = Spelling(
         "gpus": "Openlava knows no GPUs",
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%m:%d:%H:%M", time.localtime(moment_s + 59))],
     },
-    LSF.ours,
+    LSF.own,
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -329,7 +330,10 @@ PBS = Spelling(
         "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],
         "words": list,
     },
-    ours=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
+    OwnWords(
+        refused=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
+        values="aAcCeJjklMmNoPpqRrSuvW",
+    ),
 )
 
 
