@@ -159,6 +159,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     policy = site.policy
     if wish.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
+    demand = _demand(wish, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = Later(lists.hosts), Later(lists.jobs)
@@ -168,7 +169,6 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     looked = glance.look if wish.path in (None, directory) else None
     located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    demand = _demand(wish, policy)
     found = load_lines(site, servers, located)
     readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
@@ -321,9 +321,9 @@ def _name(program: str) -> str:
 def _demand(wish: Wish, policy: Policy) -> Demand:
     if wish.profile is not None:
         # Reading a run takes numpy, which is half of a start.
-        from tonnage.placement.profile import demand_of_run
+        from tonnage.placement.profile import demand_within
 
-        demand = demand_of_run(wish.profile, policy)
+        demand = demand_within(wish.profile, policy)
     else:
         demand = Demand(bytes=policy.reference_bytes, operations=policy.reference_operations)
     if wish.io_share is not None:
