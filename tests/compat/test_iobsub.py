@@ -176,6 +176,10 @@ def test_another_option_of_bsub_is_refused_by_its_name_and_read_as_no_other(word
         split_program(IOBSUB, words)
 
 
+EMPTY = ("-w", "-W", "-b", "-P", "-J", "-o", "-e", "-i", "-M", "-R", "-u", "-m", "-cwd", "--queue")
+"""Options whose value a script may have lost."""
+
+
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for words, complaint in (
         ((), "no program to run"),
@@ -184,6 +188,7 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         (("-Is", "-o", "out", "uname"), "has this terminal"),
         (("-n", "0", "uname"), "whole number from 1"),
         (("-o",), "needs a value"),
+        *(((option, "", "true"), f"iobsub {option}: an empty value is no value; hint: ") for option in EMPTY),
     ):
         with pytest.raises(RequestError, match=complaint):
             said(*words)

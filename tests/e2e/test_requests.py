@@ -36,6 +36,11 @@ CASES = [
     ),
     (("probe", "data", "--out", "/proc/x"), "cannot make the run directory /proc/x"),
     (("probe", "/proc"), "cannot make a scratch directory in /proc"),
+    (("where", ""), "PATH: an empty value is no value; hint: leave it out"),
+    (("submit", "--path", "", "true"), "--path: an empty value is no value; hint: leave it out"),
+    (("load", ""), "SERVER: an empty value is no value; hint: leave it out"),
+    (("jobs", "-u", ""), "-u/--user: an empty value is no value; hint: leave it out"),
+    (("probe", "data", "--out", ""), "--out: an empty value is no value; hint: leave it out"),
     (("probe", "sim:kne=3"), "sim: has no 'kne'; hint: did you mean 'knee'?"),
     (("probe", "sim:noise=9"), "sim:noise=9 refuses this: sim: noise is 9"),
     (

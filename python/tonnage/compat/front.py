@@ -71,6 +71,8 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
                 text = next(words, None)
             if text is None:
                 raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
+            if not text and option.parse is str:
+                raise RequestError(f"{front.name} {name}: an empty value is no value; hint: leave it out")
             value = _value(front, option, text)
             found[name] = (*(found[name] or ()), value) if option.repeats else value
     for option in front.options:
