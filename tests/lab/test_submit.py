@@ -187,6 +187,19 @@ def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster
     assert jobs(cluster) == before
 
 
+@pytest.mark.parametrize("hosts", ["rcss2", "rcss1+2 rcss2", "rcss1 others"])
+def test_iobsub_sends_a_job_to_the_queue_of_the_hosts_that_it_names(user: User, cluster: lab.Slurm, hosts: str) -> None:
+    user.site('[[server]]\nname = "rcss2"\nhosts = ["rcss2"]\nqueue = "storage"')
+    words = [sys.executable, "-m", "tonnage.cli", "iobsub", "-m", hosts, "true"]
+    done = subprocess.run(
+        words, cwd=user.data, env=user.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("+N is not passed on" in done.stderr) == ("+" in hosts)
+    number = done.stdout.split()[-1]
+    assert "storage" in cluster.ask("squeue", "--noheader", "--states=all", f"--jobs={number}", "--format=%P")
+
+
 def test_a_host_that_slurm_does_not_know_is_told_before_anything_is_submitted(user: User, cluster: lab.Slurm) -> None:
     user.site()
     text = (user.data / "tonnage.toml").read_text().replace('hosts = ["rcss1"]', 'hosts = ["rcss9"]')

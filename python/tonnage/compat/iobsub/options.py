@@ -53,7 +53,11 @@ which are not taken, are refused by their names.
         Option(("-J",), "name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once", "NAME"),
         Option(("-i",), "file of its input; %J: job, %I: copy", "IN"),
         Option(("-cwd",), "where it runs, and whose file server counts", "DIR"),
-        Option(("-m",), "hosts, in the place of those beside the data; +N: the higher the sooner", "HOSTS"),
+        Option(
+            ("-m",),
+            "hosts, in the place of those beside the data; +N: the higher the sooner",
+            "HOSTS",
+        ),
         Option(("-W",), "it ends after so long", "[HOUR:]MINUTE"),
         Option(("-w",), "jobs that come before: done(1) && ended(2)", "CONDITION"),
         Option(("-b",), "it does not begin before", "[[[YEAR:]MONTH:]DAY:]HOUR:MINUTE"),
