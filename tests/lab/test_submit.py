@@ -159,6 +159,20 @@ def test_a_measured_program_that_moves_half_of_the_plateau_runs_two_at_a_time(us
     assert most_at_once(spans) == 2, spans
 
 
+def test_after_a_cancel_the_next_array_has_the_whole_line(user: User, cluster: lab.Slurm) -> None:
+    user.site('[policy]\nlist_age = "10min"')
+    out, _ = user("--copies", "3", "sleep", "60")
+    first = out.split()[-1]
+    until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 3)
+    # The list that is kept now has them.
+    shutil.rmtree(Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "lists", ignore_errors=True)
+    assert "1 at once" in user("--dry-run", "--copies", "3", "true")[0]
+    words = [sys.executable, "-m", "tonnage.cli", "cancel", first]
+    subprocess.run(words, cwd=user.data, env=user.environment, check=True, capture_output=True, timeout=LIMIT_S)
+    until(lambda: not cluster.ask("squeue", "--noheader", f"--jobs={first}"))
+    assert "3 at once" in user("--dry-run", "--copies", "3", "true")[0]
+
+
 def test_an_array_that_began_beside_a_strangers_runs_as_wide_as_the_line_when_that_has_ended(
     user: User, cluster: lab.Slurm, tmp_path: Path
 ) -> None:
