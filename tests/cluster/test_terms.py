@@ -136,6 +136,10 @@ def test_flux_is_told_what_it_knows() -> None:
         (Slurm(timeout_s=5), Terms(words=("--nice", "5")), "have '5', which is none"),
         (Slurm(timeout_s=5), Terms(words=("-Cfast", "x.sh")), "have 'x.sh', which is none"),
         (Slurm(timeout_s=5), Terms(words=("--nice=5", "")), "have '', which is none"),
+        *(
+            (made(timeout_s=5), Terms(dependency=Dependency((("afterok", "x1"),))), "'x1' is no number of a job in")
+            for made in (Slurm, Pbs)
+        ),
         (Pbs(timeout_s=5), Terms(words=("-J", "1-3")), "-J of PBS is given by tonnage itself"),
         (Pbs(timeout_s=5), Terms(words=("-h", "x.sh")), "have 'x.sh', which is none"),
         (Flux(timeout_s=5), Terms(words=("--exclusive", "x.sh")), "have 'x.sh', which is none"),

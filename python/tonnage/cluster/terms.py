@@ -139,6 +139,13 @@ def parse_mail(text: str) -> tuple[Event, ...]:
     return tuple(event for event in EVENTS if event in found)
 
 
+def check_jobs(dependency: Dependency, number: str, scheduler: str) -> None:
+    """RequestError where one of the other jobs cannot be one of this scheduler's. ``number``: what those look like."""
+    for _, job in dependency.conditions:
+        if not re.fullmatch(number, job, re.ASCII):
+            raise RequestError(f"{job!r} is no number of a job in {scheduler}; hint: `tonnage jobs` lists them")
+
+
 def every(dependency: Dependency, scheduler: str) -> list[str]:
     """``afterok:12`` and so on, for a scheduler that cannot say that one of them is enough."""
     if dependency.any_of and len(dependency.conditions) > 1:

@@ -28,7 +28,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
 from tonnage.cluster.schedulers.refusals import Refusals
-from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
+from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
@@ -188,6 +188,7 @@ _MEANING = {"afterok": "done", "afternotok": "exit", "afterany": "ended", "after
 
 
 def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(\[[0-9]+\])?", "LSF")
     between = " || " if after.any_of else " && "
     return ["-w", between.join(f"{_MEANING[when]}({job})" for when, job in after.conditions)]
 

@@ -30,7 +30,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document
 from tonnage.cluster.schedulers.refusals import Refusals
-from tonnage.cluster.terms import Mail, Spelling, Terms, every, hours, in_units
+from tonnage.cluster.terms import Dependency, Mail, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ask
 
@@ -309,6 +309,11 @@ def _of_chunk(terms: Terms) -> str:
     return memory + ("" if terms.gpus is None else f":ngpus={terms.gpus}")
 
 
+def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(\[[0-9]*\])?(\.[A-Za-z0-9.-]+)?", "PBS")
+    return ["-W", f"depend={','.join(every(after, 'PBS'))}"]
+
+
 def _mail(mail: Mail) -> list[str]:
     letters = {"begin": "b", "end": "e", "fail": "a"}
     to = ["-M", mail.to] if mail.to is not None else []
@@ -324,7 +329,7 @@ PBS = Spelling(
         "memory_bytes": lambda _: [],
         "gpus": lambda _: [],
         "exclusive": lambda _: [],
-        "dependency": lambda after: ["-W", f"depend={','.join(every(after, 'PBS'))}"],
+        "dependency": _dependency,
         "mail": _mail,
         "rerun": lambda _: ["-r", "y"],
         "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],

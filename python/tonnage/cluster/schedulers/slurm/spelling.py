@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 
 from tonnage.cluster.own_words import OwnWords
-from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
+from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _MAIL = {"begin": "BEGIN", "end": "END", "fail": "FAIL"}
 
 
 def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(_[0-9]+|\[[0-9]+\])?", "Slurm")
     between = "?" if after.any_of else ","
     # Of an array's copy Slurm writes 12_3.
     each = (f"{when}:{job.replace('[', '_').rstrip(']')}" for when, job in after.conditions)
