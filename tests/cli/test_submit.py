@@ -69,8 +69,6 @@ def test_a_word_too_many_is_told_with_the_page_of_its_command(
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (["where", ""], "the path is empty"),
-        (["submit", "--path", "", "true"], "--path is empty"),
         (["load", "--every", "1s"], "--every is for looking more than once"),
         (["submit", "--scheduler", "lsf", "true"], "lsf is not set up on this host"),
         (["jobs", "--scheduler", "lsf"], "lsf is not set up on this host"),

@@ -132,13 +132,69 @@ def test_flux_is_told_what_it_knows() -> None:
         (Slurm(timeout_s=5), Terms(words=("--nice=5", "--", "x.sh")), "have '--', which is none"),
         (Slurm(timeout_s=5), Terms(words=("--array=1-3",)), "--array of Slurm is given by tonnage itself"),
         (Slurm(timeout_s=5), Terms(words=("-a1-3",)), "-a of Slurm is given by tonnage itself"),
+        (Slurm(timeout_s=5), Terms(words=("--hold", "x.sh")), "have 'x.sh', which is none"),
+        (Slurm(timeout_s=5), Terms(words=("-H", "x.sh")), "have 'x.sh', which is none"),
+        (Slurm(timeout_s=5), Terms(words=("--nice", "5")), "have '5', which is none"),
+        (Slurm(timeout_s=5), Terms(words=("-Cfast", "x.sh")), "have 'x.sh', which is none"),
+        (Slurm(timeout_s=5), Terms(words=("--nice=5", "")), "have '', which is none"),
+        *(
+            (made(timeout_s=5), Terms(dependency=Dependency((("afterok", "x1"),))), "'x1' is no number of a job in")
+            for made in (Slurm, Pbs)
+        ),
         (Pbs(timeout_s=5), Terms(words=("-J", "1-3")), "-J of PBS is given by tonnage itself"),
+        (Pbs(timeout_s=5), Terms(words=("-h", "x.sh")), "have 'x.sh', which is none"),
+        (Flux(timeout_s=5), Terms(words=("--exclusive", "x.sh")), "have 'x.sh', which is none"),
     ],
 )
 def test_what_a_scheduler_cannot_do_is_one_line(scheduler: Scheduler, terms: Terms, why: str) -> None:
     with pytest.raises(RequestError, match=f"{why}.*; hint: ") as refused:
         scheduler.check(replace(PLAIN, terms=terms))
     assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "word", "option"),
+    [
+        (Slurm, "--arr=1-3", "--array"), (Slurm, "--ar=1-3", "--array"), (Slurm, "--wai", "--wait"),
+        (Slurm, "--test", "--test-only"), (Slurm, "--hel", "--help"), (Slurm, "--usage", "--usage"),
+        (Slurm, "--vers", "--version"), (Slurm, "--pars", "--parsable"), (Slurm, "--wr=x", "--wrap"),
+        (Slurm, "-Ha1-2", "-a"), (Slurm, "-HW", "-W"), (Slurm, "-QvHW", "-W"), (Slurm, "-vV", "-V"),
+        (Slurm, "-Hu", "-u"), (Slurm, "-kh", "-h"),
+        (Pbs, "-J1-3", "-J"), (Pbs, "-hJ1-3", "-J"), (Pbs, "-hz", "-z"), (Pbs, "-hIX", "-I"), (Pbs, "--vers", "--v"),
+        (Flux, "--job=x", "--job-name"), (Flux, "--dry", "--dry-run"), (Flux, "--bc=1-3", "--bcc"), (Flux, "-vh", "-h"),
+        (Flux, "--wat", "--watch"), (Flux, "--wait-e=start", "--wait-event"),
+        (Lsf, "-Jname[1-3]", "-J"), (Lsf, "-Ip", "-I"), (Lsf, "-pack", "-pack"), (Lsf, "-hl", "-h"),
+    ],
+)  # fmt: skip
+def test_a_refused_option_is_refused_however_it_is_abbreviated(
+    commands: StandIns, scheduler: type[Slurm | Pbs | Flux | Lsf], word: str, option: str
+) -> None:
+    commands.add("bsub", "print('IBM Spectrum LSF 10.1', file=sys.stderr)")
+    with pytest.raises(RequestError, match=f"^{option}.* is given by tonnage itself"):
+        scheduler(timeout_s=20).check(replace(PLAIN, terms=Terms(words=(word,))))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        (Slurm, ("-Hpwide", "--hold", "-CaW", "-x", "host", "--exclusive", "--mem", "4G", "--hint=compute_bound")),
+        (Slurm, ("--wait-all-nodes=1", "--account=a", "-Ja", "-vvv", "--nice=5")),
+        (Pbs, ("-hlwalltime=1:00", "-W", "umask=022", "-l", "select=1")),
+        (Flux, ("--exclusive", "-overbose=2", "--setattr=x=1", "--queue", "q")),
+        (Lsf, ("-app", "fluent", "-n4", "-x", "-g", "/a")),
+    ],
+)
+def test_words_in_which_a_refused_letter_is_a_value_pass(
+    commands: StandIns, scheduler: type[Slurm | Pbs | Flux | Lsf], words: tuple[str, ...]
+) -> None:
+    commands.add("bsub", "print('IBM Spectrum LSF 10.1', file=sys.stderr)")
+    scheduler(timeout_s=20).check(replace(PLAIN, terms=Terms(words=words)))
+
+
+@pytest.mark.parametrize("words", [("--comm=mine",), ("--com", "mine"), ("--commen=theirs", "--comment=mine")])
+def test_a_comment_stays_behind_ours_also_abbreviated(words: tuple[str, ...]) -> None:
+    given = Slurm(timeout_s=5).command(replace(PLAIN, terms=Terms(words=words)))
+    assert [word for word in given if word.startswith("--com")] == ["--comment=tonnage:k-1 | mine"]
 
 
 def test_the_input_is_a_file_of_the_job(commands: StandIns) -> None:

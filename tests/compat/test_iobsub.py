@@ -161,6 +161,25 @@ def test_options_end_where_the_program_begins(words: tuple[str, ...], options: l
     assert split_program(IOBSUB, words) == (options, program)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-oo", "old.out", "./prog"), ("-eo", "old.out", "./prog"), ("-is", "in", "./prog"), ("-outdir", "/tmp", "p"),
+        ("-Jd", "words", "./prog"), ("-ul", "./prog"), ("-eptl", "1:00", "./prog"), ("-app", "fluent", "./prog"),
+        ("-rn", "./prog"), ("-We", "5", "./prog"), ("-wa", "URG", "./prog"), ("-mig", "5", "./prog"), ("-Ne", "p"),
+        ("-Ep", "after", "./prog"), ("-oo=old.out", "./prog"), ("-q", "-oo", "old.out", "./prog"), ("-XF", "./prog"),
+    ],
+)  # fmt: skip
+def test_another_option_of_bsub_is_refused_by_its_name_and_read_as_no_other(words: tuple[str, ...]) -> None:
+    option = words[words[0] == "-q"].partition("=")[0]
+    with pytest.raises(RequestError, match=f"^iobsub does not take the option {option}; hint: "):
+        split_program(IOBSUB, words)
+
+
+EMPTY = ("-w", "-W", "-b", "-P", "-J", "-o", "-e", "-i", "-M", "-R", "-u", "-m", "-cwd", "--queue")
+"""Options whose value a script may have lost."""
+
+
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for words, complaint in (
         ((), "no program to run"),
@@ -169,6 +188,7 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         (("-Is", "-o", "out", "uname"), "has this terminal"),
         (("-n", "0", "uname"), "whole number from 1"),
         (("-o",), "needs a value"),
+        *(((option, "", "true"), f"iobsub {option}: an empty value is no value; hint: ") for option in EMPTY),
     ):
         with pytest.raises(RequestError, match=complaint):
             said(*words)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.numbers import Range
+from tonnage.cluster.scheduler import ClusterHost
 from tonnage.cluster.schedulers.local import Local, door
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.terms import Dependency, Mail, Terms
@@ -26,6 +27,8 @@ from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
+from tonnage.placement.queues import queue_of_hosts
+from tonnage.placement.site import load_site
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -301,6 +304,52 @@ def test_hosts_that_were_named_are_where_it_runs() -> None:
     assert (code, lines[0]) == (0, f"Submitting job to run on {platform.node()}, as asked")
     with pytest.raises(Exception, match=r"runs jobs on .* only, not on elsewhere"):
         said("-m", "elsewhere", "true")
+
+
+SLURM = """\
+[[server]]
+name = "a"
+hosts = ["a1", "a2"]
+queue = "storage"
+[[server]]
+name = "b"
+hosts = ["b1"]
+queue = "storage"
+[[server]]
+name = "c"
+hosts = ["c1"]
+queue = "other"
+[[server]]
+name = "d"
+hosts = ["d1"]
+"""
+HOSTS = (
+    ClusterHost(name="n1", up=True, slots=4, queues=("compute",)),
+    ClusterHost(name="n2", up=True, slots=4, queues=("compute", "storage")),
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (("b1",), "storage"), (("a1", "b1"), "storage"), (("d1",), None), (("a1", "d1"), "storage"),
+        (("a1", "n2"), "storage"), (("n1",), None), (("elsewhere",), None),
+    ],
+)  # fmt: skip
+def test_the_queue_of_named_hosts_is_that_of_their_servers(
+    tmp_path: Path, names: tuple[str, ...], wanted: str | None
+) -> None:
+    (tmp_path / "site.toml").write_text(SLURM)
+    site = load_site(tmp_path, tmp_path / "site.toml")
+    assert queue_of_hosts(names, site, (), HOSTS) == wanted
+
+
+@pytest.mark.parametrize("names", [("a1", "c1"), ("a1", "n1")])
+def test_hosts_of_several_queues_are_told(tmp_path: Path, names: tuple[str, ...]) -> None:
+    (tmp_path / "site.toml").write_text(SLURM)
+    site = load_site(tmp_path, tmp_path / "site.toml")
+    with pytest.raises(RequestError, match=f"several queues: a1 in storage, {names[1]} in (other|compute); hint: "):
+        queue_of_hosts(names, site, (), HOSTS)
 
 
 def test_lsf_is_given_its_own_options(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

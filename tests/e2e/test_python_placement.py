@@ -103,6 +103,13 @@ def test_the_lines_of_the_page_run(data: Path) -> None:
         ({"profile": "nowhere"}, "nowhere"),
         ({"site": "missing.toml"}, "missing.toml"),
         ({"path": ""}, "--path is empty"),
+        ({"queue": ""}, "--queue: an empty value is no value"),
+        ({"name": ""}, "--name: an empty value"),
+        ({"output": ""}, "--output: an empty value"),
+        ({"account": ""}, "--account: an empty value"),
+        ({"site": ""}, "--site: an empty value"),
+        ({"mail": "end", "mail_to": ""}, "--mail-to: an empty value"),
+        ({"time_limit": 0}, "--time-limit 0 is no time"),
         ({"time_limit": timedelta(hours=2)}, "local"),
     ],
 )
@@ -124,6 +131,9 @@ def test_errors_are_those_of_the_commands() -> None:
         tonnage.submit("true", path="/proc")
     with pytest.raises(tonnage.RequestError, match="there is no file server 'nas'"):
         tonnage.load("nas")
+    for empty in (lambda: tonnage.load(""), lambda: tonnage.load(site=""), lambda: tonnage.where(site="")):
+        with pytest.raises(tonnage.RequestError, match=r"there is no file server ''|name of the site file is empty"):
+            empty()
 
 
 def test_the_package_names_what_it_offers_and_loads_it_when_it_is_asked_for() -> None:

@@ -36,6 +36,13 @@ CASES = [
     ),
     (("probe", "data", "--out", "/proc/x"), "cannot make the run directory /proc/x"),
     (("probe", "/proc"), "cannot make a scratch directory in /proc"),
+    (("where", ""), "PATH: an empty value is no value; hint: leave it out"),
+    (("submit", "--path", "", "true"), "--path: an empty value is no value; hint: leave it out"),
+    (("load", "--watch", "--every", "0"), "--every 0s is too often; hint: give at least 100ms"),
+    (("jobs", "--scheduler", "local", "-u", "nobody-of-that-name"), "this host knows no user 'nobody-of-that-name'"),
+    (("load", ""), "SERVER: an empty value is no value; hint: leave it out"),
+    (("jobs", "-u", ""), "-u/--user: an empty value is no value; hint: leave it out"),
+    (("probe", "data", "--out", ""), "--out: an empty value is no value; hint: leave it out"),
     (("probe", "sim:kne=3"), "sim: has no 'kne'; hint: did you mean 'knee'?"),
     (("probe", "sim:noise=9"), "sim:noise=9 refuses this: sim: noise is 9"),
     (

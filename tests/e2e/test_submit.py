@@ -136,6 +136,12 @@ def test_a_path_whose_server_nobody_knows_is_the_line_of_iobsub(submit: Submitte
     [
         ([], "there is no command to submit"),
         (["--path", "dangling", "true"], "broken symbolic link"),
+        (["-q", "", "true"], "-q/--queue: an empty value is no value; hint: "),
+        (["-J", "", "true"], "-J/--name: an empty value is no value; hint: "),
+        (["-o", "", "true"], "-o/--output: an empty value is no value; hint: "),
+        (["--input=", "true"], "--input: an empty value is no value; hint: "),
+        (["--site", "", "true"], "--site: an empty value is no value; hint: "),
+        (["--time-limit", "0", "true"], "--time-limit 0 is no time; hint: "),
         (["--scheduler", "lsf", "true"], "lsf is not set up"),
         (["--site", "missing.toml", "true"], "missing.toml"),
         (["--profile", "nowhere", "true"], "nowhere"),

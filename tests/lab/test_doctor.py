@@ -44,8 +44,11 @@ def doctor(
     monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
+    monkeypatch.chdir(tmp_path)
+
     def run(text: str) -> tuple[int, dict[str, Any]]:
-        (tmp_path / "site.toml").write_text(text, encoding="utf-8")
+        holds = f'indices = "proc:"\nholds = ["{tmp_path}"]'
+        (tmp_path / "site.toml").write_text(text.replace('indices = "proc:"', holds), encoding="utf-8")
         code = main(["doctor", "--json", "--site", str(tmp_path / "site.toml")])
         return code, json.loads(capsys.readouterr().out)
 
@@ -56,7 +59,7 @@ def wrong(value: dict[str, Any]) -> dict[str, str]:
     return {
         complaint["code"]: complaint["where"].rpartition(":")[2]
         for complaint in value["complaints"]
-        if complaint["wrong"]
+        if complaint["wrong"] and complaint["code"] != "refused-here"
     }
 
 
@@ -70,8 +73,39 @@ def test_what_slurm_does_not_know_is_told_with_its_line(doctor: Doctor) -> None:
     code, value = doctor(text)
     assert code == 1
     assert wrong(value) == {"unknown-host": "4", "unknown-queue": "5", "unknown-licence": "7"}
-    hints = [complaint["hint"] for complaint in value["complaints"] if complaint["wrong"]]
+    hints = [complaint["hint"] for complaint in value["complaints"] if complaint["code"] in wrong(value)]
     assert hints == ["did you mean 'fs1'?", "did you mean 'storage'?", "did you mean 'wan'?"]
+
+
+def test_a_host_that_was_drained_a_moment_ago_is_told_as_submit_will(
+    doctor: Doctor, cluster: lab.Slurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = RIGHT + '[policy]\nlist_age = "10min"\n'
+    doctor(text)
+    submit = ["submit", "--dry-run", "--site", str(tmp_path / "site.toml"), "true"]
+    assert main(submit) == 0, "the list of hosts is kept"
+    capsys.readouterr()
+    cluster.ask("scontrol", "update", "NodeName=fs1", "State=DRAIN", "Reason=disk")
+    try:
+        code, value = doctor(text)
+    finally:
+        cluster.ask("scontrol", "update", "NodeName=fs1", "State=RESUME")
+    (here,) = (one for one in value["complaints"] if one["code"] == "refused-here")
+    assert code == 1 and here["hint"].startswith("bring a host beside 127.0.0.1 back, or add one to its hosts")
+
+
+def test_a_directory_of_no_server_is_told_as_submit_does(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path.parent / f"{tmp_path.name}-other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    code, value = doctor(RIGHT)
+    assert (code, value["well"]) == (1, False)
+    (here,) = (one for one in value["complaints"] if one["code"] == "refused-here")
+    assert here["wrong"] and here["hint"].startswith("cd to the data of 127.0.0.1, ")
+    assert main(["submit", "--dry-run", "--site", str(tmp_path / "site.toml"), "true"]) == 1
+    assert "no host beside" in capsys.readouterr().err
 
 
 def test_slurm_tells_its_licences(cluster: lab.Slurm, monkeypatch: pytest.MonkeyPatch) -> None:

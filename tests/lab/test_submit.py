@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,6 +159,21 @@ def test_a_measured_program_that_moves_half_of_the_plateau_runs_two_at_a_time(us
     assert most_at_once(spans) == 2, spans
 
 
+def test_after_a_cancel_the_next_array_has_the_whole_line(user: User, cluster: lab.Slurm) -> None:
+    user.site('[policy]\nlist_age = "10min"')
+    out, _ = user("--copies", "3", "sleep", "60")
+    first = out.split()[-1]
+    until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 3)
+    # The list that is kept now has them.
+    for kept in (Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "lists").glob("slurm-*.json"):
+        kept.unlink()
+    assert "1 at once" in user("--dry-run", "--copies", "3", "true")[0]
+    words = [sys.executable, "-m", "tonnage.cli", "cancel", first]
+    subprocess.run(words, cwd=user.data, env=user.environment, check=True, capture_output=True, timeout=LIMIT_S)
+    until(lambda: not cluster.ask("squeue", "--noheader", f"--jobs={first}"))
+    assert "3 at once" in user("--dry-run", "--copies", "3", "true")[0]
+
+
 def test_an_array_that_began_beside_a_strangers_runs_as_wide_as_the_line_when_that_has_ended(
     user: User, cluster: lab.Slurm, tmp_path: Path
 ) -> None:
@@ -184,6 +200,19 @@ def test_a_queue_that_does_not_exist_is_told_in_slurms_words(user: User, cluster
     assert "invalid partition specified: nope" in err.lower()
     assert len(err.strip().splitlines()) == 1
     assert jobs(cluster) == before
+
+
+@pytest.mark.parametrize("hosts", ["rcss2", "rcss1+2 rcss2", "rcss1 others"])
+def test_iobsub_sends_a_job_to_the_queue_of_the_hosts_that_it_names(user: User, cluster: lab.Slurm, hosts: str) -> None:
+    user.site('[[server]]\nname = "rcss2"\nhosts = ["rcss2"]\nqueue = "storage"')
+    words = [sys.executable, "-m", "tonnage.cli", "iobsub", "-m", hosts, "true"]
+    done = subprocess.run(
+        words, cwd=user.data, env=user.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("+N is not passed on" in done.stderr) == ("+" in hosts)
+    number = done.stdout.split()[-1]
+    assert "storage" in cluster.ask("squeue", "--noheader", "--states=all", f"--jobs={number}", "--format=%P")
 
 
 def test_a_host_that_slurm_does_not_know_is_told_before_anything_is_submitted(user: User, cluster: lab.Slurm) -> None:
@@ -271,6 +300,37 @@ def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, 
         user("--key", key, "sleep", "1")
         until(lambda key=key: not asks_slurm(key))
         assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1, key
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [("dies", "kill -9 $$"), ("fails", "exit 1"), ("prints", "head -c 70000000 /dev/zero"), ("status", "exit 137")],
+)
+def test_an_sbatch_that_dies_after_it_handed_the_job_over_leaves_one_job_of_its_key(
+    user: User, cluster: lab.Slurm, tmp_path: Path, key: str, end: str
+) -> None:
+    place = tmp_path / "dies"
+    place.mkdir()
+    sbatch = shutil.which("sbatch", path=user.environment["PATH"])
+    (place / "sbatch").write_text(f'#!/bin/sh\n{sbatch} "$@" >/dev/null\n{end}\n')
+    (place / "sbatch").chmod(0o755)
+    dies = User(user.data, {**user.environment, "PATH": f"{place}:{user.environment['PATH']}"})
+    first = json.loads(dies("--json", "--key", key, "sleep", "5")[0])
+    again = json.loads(user("--json", "--key", key, "sleep", "5")[0])
+    mine = [line for line in jobs(cluster) if f":{key}:" in line]
+    assert len(mine) == 1 and mine[0].split()[0] == first["job"] == again["job"]
+
+
+def test_an_sbatch_that_fails_without_words_before_the_job_is_there_names_the_key(user: User, tmp_path: Path) -> None:
+    user.site('[policy]\nscheduler_timeout = "1500ms"')
+    place = tmp_path / "dies"
+    place.mkdir()
+    (place / "sbatch").write_text("#!/bin/sh\nexit 1\n")
+    (place / "sbatch").chmod(0o755)
+    dies = User(user.data, {**user.environment, "PATH": f"{place}:{user.environment['PATH']}"})
+    _, err = dies("--key", "early", "true", code=1)
+    assert "sbatch failed with status 1; the job may be there; hint: " in err and "--key early" in err
+    assert json.loads(user("--json", "--key", "early", "true")[0])["new"]
 
 
 def test_copies_of_mine_end_one_by_one_or_together_and_a_strangers_job_stays(user: User, cluster: lab.Slurm) -> None:

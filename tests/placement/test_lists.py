@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.lists import Lists
+from tonnage.placement.jobs import cancel_jobs
+from tonnage.placement.lists import Lists, forget_lists
 
 SECOND = 10**9
 
@@ -47,6 +48,15 @@ def test_a_list_is_asked_for_once_while_it_is_young(asked: Any, monkeypatch: pyt
     # A clock that was set back says nothing of the age.
     clock.now_s -= 10
     assert len(Lists(asked, SECOND).jobs().rows) == asked.times == 3
+
+
+@pytest.mark.parametrize(("word", "times"), [("0", 2), ("99", 1)])
+def test_after_a_job_was_ended_the_lists_are_asked_for_again(asked: Any, word: str, times: int) -> None:
+    asked.cancel = lambda _job, _copy: None
+    forget_lists(asked)
+    Lists(asked, 600 * SECOND).jobs()
+    cancel_jobs(asked, [word], [Job(job="0", key="k")])
+    assert len(Lists(asked, 600 * SECOND).jobs().rows) == asked.times == times
 
 
 def test_hosts_come_back_as_they_went(asked: Any) -> None:

@@ -101,7 +101,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     else:
         keywords |= {
             "metavar": option.metavar or _choice_metavar(option),
-            "type": _checked(option.parse) if option.parse else str,
+            "type": _checked(option.parse or _text),
         }
         if option.choices:
             keywords["choices"] = option.choices
@@ -115,6 +115,13 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
 
 def _choice_metavar(option: Option) -> str:
     return f"{{{','.join(option.choices)}}}"
+
+
+def _text(text: str) -> str:
+    """A variable of a script that is not set makes an empty word: what it should have said is not known."""
+    if not text:
+        raise RequestError("an empty value is no value; hint: leave it out")
+    return text
 
 
 def _checked(parse: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from tonnage.cluster.own_words import OwnWords
 from tonnage.errors import RequestError
 
 When = Literal["afterok", "afternotok", "afterany", "after"]
@@ -74,6 +75,7 @@ class Terms:
         return cls(**{**given, "words": tuple(given.get("words", ()))})
 
 
+_NONE = OwnWords(refused=())
 Spelled = Callable[[Any], list[str]]
 
 
@@ -84,8 +86,8 @@ class Spelling:
     scheduler: str
     table: Mapping[str, Spelled | str]
     """Name of the term → its options; a text instead says why there are none."""
-    ours: tuple[str, ...] = field(default=())
-    """Options that Tonnage gives itself: among a user's own words they would undo the submission."""
+    own: OwnWords = _NONE
+    """How its command reads the user's own words."""
 
     def options(self, terms: Terms) -> list[str]:
         """The user's own words last, as the last of two equal options counts. RequestError for what cannot be said."""
@@ -102,18 +104,8 @@ class Spelling:
                 found += how(value)
         if refused:
             raise RequestError(f"{'; '.join(refused)}; hint: leave that out")
-        self._check(terms.words)
+        self.own.check(terms.words, self.scheduler)
         return found
-
-    def _check(self, words: tuple[str, ...]) -> None:
-        if words and (not words[0].startswith("-") or "--" in words or "-" in words):
-            wrong = next((word for word in words if word in ("-", "--")), words[0])
-            raise RequestError(f"the scheduler's options have {wrong!r}, which is none; hint: write --option=value")
-        for word in words:
-            # A short one may have its value behind it.
-            name = word.partition("=")[0] if word.startswith("--") else word[:2]
-            if name in self.ours:
-                raise RequestError(f"{name} of {self.scheduler} is given by tonnage itself; hint: leave it out")
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -145,6 +137,13 @@ def parse_mail(text: str) -> tuple[Event, ...]:
     if not set(found) <= set(EVENTS):
         raise RequestError(f"{text!r} are no events; hint: write some of {','.join(EVENTS)}")
     return tuple(event for event in EVENTS if event in found)
+
+
+def check_jobs(dependency: Dependency, number: str, scheduler: str) -> None:
+    """RequestError where one of the other jobs cannot be one of this scheduler's. ``number``: what those look like."""
+    for _, job in dependency.conditions:
+        if not re.fullmatch(number, job, re.ASCII):
+            raise RequestError(f"{job!r} is no number of a job in {scheduler}; hint: `tonnage jobs` lists them")
 
 
 def every(dependency: Dependency, scheduler: str) -> list[str]:

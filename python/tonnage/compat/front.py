@@ -44,6 +44,8 @@ class FrontEnd:
     """What follows after its name."""
     tables: str = ""
     """Of its page alone, after the options: Markdown."""
+    not_taken: frozenset[str] = frozenset()
+    """Options of the original, in words of several letters, that are not in ``options``: none is read as another."""
 
 
 class HelpAsked(Exception):
@@ -69,6 +71,8 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
                 text = next(words, None)
             if text is None:
                 raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
+            if not text and option.parse is str:
+                raise RequestError(f"{front.name} {name}: an empty value is no value; hint: leave it out")
             value = _value(front, option, text)
             found[name] = (*(found[name] or ()), value) if option.repeats else value
     for option in front.options:
@@ -99,6 +103,8 @@ def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tu
         raise HelpAsked
     if name in known:
         return [(known[name], text if equals else None)]
+    if name in front.not_taken:
+        raise RequestError(f"{front.name} does not take the option {name}; hint: see `tonnage {front.name} --help`")
     if not word.startswith("-") or word.startswith("--") or len(word) < 2:
         raise RequestError(f"{front.name} has no option {word!r}; hint: see `tonnage {front.name} --help`")
     found: list[tuple[Option, str | None]] = []

@@ -31,11 +31,13 @@ _ENDING = threading.Event()
 class ToolError(TonnageError):
     """A tool that is missing, refuses or does not answer; the text has its own words."""
 
-    def __init__(self, text: str, *, status: int | None = None, said: str = "") -> None:
+    def __init__(self, text: str, *, status: int | None = None, errors: str = "", out: str = "") -> None:
         super().__init__(text)
         self.status = status
-        """What it exited with; None where it never ran or did not end."""
-        self.said = said
+        """What it exited with, below 0 where a signal ended it; None where it never ran or did not end."""
+        self.errors = errors
+        """What it printed as its errors."""
+        self.said = errors + out
         """All that it printed, its errors first."""
 
 
@@ -44,7 +46,8 @@ class ToolMissing(ToolError):
 
 
 class ToolSilent(ToolError):
-    """It did not answer within its time and was ended: whether it did what it was asked is not known."""
+    """It gave no answer within its time, or one without end, and was ended: whether it did what it was asked is not
+    known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ def ask(
 
     Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
     It has a session of its own, so that a Ctrl-C meant for us does not cut a submission in two, and so that all it
-    started ends with it at the time limit, or with this process, on Ctrl-C too. ToolMissing, ToolSilent, or ToolError
-    with the first line that it said, or where it prints without end. ``outlived``: its limit holds also where this
+    started ends with it at the time limit, or with this process, on Ctrl-C too. ToolMissing, ToolSilent (also where it
+    prints without end), or ToolError with the first line that it said. ``outlived``: its limit holds also where this
     process is killed before.
     """
     try:
@@ -94,7 +97,7 @@ def ask(
             raise ToolSilent(f"{argv[0]} did not answer within {timeout_s:g} s") from None
         except _TooMuch:
             _end(process)
-            raise ToolError(f"{argv[0]} printed more than {MOST_TEXT >> 20} MiB") from None
+            raise ToolSilent(f"{argv[0]} printed more than {MOST_TEXT >> 20} MiB") from None
         except BaseException:
             _end(process)
             raise
@@ -102,9 +105,13 @@ def ask(
     if process.returncode:
         line = next((line.strip() for line in (said.err + "\n" + said.out).splitlines() if line.strip()), "")
         told = f": {line[:500]}" if line else ""
-        text = f"{argv[0]} failed with status {process.returncode}{told}"
-        raise ToolError(text, status=process.returncode, said=said.err + said.out)
+        text = f"{argv[0]} {_end_of(process.returncode)}{told}"
+        raise ToolError(text, status=process.returncode, errors=said.err, out=said.out)
     return said
+
+
+def _end_of(status: int) -> str:
+    return f"failed with status {status}" if status > 0 else f"was ended by signal {-status}"
 
 
 def site_tool(name: str) -> str:

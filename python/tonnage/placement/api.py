@@ -23,7 +23,7 @@ from tonnage.placement.answers.where import Answer as Place
 from tonnage.placement.answers.where import answer as place
 from tonnage.placement.asked import Asked, parse_cap, parse_copies, parse_key
 from tonnage.placement.look import NOTHING_READ, Look, asked_for
-from tonnage.placement.site import load_site
+from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
 from tonnage.placement.submit import submit as submit_wish
 from tonnage.placement.whereabouts import whereabouts
@@ -150,7 +150,7 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     >>> {one.server: one.left for one in tonnage.load().servers}  # doctest: +SKIP
     {'rcss1': 3, 'rcss2': 12}
     """
-    known = load_site(Path.cwd(), None if site is None else Path(site))
+    known = load_site(Path.cwd(), site_path(site))
     look = Look(known, asked_for(known, [] if server is None else [server]))
     found = look()
     if all(row.age_s is None for row in found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -98,6 +98,7 @@ class Asked:
 
     def _refuse(self, program: Sequence[str]) -> None:
         at_once = None if self.copies is None else self.copies[1]
+        empty = next((one.name.replace("_", "-") for one in fields(self) if getattr(self, one.name) == ""), None)
         for wrong, told in (
             (
                 not program or not program[0],
@@ -108,6 +109,8 @@ class Asked:
                 "a word of the command holds a NUL; hint: no program can be given that",
             ),
             (self.path == "", "--path is empty; hint: leave it out for the working directory"),
+            (empty is not None, f"--{empty}: an empty value is no value; hint: leave it out"),
+            (self.time_limit == 0, "--time-limit 0 is no time; hint: leave it out, or write it like 2h"),
             (isinstance(self.cap, int) and self.copies is None, "--cap counts copies; hint: add --copies N"),
             (
                 self.profile is not None and self.io_share is not None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import RequestError
+from tonnage.placement.lists import forget_lists
 from tonnage.placement.site import load_site
 
 _OF_COPIES = re.compile(r"(?P<job>[^\[\]_]+)(?:_(?P<one>\d{1,9})|\[(?P<some>[\d,-]+)\])(?P<rest>\..*)?")
@@ -63,7 +64,11 @@ def cancel_jobs(
 
     ``any_job``: also those that Tonnage did not submit. One that cannot be ended keeps none of the others from it.
     """
-    return [one for word in dict.fromkeys(words) for one in _cancel(found, word, known, any_job=any_job)]
+    ends = [one for word in dict.fromkeys(words) for one in _cancel(found, word, known, any_job=any_job)]
+    # The kept lists still have what was ended: its part of a load line is the next job's.
+    if any(one.cancelled for one in ends):
+        forget_lists(found)
+    return ends
 
 
 def _cancel(found: Scheduler, word: str, known: Sequence[Job], *, any_job: bool) -> list[Cancelled]:

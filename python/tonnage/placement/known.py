@@ -46,27 +46,51 @@ def working_directory() -> str:
 
 
 class Glance:
-    """One process's look at the directory in which a job is to start, which for most is where its data is as well."""
+    """A look at the program, and at the directory in which a job is to start, where for most its data is as well."""
 
     def __init__(self, directory: str, program: str, *, timeout_s: float) -> None:
         self._directory, self._program, self._timeout_s = directory, program, timeout_s
         self._said: dict[str, Any] = {}
         self._failed: OSError | None = None
+        self._silent_program = False
         try:
             # Where nothing on the way is a server's, no process is needed that could be left behind.
-            places = [directory, *filter(os.path.isabs, os.get_exec_path()), *filter(os.path.isabs, [program])]
-            self._said = carefully(self._ask, places, timeout_s=timeout_s)
-        except OSError as error:  # TimeoutError is one
+            self._said = carefully(self._ask, [directory, *self._places()], timeout_s=timeout_s)
+        except TimeoutError as error:
+            self._ask_apart(error)
+        except OSError as error:
             self._failed = error
 
-    def _ask(self) -> dict[str, Any]:
-        directory, program = self._directory, self._program
-        here = "/" not in program and os.access(program, os.X_OK)
-        around = [os.access(directory, os.X_OK), shutil.which(program) is not None, here]
+    def _ask_apart(self, late: TimeoutError) -> None:
+        """Which of the two is silent."""
         try:
-            return {"around": around, "look": look_here(directory)}
+            self._said = {
+                "program": [True, False],
+                **carefully(self._ask_place, [self._directory], timeout_s=self._timeout_s),
+            }
+            self._silent_program = True
+        except TimeoutError:
+            self._failed = late
         except OSError as error:
-            return {"around": around, "error": [error.errno, error.strerror]}
+            self._failed = error
+
+    def _places(self) -> list[str]:
+        """Where the program is looked for, links and all."""
+        apart = [] if "/" in self._program else os.get_exec_path()
+        return [os.path.join(self._directory, one) for one in (self._program, *apart)]  # noqa: PTH118
+
+    def _ask(self) -> dict[str, Any]:
+        program = self._program
+        here = "/" not in program and os.access(program, os.X_OK)
+        return {"program": [shutil.which(program) is not None, here], **self._ask_place()}
+
+    def _ask_place(self) -> dict[str, Any]:
+        directory = self._directory
+        may_enter = os.access(directory, os.X_OK)
+        try:
+            return {"may_enter": may_enter, "look": look_here(directory)}
+        except OSError as error:
+            return {"may_enter": may_enter, "error": [error.errno, error.strerror]}
 
     def notes(self) -> list[str]:
         """What is odd about a job that starts there. RequestError where the directory is closed to this user.
@@ -77,9 +101,12 @@ class Glance:
             return [f"{self._directory} did not answer within {self._timeout_s:g} s"]
         if self._failed is not None:
             raise self._failed
-        may_enter, is_found, is_here = self._said["around"]
-        if not may_enter:
+        if not self._said["may_enter"]:
             raise RequestError(f"no permission to enter {self._directory}; hint: cd to a directory that you may enter")
+        if self._silent_program:
+            what = self._program if "/" in self._program else f"a directory of PATH, where {self._program} may be,"
+            return [f"{what} did not answer within {self._timeout_s:g} s; it is submitted all the same"]
+        is_found, is_here = self._said["program"]
         if is_found:
             return []
         meant = f"; did you mean ./{self._program}?" if is_here else ""

@@ -89,7 +89,7 @@ class Lists:
         ask: Callable[[], Iterable[object]],
         made: Callable[[Sequence[Any]], _T],
     ) -> Listed[_T]:
-        file = None if self._place is None else self._place / f"{self._scheduler.name}-{what}-{_cluster()}.json"
+        file = None if self._place is None else _file(self._place, self._scheduler, what)
         if file is not None and (kept := self._kept(file, names, made)) is not None:
             return kept
         at_s = time.time()
@@ -108,6 +108,18 @@ class Lists:
             return Listed(found["at_s"], [made(row) for row in found["rows"]])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def forget_lists(scheduler: Scheduler) -> None:
+    """For whoever changed them: the next decision asks anew."""
+    with suppress(RequestError, OSError):
+        place = user_state("lists")
+        for what in ("hosts", "jobs"):
+            _file(place, scheduler, what).unlink(missing_ok=True)
+
+
+def _file(place: Path, scheduler: Scheduler, what: str) -> Path:
+    return place / f"{scheduler.name}-{what}-{_cluster()}.json"
 
 
 def _names(kind: type[ListedHost | ListedJob]) -> list[str]:

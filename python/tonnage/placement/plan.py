@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tonnage.cluster.numbers import Numbers, count_of
-from tonnage.cluster.scheduler import JobRequest, Scheduler
+from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.terms import Terms
 from tonnage.placement.candidates import make_candidates
@@ -29,7 +29,8 @@ from tonnage.placement.known import (
 )
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import plateaus_of
-from tonnage.placement.lists import Lists
+from tonnage.placement.lists import ListedHost, Lists
+from tonnage.placement.queues import queue_of_hosts
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
@@ -159,6 +160,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     policy = site.policy
     if wish.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
+    demand = _demand(wish, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = Later(lists.hosts), Later(lists.jobs)
@@ -168,7 +170,6 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     looked = glance.look if wish.path in (None, directory) else None
     located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    demand = _demand(wish, policy)
     found = load_lines(site, servers, located)
     readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
@@ -206,7 +207,7 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, directory, servers, decision, _licences(servers, demand, line)),
+        request=_request(wish, directory, servers, decision, _licences(servers, demand, line), site, world.hosts),
         readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
@@ -276,17 +277,22 @@ def _request(
     servers: Sequence[Server],
     decision: Decision,
     licences: tuple[tuple[str, int], ...],
+    site: Site,
+    listed: Sequence[ClusterHost | ListedHost] | None,
 ) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
-    beside = decision.bind == "pin" and (not wish.hosts or (server is not None and set(wish.hosts) <= {*server.hosts}))
+    if wish.queue is not None or wish.hosts:
+        queue = wish.queue or queue_of_hosts(wish.hosts, site, servers, listed)
+    else:
+        # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
+        queue = server.queue if server is not None and decision.bind == "pin" else None
     return JobRequest(
         argv=wish.argv,
         key=wish.key,
         directory=directory,
         name=wish.name or _name(wish.argv[0]),
         server=decision.server,
-        # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
-        queue=wish.queue or (server.queue if server is not None and beside else None),
+        queue=queue,
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
         slots=wish.slots,
@@ -321,9 +327,9 @@ def _name(program: str) -> str:
 def _demand(wish: Wish, policy: Policy) -> Demand:
     if wish.profile is not None:
         # Reading a run takes numpy, which is half of a start.
-        from tonnage.placement.profile import demand_of_run
+        from tonnage.placement.profile import demand_within
 
-        demand = demand_of_run(wish.profile, policy)
+        demand = demand_within(wish.profile, policy)
     else:
         demand = Demand(bytes=policy.reference_bytes, operations=policy.reference_operations)
     if wish.io_share is not None:

@@ -11,7 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.indices import Reading, read_indices
 from tonnage.placement.lines import Found, line_of
-from tonnage.placement.site import Server, Site, load_site
+from tonnage.placement.site import Server, Site, load_site, site_path
 from tonnage.placement.where import Located, locate, servers_of
 
 
@@ -40,7 +40,7 @@ def whereabouts(path: str | None, site_file: str | None) -> Whereabouts:
     """``path`` None: the working directory. RequestError for a path or a site file that cannot be."""
     if path == "":
         raise RequestError("the path is empty; hint: leave it out for the working directory")
-    site = load_site(Path(), Path(site_file) if site_file else None)
+    site = load_site(Path(), site_path(site_file))
     located = locate(path or ".", site, timeout_s=site.policy.file_timeout / 1e9)
     servers = servers_of(located, site)
     now_s = time.time()

@@ -87,7 +87,7 @@ def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Calla
     assert told(well()) == []
 
 
-def test_a_directory_that_submit_takes_no_job_from_is_wrong_unless_it_is_a_disk_beside_a_site_s_servers(
+def test_a_directory_that_submit_takes_no_job_from_is_wrong_and_the_hint_names_whose_data_it_is(
     well: Callable[..., World],
 ) -> None:
     refused = Refused(path="/data", why="no host beside io9 takes the job", servers=("io9",), own_disk=False)
@@ -95,7 +95,12 @@ def test_a_directory_that_submit_takes_no_job_from_is_wrong_unless_it_is_a_disk_
     assert str(complaint).startswith("`submit` takes no job from /data: no host beside io9 takes the job; hint: add [[")
     assert complaint.wrong and 'name = "io9"' in complaint.hint
     (complaint,) = examine(well(refused=replace(refused, own_disk=True)))
-    assert not complaint.wrong
+    assert complaint.wrong and complaint.hint.startswith("cd to the data of ") and 'name = "io9"' in complaint.hint
+    known = well().site.server[0].name
+    (complaint,) = examine(well(refused=replace(refused, servers=(known,), known=True)))
+    assert complaint.wrong and complaint.hint.startswith(f"bring a host beside {known} back, or add one to its hosts (")
+    (complaint,) = examine(well(refused=replace(refused, why="no permission", hint="cd to another directory")))
+    assert complaint.wrong and complaint.hint == "cd to another directory"
 
 
 def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(well: Callable[..., World]) -> None:

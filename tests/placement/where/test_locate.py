@@ -18,8 +18,8 @@ from tonnage.placement.where import look as module
 from tonnage.placement.where.registry import resolver
 
 
-def where(path: object, *, timeout_s: float = 10.0) -> Located:
-    return locate(str(path), Site(), timeout_s=timeout_s)
+def where(path: object, *, timeout_s: float = 10.0, site: Site | None = None) -> Located:
+    return locate(str(path), site or Site(), timeout_s=timeout_s)
 
 
 def test_what_is_on_this_hosts_disk_is_held_by_this_host(tmp_path: Path) -> None:
@@ -131,6 +131,52 @@ def test_a_host_may_be_a_server_of_the_site(tmp_path: Path) -> None:
     assert [server.name for server in servers_of(where(tmp_path), site)] == ["rcss1"]
     plain = servers_of(where(tmp_path), Site())
     assert [(server.name, server.hosts) for server in plain] == [(platform.node(), (platform.node(),))]
+
+
+def held(path: object, site: Site) -> list[str]:
+    """The site file's own servers of a path."""
+    return [server.name for server in servers_of(where(path, site=site), site) if server in site.server]
+
+
+def test_a_path_is_held_by_the_server_that_has_what_it_leads_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path.resolve()
+    for name in ("p1", "p2", "p3"):
+        (place / name).mkdir()
+    site = Site(server=tuple(Server(name=name, holds=(str(place / name),)) for name in ("p1", "p2")))
+    monkeypatch.chdir(place / "p1")
+    (place / "p1" / "to2").symlink_to("../p2")
+    (place / "p1" / "to3").symlink_to("../p3")
+    for path, wanted in (
+        ("../p2", ["p2"]), ("../p2/new/file", ["p2"]), ("to2", ["p2"]), ("to2/x", ["p2"]), ("../p3", []), ("to3", []),
+        ("to3/x", []), ("new/../../p3", []), ("x", ["p1"]), ("../p1/x", ["p1"]), (place / "p2/../p1", ["p1"]),
+    ):  # fmt: skip
+        assert held(path, site) == wanted, path
+
+
+def test_a_site_file_may_spell_a_directory_through_a_link(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    for name in ("volume/proj", "volume/other", "elsewhere"):
+        (place / name).mkdir(parents=True)
+    (place / "data").symlink_to("volume")
+    (place / "volume" / "proj" / "out").symlink_to(place / "elsewhere")
+    wide = Server(name="wide", holds=(str(place / "data"),))
+    deep = Server(name="deep", holds=(str(place / "data" / "pro*"),))
+    site = Site(server=(wide, deep))
+    assert held(place / "data" / "proj" / "x", site) == ["deep"]
+    assert held(place / "data" / "other", site) == ["wide"]
+    assert held(place / "data" / "proj" / "out" / "x", site) == []
+
+
+def test_what_hangs_is_held_by_its_name_without_what_leads_out_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "look_here", lambda _path: time.sleep(600))
+    site = Site(server=tuple(Server(name=name, holds=(str(tmp_path / name),)) for name in ("p1", "p2")))
+    found = where(tmp_path / "p1" / ".." / "p2" / "x", timeout_s=0.2, site=site)
+    assert [server.name for server in servers_of(found, site)] == ["p2"]
+    assert "did not answer within 0.2 s: the mount table alone says where it is" in found.how[0]
 
 
 def test_every_registered_resolver_can_be_imported() -> None:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from tonnage.cli.placement.columns import columns
-from tonnage.cluster.scheduler import Job
+from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.compat.lsf import words
-from tonnage.machine.user import user_name
+from tonnage.errors import RequestError
+from tonnage.machine.user import knows_user, user_name
 from tonnage.placement.answers.jobs import Answer
 from tonnage.placement.jobs import asked_scheduler
 
@@ -32,8 +33,11 @@ HEADINGS = (
 def run(arguments: Namespace) -> int:
     """Exit code."""
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
-    user = {None: user_name(), "all": None}.get(arguments.user, arguments.user)
-    found = site_scheduler.jobs(user=user, ended=arguments.done)
+    user = user_name() if arguments.user is None else None
+    if arguments.user in (None, "all"):
+        found = site_scheduler.jobs(user=user, ended=arguments.done)
+    else:
+        found = _jobs_of_named(site_scheduler, arguments.user, ended=arguments.done)
     if arguments.json:
         print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, jobs=tuple(found))), indent=2))
     elif found:
@@ -41,6 +45,21 @@ def run(arguments: Namespace) -> int:
     else:
         print("No job found" if arguments.done else "No unfinished job found", file=sys.stderr)
     return 0
+
+
+def _jobs_of_named(site_scheduler: Scheduler, user: str, *, ended: bool) -> list[Job]:
+    """A scheduler may know users that this host does not; RequestError for one that neither has heard of."""
+    known, why = knows_user(user), f"{site_scheduler.name} has no job of theirs"
+    found: list[Job] = []
+    try:
+        found = site_scheduler.jobs(user=user, ended=ended)
+    except SchedulerError as error:
+        if known:
+            raise
+        why = str(error).partition("; hint: ")[0]
+    if not found and not known:
+        raise RequestError(f"this host knows no user {user!r}; {why}; hint: give -u NAME or -u all")
+    return found
 
 
 def text(found: Sequence[Job]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
+from tonnage.cli.placement.stop import not_too_often
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.answers.load import answer
@@ -26,6 +27,8 @@ def run(arguments: Namespace) -> int:
     """Exit code: 1 where no index of any server could be read."""
     if arguments.every is not None and not arguments.watch and arguments.metrics is None:
         raise RequestError("--every is for looking more than once; hint: add --watch or --metrics PORT")
+    if arguments.every is not None:
+        not_too_often(arguments.every)
     site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
     look = Look(site, asked_for(site, [arguments.server] if arguments.server else []))
     if arguments.watch or arguments.metrics is not None:
@@ -58,7 +61,7 @@ def _json(found: Sequence[Row], notes: Sequence[str]) -> str:
 
 def _go_on(look: Look, arguments: Namespace) -> int:
     """Until Ctrl-C, which is how one leaves it."""
-    every_s = (arguments.every or _EVERY_NS) / 1e9
+    every_s = (_EVERY_NS if arguments.every is None else arguments.every) / 1e9
     latest: list[Row] = []
     with ExitStack() as stack:
         if arguments.metrics is not None:

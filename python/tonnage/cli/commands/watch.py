@@ -8,16 +8,14 @@ from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
 
-from tonnage.cli.placement.stop import Stop
+from tonnage.cli.placement.stop import Stop, not_too_often
 from tonnage.cli.placement.watch_lines import of_event, of_state, told
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.look import JOBS_NS, Look, asked_for
 from tonnage.placement.site import load_site
 from tonnage.placement.watch import History, Watch
-from tonnage.units import format_time
 
 EVERY_NS = 30 * 10**9
-_SHORTEST_NS = 10**8
 
 
 def run(arguments: Namespace) -> int:
@@ -25,8 +23,7 @@ def run(arguments: Namespace) -> int:
     if arguments.once and (arguments.every is not None or arguments.metrics is not None):
         raise RequestError("--once looks once; hint: leave --every and --metrics out")
     every_ns = EVERY_NS if arguments.every is None else arguments.every
-    if every_ns < _SHORTEST_NS:
-        raise RequestError(f"--every {format_time(every_ns)} is too often; hint: give at least 100ms")
+    not_too_often(every_ns)
     site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
     servers = asked_for(site, [arguments.server] if arguments.server else [])
     # Two looks in a row are two lists of jobs, however often somebody wants to look.

@@ -8,7 +8,19 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
+from tonnage.errors import RequestError
+from tonnage.units import format_time
+
+_SHORTEST_NS = 10**8
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def not_too_often(every_ns: int) -> None:
+    """RequestError for looks that would follow each other without end."""
+    if every_ns < _SHORTEST_NS:
+        raise RequestError(
+            f"--every {format_time(every_ns)} is too often; hint: give at least {format_time(_SHORTEST_NS)}"
+        )
 
 
 class Stop:

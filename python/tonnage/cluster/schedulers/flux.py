@@ -14,6 +14,7 @@ from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import Numbers, each
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -26,9 +27,10 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
+from tonnage.cluster.schedulers.refusals import Refusals
 from tonnage.cluster.terms import Spelling, every
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"
@@ -40,6 +42,7 @@ _STATES: dict[str, State] = {
     "RUN": "running",
     "CLEANUP": "running",
 }
+_REFUSALS = Refusals(r"^flux[- ]submit: |^usage: flux|^flux: ")
 _MOST_NAMED = 10_000
 _RESULTS: dict[str, State] = {"COMPLETED": "done", "FAILED": "failed", "CANCELED": "cancelled", "TIMEOUT": "failed"}
 _NO_CAP = "Flux has no limit for the copies of a job; hint: give --cap the number of copies, and bound them by a queue"
@@ -70,10 +73,8 @@ class Flux:
     def submit(self, request: JobRequest) -> Submitted:
         try:
             said = ask(self.command(request), timeout_s=self._timeout_s, environment=os.environ)
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            raise SchedulerError(f"the scheduler refused: {error}") from None
+            raise _REFUSALS.told(error) from None
         numbers = said.out.split()
         if not numbers:
             raise SubmissionUnknown("flux submit printed no number of a job")
@@ -166,7 +167,14 @@ FLUX = Spelling(
         "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
         "words": list,
     },
-    ours=("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--help", "--quiet"),
+    OwnWords(
+        refused=(
+            *("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--wait-event", "--watch", "--quiet"),
+            *("--help", "-h"),
+        ),
+        flags=("--exclusive", "--label-io", "--log-stderr", "--progress", "--unbuffered", "--verbose"),
+        values="BCcgNnoqSTt",
+    ),
 )
 
 

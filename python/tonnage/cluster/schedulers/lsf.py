@@ -14,11 +14,11 @@ from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import spelled
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
-    NoSuchQueue,
     Queue,
     SchedulerError,
     Spread,
@@ -27,11 +27,16 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
+from tonnage.cluster.schedulers.refusals import Refusals
+from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
+_REFUSALS = Refusals(
+    r"Job not submitted|^bsub: |^Usage: bsub|^(?:Illegal|Bad|Invalid|Unknown|Ambiguous) .*(?:option|argument)",
+    no_queue="No such queue",
+)
 _STATES: dict[str, State] = {
     "PEND": "pending",
     "WAIT": "pending",
@@ -105,11 +110,10 @@ class Lsf:
                 directory=request.directory,
                 environment=os.environ,
             )
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            refusal = NoSuchQueue if "No such queue" in str(error) else SchedulerError
-            raise refusal(f"the scheduler refused: {error}") from None
+            if (receipt := _RECEIPT.search(error.said)) is not None:
+                return Submitted(receipt[1], receipt[0])
+            raise _REFUSALS.told(error) from None
         receipt = _RECEIPT.search(said.out) or _RECEIPT.search(said.err)
         if receipt is None:
             raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:100]!a}")
@@ -185,6 +189,7 @@ _MEANING = {"afterok": "done", "afternotok": "exit", "afterany": "ended", "after
 
 
 def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(\[[0-9]+\])?", "LSF")
     between = " || " if after.any_of else " && "
     return ["-w", between.join(f"{_MEANING[when]}({job})" for when, job in after.conditions)]
 
@@ -215,7 +220,11 @@ LSF = Spelling(
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%Y:%m:%d:%H:%M", time.localtime(moment_s + 59))],
         "words": list,
     },
-    ours=("-J", "-K", "-I", "-V", "-h"),
+    OwnWords(
+        # These letters begin no other word that could be given.
+        refused=("-J", "-K", "-I", "-V", "-h", "-pack", "-json", "-yaml", "-jsdl", "-jsdl_strict"),
+        flags=("-ar", "-B", "-H", "-N", "-Ne", "-r", "-rn", "-ul", "-x", "-XF", "-Zs"),
+    ),
 )
 OPENLAVA = Spelling(
     "Openlava",
@@ -228,7 +237,7 @@ OPENLAVA = Spelling(
         "gpus": "Openlava knows no GPUs",
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%m:%d:%H:%M", time.localtime(moment_s + 59))],
     },
-    LSF.ours,
+    LSF.own,
 )  # fmt: skip
 
 

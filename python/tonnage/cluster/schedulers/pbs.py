@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
     JobRequest,
-    NoSuchQueue,
     Queue,
     SchedulerError,
     State,
@@ -29,14 +29,16 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
-from tonnage.cluster.terms import Mail, Spelling, Terms, every, hours, in_units
+from tonnage.cluster.schedulers.refusals import Refusals
+from tonnage.cluster.terms import Dependency, Mail, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ToolSilent, ask
+from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
 _START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" LSB_JOBINDEX="$PBS_ARRAY_INDEX" exec "$@"'
+_REFUSALS = Refusals(r"^qsub: |^usage: qsub", no_queue="Unknown queue")
 _USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
 _SUSPENDED = {"S", "U", "H"}
 
@@ -96,11 +98,11 @@ class Pbs:
         try:
             with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
                 _executor(command, self._run, Path(place)).submit(job)
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
-        except (ToolError, SubmitException) as error:
-            refusal = NoSuchQueue if "Unknown queue" in str(error) else SchedulerError
-            raise refusal(f"the scheduler refused: {error}") from None
+        except ToolError as error:
+            raise _REFUSALS.told(error) from None
+        except SubmitException as error:
+            # It is ours to run qsub: this one comes before.
+            raise SchedulerError(f"PSI/J refused: {error}") from None
         if not job.native_id:
             raise SubmissionUnknown("qsub printed no number of a job")
         return Submitted(job.native_id, job.native_id)
@@ -308,6 +310,11 @@ def _of_chunk(terms: Terms) -> str:
     return memory + ("" if terms.gpus is None else f":ngpus={terms.gpus}")
 
 
+def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(\[[0-9]*\])?(\.[A-Za-z0-9.-]+)?", "PBS")
+    return ["-W", f"depend={','.join(every(after, 'PBS'))}"]
+
+
 def _mail(mail: Mail) -> list[str]:
     letters = {"begin": "b", "end": "e", "fail": "a"}
     to = ["-M", mail.to] if mail.to is not None else []
@@ -323,13 +330,16 @@ PBS = Spelling(
         "memory_bytes": lambda _: [],
         "gpus": lambda _: [],
         "exclusive": lambda _: [],
-        "dependency": lambda after: ["-W", f"depend={','.join(every(after, 'PBS'))}"],
+        "dependency": _dependency,
         "mail": _mail,
         "rerun": lambda _: ["-r", "y"],
         "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],
         "words": list,
     },
-    ours=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
+    OwnWords(
+        refused=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
+        values="aAcCeJjklMmNoPpqRrSuvW",
+    ),
 )
 
 

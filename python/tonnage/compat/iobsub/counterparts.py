@@ -24,8 +24,11 @@ _ROWS = (
     ),
     (
         "`-m 'a+2 b others'`",
-        "`--nodelist`, or all others excluded; with `others` a wish (`--prefer`)",
-        "`-m`",
+        (
+            "`--nodelist`, or all others excluded; with `others` a wish (`--prefer`); in the site file's queue of "
+            "these hosts; `+N` is not passed on, and a note says so"
+        ),
+        "`-m`; `+N` with `others` alone, else a note",
         "this host; others are refused",
     ),
     ("`-W 1:30`", "`--time`; with a host behind it refused", "`-W`", "refused"),

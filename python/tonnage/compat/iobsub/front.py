@@ -37,7 +37,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
     translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())
     wish = _wish(given, asked, translated.terms)
-    for note in (*asked.notes, *translated.notes):
+    for note in (*asked.notes, *translated.notes, *_unordered(given)):
         voice.tell(f"iobsub: note: {note}")
 
     def tell(plan: Plan) -> None:
@@ -63,6 +63,14 @@ def run(words: Sequence[str], voice: Voice) -> int:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
     return stay(wish, outcome.receipt.job) if given["-K"] else 0
+
+
+def _unordered(given: dict[str, Any]) -> tuple[str, ...]:
+    """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a wish."""
+    names, prefer = hosts(given["-m"]) if given["-m"] is not None else ((), False)
+    if len(names) < 2 or "+" not in given["-m"] or (prefer and site_scheduler().name == "lsf"):
+        return ()
+    return (f"-m: which of {', '.join(names)} comes first is the scheduler's own choice; +N is not passed on",)
 
 
 def _is_interactive(given: dict[str, Any]) -> bool:

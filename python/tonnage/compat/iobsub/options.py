@@ -5,6 +5,14 @@ from __future__ import annotations
 from tonnage.compat.front import FrontEnd, Option, number
 from tonnage.compat.iobsub.counterparts import counterparts
 
+_OF_BSUB = """
+    -alloc_flags -app -ar -clusters -cn_cu -cn_mem -core_isolation -csm -data -datachk -datagrp -eo -Ep -eptl -env -ext
+    -extsched -freq -gpu -hl -hostfile -IS -ISp -ISs -IX -is -Jd -jobaff -json -jsdl -jsdl_strict -jsm -Lp -ln_mem
+    -ln_slots -mig -Ne -network -ni -nnodes -notify -oo -outdir -pack -ptl -rcacct -rn -rnc -sla -smt -sp -stage
+    -step_cgroup -ti -tty -ul -wa -We -wt -XF -yaml -Zs
+"""
+"""Words of the option lists of LSF 7 to 10.1 and of Openlava: those of one letter are known by that."""
+
 IOBSUB = FrontEnd(
     "iobsub",
     "iobsub's command lines: a job goes to the server that holds the working directory",
@@ -30,7 +38,9 @@ can see: no place for a password.
 
 The options of LSF's bsub mean what they mean there. Where the scheduler is LSF they are passed on as they were typed;
 to any other they are told in its own options, and what it has no counterpart of is refused in one line, exit code 2,
-before anything is submitted. Nothing is left out in silence.
+before anything is submitted. Nothing is left out in silence. A value may stand in the word of its option (`-n4`), and
+flags may share one (`-qI`), but a word that is an option of bsub's is that option: `-oo FILE`, `-is FILE` or `-rn`,
+which are not taken, are refused by their names.
 """,
     (
         Option(("-q",), "quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue"),
@@ -43,7 +53,11 @@ before anything is submitted. Nothing is left out in silence.
         Option(("-J",), "name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once", "NAME"),
         Option(("-i",), "file of its input; %J: job, %I: copy", "IN"),
         Option(("-cwd",), "where it runs, and whose file server counts", "DIR"),
-        Option(("-m",), "hosts, in the place of those beside the data; +N: the higher the sooner", "HOSTS"),
+        Option(
+            ("-m",),
+            "hosts, in the place of those beside the data; +N: the higher the sooner",
+            "HOSTS",
+        ),
         Option(("-W",), "it ends after so long", "[HOUR:]MINUTE"),
         Option(("-w",), "jobs that come before: done(1) && ended(2)", "CONDITION"),
         Option(("-b",), "it does not begin before", "[[[YEAR:]MONTH:]DAY:]HOUR:MINUTE"),
@@ -69,4 +83,5 @@ before anything is submitted. Nothing is left out in silence.
     ),
     usage="[OPTION]... PROGRAM [WORD]... | [OPTION]... < SCRIPT",
     tables=counterparts(),
+    not_taken=frozenset(_OF_BSUB.split()),
 )

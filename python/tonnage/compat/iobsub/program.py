@@ -20,7 +20,11 @@ def find_directory(name: str) -> str:
     try:
         if carefully(lambda: Path(path).is_dir(), [path], timeout_s=_LOOK_S):
             return path
-    except OSError as error:  # TimeoutError is one
+    except TimeoutError:
+        raise RequestError(
+            f"iobsub -cwd: {name!r} did not answer within {_LOOK_S:g} s; hint: give another one"
+        ) from None
+    except OSError as error:
         raise RequestError(f"iobsub -cwd: {name!r} cannot be looked at: {error}; hint: give another one") from None
     raise RequestError(f"iobsub -cwd: there is no directory {name!r}; hint: make it first")
 
@@ -32,9 +36,10 @@ def find_program(program: str, *, why_no_queue: str | None, directory: str | Non
     ``why_no_queue``: it stands right after ``-q``, where LSF's users write a queue, and this is why it is none.
     """
     if "/" in program:
+        # `submit` looks at it, within its time limit.
         return program
     try:
-        on_path, is_here = carefully(lambda: _look(program, directory), _places(directory), timeout_s=_LOOK_S)
+        on_path, is_here = carefully(lambda: _look(program, directory), _places(program, directory), timeout_s=_LOOK_S)
     except OSError:  # TimeoutError is one
         return program
     if on_path:
@@ -47,8 +52,9 @@ def find_program(program: str, *, why_no_queue: str | None, directory: str | Non
     raise RequestError(f"{told}; hint: write its whole path where only the job's host has it")
 
 
-def _places(directory: str | None) -> list[str]:
-    return [directory or working_directory(), *filter(os.path.isabs, os.get_exec_path())]
+def _places(program: str, directory: str | None) -> list[str]:
+    here = working_directory()
+    return [str(Path(directory or here) / program), *(str(Path(here) / one) for one in os.get_exec_path())]
 
 
 def _look(program: str, directory: str | None) -> list[bool]:

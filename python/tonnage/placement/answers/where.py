@@ -93,4 +93,4 @@ def _values(located: Located) -> dict[str, Any]:
     mount = located.mount and MountTold(
         mount_point=located.mount.mount_point, file_system=located.mount.file_system, device=located.mount.device
     )
-    return {**{field.name: getattr(located, field.name) for field in fields(located)}, "mount": mount}
+    return {**{field.name: getattr(located, field.name) for field in fields(LocatedTold)}, "mount": mount}

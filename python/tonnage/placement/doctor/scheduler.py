@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from tonnage.placement.doctor.complaint import Complaint, own_hint
-from tonnage.placement.doctor.world import World
+from tonnage.placement.doctor.world import Refused, World
+from tonnage.placement.site import Server
 
 
 def answers(world: World) -> Iterator[Complaint]:
@@ -146,15 +147,28 @@ def here(world: World) -> Iterator[Complaint]:
     refused = world.refused
     if refused is None:
         return
-    name = refused.servers[0] if refused.servers else "SERVER"
     yield Complaint(
         code="refused-here",
         what=f"`submit` takes no job from {refused.path}: {refused.why}",
-        hint=f'add [[server]] with name = "{name}" and the hosts beside it that the scheduler knows, or submit with '
-        "--anywhere",
-        # Where the site has servers, a disk of this host is no place that jobs are sent from.
-        wrong=not (refused.own_disk and world.site.server),
+        hint=refused.hint or f"{_way_out(refused, world)}, or submit with --anywhere",
     )
+
+
+def _way_out(refused: Refused, world: World) -> str:
+    name = refused.servers[0] if refused.servers else "SERVER"
+    if refused.known:
+        where = world.loaded.origin("hosts", server=name) or world.loaded.origin("name", server=name)
+        return f"bring a host beside {name} back, or add one to its hosts{f' ({where})' if where else ''}"
+    add = f'add [[server]] with name = "{name}" and the hosts beside it that the scheduler knows'
+    if refused.own_disk and world.site.server:
+        # Most likely a home or a temporary directory.
+        return f"cd to the data of {' or '.join(_some(world.site.server))}, {add}"
+    return add
+
+
+def _some(servers: Sequence[Server], most: int = 3) -> list[str]:
+    """The first names."""
+    return [server.name for server in servers[:most]]
 
 
 def _near(wrong: str, known: Iterable[str]) -> str | None:

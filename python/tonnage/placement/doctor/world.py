@@ -24,7 +24,7 @@ from tonnage.placement.ledger import Ledger
 from tonnage.placement.lines import all_lines
 from tonnage.placement.plan import Wish, make_plan
 from tonnage.placement.site import Loaded, Server, Site
-from tonnage.placement.where import locate
+from tonnage.placement.where import locate, servers_of
 from tonnage.placement.where.located import Located
 from tonnage.records.load_lines import KeptLine
 
@@ -58,8 +58,13 @@ class Refused:
     path: str
     why: str
     servers: tuple[str, ...]
-    own_disk: bool
+    """Whose data it is, as the site file calls them, or as the tools do."""
+    known: bool = False
+    """The site file has them."""
+    own_disk: bool = False
     """Its data is on this host itself."""
+    hint: str | None = None
+    """Where nothing in the site file would help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +181,9 @@ def _mounted(site: Site) -> tuple[list[tuple[Mount, Located]], int]:
 
 
 def _refused(site: Site) -> Refused | None:
-    """As ``submit`` decides, without asking for a job."""
+    """As ``submit`` decides, by lists of now, without asking for a job."""
+    policy = site.policy.model_copy(update={"list_age": 0})
+    site = site.model_copy(update={"policy": policy})
     try:
         path = working_directory()
         found = scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
@@ -185,8 +192,17 @@ def _refused(site: Site) -> Refused | None:
             make_plan(wish, path, site, Ledger(), found)
         except (NoFileServer, NothingNear) as error:
             located = locate(path, site, timeout_s=site.policy.file_timeout / 1e9)
-            why = str(error).partition("; hint: ")[0]
-            return Refused(path=path, why=why, servers=located.servers, own_disk=located.local)
+            servers = servers_of(located, site)
+            return Refused(
+                path=path,
+                why=str(error).partition("; hint: ")[0],
+                servers=tuple(server.name for server in servers),
+                known=bool(servers) and all(server in site.server for server in servers),
+                own_disk=located.local,
+            )
+        except RequestError as error:
+            why, _, hint = str(error).partition("; hint: ")
+            return Refused(path=path, why=why, servers=(), hint=hint)
     except TonnageError:
         pass  # What does not answer is told where it is asked for.
     return None

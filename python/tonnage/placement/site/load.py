@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,13 @@ def load_site(directory: Path, file: Path | None = None) -> Site:
     RequestError in one line with file and line where one of them is wrong, or where they contradict each other.
     """
     return read_site(directory, file).site
+
+
+def site_path(given: str | os.PathLike[str] | None) -> Path | None:
+    """A file that somebody named; RequestError for an empty name, which is no file."""
+    if given is not None and not os.fspath(given):
+        raise RequestError("the name of the site file is empty; hint: leave it out")
+    return None if given is None else Path(given)
 
 
 def read_site(directory: Path, file: Path | None = None) -> Loaded:

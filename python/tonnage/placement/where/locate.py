@@ -13,6 +13,7 @@ from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.placement.site.model import Site
 from tonnage.placement.where.located import Located
 from tonnage.placement.where.look import Look, absolute, look
+from tonnage.placement.where.names import other_names
 from tonnage.placement.where.place import Answer, Place
 from tonnage.placement.where.registry import resolver
 from tonnage.placement.where.servers import servers_of
@@ -40,9 +41,11 @@ def _locate(asked: str, site: Site, timeout_s: float, layers: int, looked: Calla
     whole = absolute(asked)
     seen, notes = _seen(whole, looked or (lambda: look(asked, timeout_s=timeout_s)), timeout_s)
     mounts = read_mounts()
-    real = os.path.join(seen.path, seen.rest).rstrip("/") or "/" if seen else os.path.normpath(whole)  # noqa: PTH118
+    # What is not there yet has no links, and of what hangs nobody knows them: there ".." is what it looks like.
+    real = os.path.normpath(os.path.join(seen.path, seen.rest) if seen else whole)  # noqa: PTH118
     mount = _mount(mounts, seen, real)
-    located = Located(path=whole, real_path=real, mount=mount, target="", how=notes)
+    others = other_names(whole, real, site, timeout_s=timeout_s) if seen else ()
+    located = Located(path=whole, real_path=real, other_names=others, mount=mount, target="", how=notes)
     if mount is None:
         return replace(
             located, problem="the mount table does not say on which file system this is; hint: is /proc mounted?"

@@ -24,7 +24,9 @@ class Located:
     path: str
     """As it was asked for, absolute."""
     real_path: str = ""
-    """The same without symbolic links."""
+    """The same without symbolic links: this one counts."""
+    other_names: tuple[str, ...] = ()
+    """The same through links of the site file's own spelling."""
     mount: Mount | None
     target: str
     """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""

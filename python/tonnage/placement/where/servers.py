@@ -39,22 +39,22 @@ def _plain(name: str) -> Server:
 
 def _names(located: Located) -> list[str]:
     mount = located.mount
-    return [located.real_path, located.path, *([mount.device] if mount else [])]
+    return [located.real_path, *located.other_names, *([mount.device] if mount else [])]
 
 
 def _holding(names: Iterable[str], site: Site) -> tuple[Server, ...]:
     """Those whose pattern for one of ``names`` is the longest: ``/data/proj`` before ``/data``."""
-    matches = [
+    fitting = [
         (len(pattern), server)
         for server in site.server
         for pattern in server.holds
-        if any(_matches(name, pattern) for name in names)
+        if any(matches(name, pattern) for name in names)
     ]
-    longest = max((length for length, _ in matches), default=0)
-    return tuple(server for length, server in matches if length == longest)
+    longest = max((length for length, _ in fitting), default=0)
+    return tuple(server for length, server in fitting if length == longest)
 
 
-def _matches(name: str, pattern: str) -> bool:
-    """A path holds all that is below it."""
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern of ``holds`` means this; a path holds all that is below it."""
     below = pattern.startswith("/") and fnmatchcase(name, pattern.rstrip("/") + "/*")
     return below or fnmatchcase(name, pattern)

@@ -22,6 +22,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers import answers
 from tonnage.cluster.schedulers.answers import Nonsense
+from tonnage.cluster.schedulers.refusals import Refusals
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.present import is_configured
 from tonnage.cluster.schedulers.slurm.tables import Node
@@ -33,8 +34,9 @@ _T = TypeVar("_T")
 _LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)
 _SETTING = re.compile(r"^(\w+) *= (\S+)", re.MULTILINE)
 _RECEIPT = re.compile(r"^Submitted batch job (?P<job>[0-9]+).*$", re.MULTILINE)
-_LOST = ("Socket timed out", "Zero Bytes", "receive failure", "shutdown failure", "Message receive")
-"""In Slurm's words for an answer that did not come, though the question may have arrived."""
+_REFUSALS = Refusals(
+    r"^sbatch: (?:error|fatal|unrecognized|invalid|option|ambiguous)\b", no_queue="Invalid partition name"
+)
 _HINTS = {
     "Requested node configuration is not available": "`tonnage queues` tells which hosts a queue has",
     "Invalid job array specification": "the site's MaxArraySize is the most copies of one job",
@@ -67,13 +69,10 @@ class Slurm:
         try:
             # The job gets this environment, so it is given as it is, whatever a tool's own would be.
             said = ask(self.command(request), timeout_s=self._timeout_s, environment=command.clean(os.environ))
-        except ToolSilent as error:
-            raise SubmissionUnknown(str(error)) from None
         except ToolError as error:
-            if any(words in error.said for words in _LOST):
-                raise SubmissionUnknown(_words_of(error)) from None
-            refusal = NoSuchQueue if "Invalid partition name" in error.said else SchedulerError
-            raise refusal(_words_of(error)) from None
+            if (receipt := _RECEIPT.search(error.said)) is not None:
+                return Submitted(receipt["job"], receipt[0])
+            raise _REFUSALS.of(error, _words_of(error)) from None
         receipt = _RECEIPT.search(said.out)
         if receipt is None:
             raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:100]!a}")

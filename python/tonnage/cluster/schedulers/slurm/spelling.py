@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tonnage.cluster.terms import Dependency, Mail, Spelling, in_units
+from tonnage.cluster.own_words import OwnWords
+from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _MAIL = {"begin": "BEGIN", "end": "END", "fail": "FAIL"}
 
 
 def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(_[0-9]+|\[[0-9]+\])?", "Slurm")
     between = "?" if after.any_of else ","
     # Of an array's copy Slurm writes 12_3.
     each = (f"{when}:{job.replace('[', '_').rstrip(']')}" for when, job in after.conditions)
@@ -42,8 +44,22 @@ SLURM = Spelling(
         "begin_at_s": _begin,
         "words": list,
     },
-    ours=("--array", "-a", "--wrap", "--parsable", "--wait", "-W", "--test-only", "--help", "--version", "-V", "-h"),
+    OwnWords(
+        refused=(
+            *("--array", "-a", "--wrap", "--parsable", "--wait", "-W", "--test-only"),
+            *("--help", "-h", "--usage", "-u", "--version", "-V"),
+        ),
+        flags=(
+            *("--contiguous", "--exclusive", "--get-user-env", "--hold", "--ignore-pbs", "--immediate", "--nice"),
+            *("--no-bell", "--no-kill", "--no-requeue", "--overcommit", "--oversubscribe", "--propagate", "--quiet"),
+            *("--reboot", "--requeue", "--share", "--spread-job", "--stepmgr", "--use-min-nodes", "--verbose"),
+        ),
+        # Those of srun too.
+        values="AaBbCcDdeFGiJLMmNnopqrSTtwx",
+    ),
 )
+_COMMENT, _SHORTEST = "--comment", "--com"
+"""A beginning that only this option has is this option."""
 
 
 def without_comment(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -53,7 +69,7 @@ def without_comment(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     given = iter(words)
     for word in given:
         name, equals, text = word.partition("=")
-        if name != "--comment":
+        if not (name.startswith(_SHORTEST) and _COMMENT.startswith(name)):
             rest.append(word)
             continue
         found = text if equals else next(given, None)
