@@ -95,7 +95,7 @@ def test_the_commands_tell_of_the_local_scheduler(
             ("running", 1, "fs1"),
             ("pending", 4, "fs1"),
         ]
-        assert said("jobs", "-u", "nobody-here") == ""
+        assert said("jobs", "-u", "nobody") == ""
         (queue,) = json.loads(said("queues", "--json"))["queues"]
         assert (queue["name"], queue["pending"], queue["running"]) == ("local", 4, 1)
         local.cancel("1")
