@@ -78,6 +78,8 @@ def test_the_short_table_leaves_out_what_lsf_leaves_out() -> None:
     [
         (ROW, "ok"),
         (replace(ROW, running=8), "busy"),
+        (replace(ROW, others=4), "ok"),
+        (replace(ROW, others=5), "busy"),
         (replace(ROW, running=None), "ok"),
         (replace(ROW, stale=True), "-ok"),
         (replace(ROW, reading=None, age_s=None, stale=True), "unavail"),

@@ -143,3 +143,39 @@ def test_the_package_names_what_it_offers_and_loads_it_when_it_is_asked_for() ->
     assert done.stdout == "['tonnage']\n"
     with pytest.raises(AttributeError, match="no attribute 'sink'"):
         tonnage.sink  # noqa: B018
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tonnage.where(1),  # type: ignore[arg-type]
+        lambda: tonnage.where(site=1),  # type: ignore[arg-type]
+        lambda: tonnage.where(site="x\0y"),
+        lambda: tonnage.where(b"data"),  # type: ignore[arg-type]
+        lambda: tonnage.load(1),  # type: ignore[arg-type]
+        lambda: tonnage.load(b"rcss1"),  # type: ignore[arg-type]
+        lambda: tonnage.submit("true", set(), dry_run=True),  # type: ignore[arg-type]
+        lambda: tonnage.submit("true", name=b"x", dry_run=True),  # type: ignore[typeddict-item]
+        lambda: tonnage.submit("true", output=b"x", dry_run=True),  # type: ignore[typeddict-item]
+        lambda: tonnage.submit("true", dependency=7, dry_run=True),  # type: ignore[typeddict-item]
+        lambda: tonnage.submit("true", scheduler_options=7, dry_run=True),  # type: ignore[typeddict-item]
+        lambda: tonnage.submit("true", key=7, dry_run=True),  # type: ignore[typeddict-item]
+    ],
+)
+def test_a_value_that_is_no_text_is_a_wrong_request_and_no_error_from_inside(call: Any) -> None:
+    with pytest.raises(tonnage.RequestError, match="is no text and no"):
+        call()
+
+
+def test_load_in_a_directory_that_was_removed_reads_the_site_file_that_is_named(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    (server,) = tonnage.load(site=data / "tonnage.toml").servers
+    assert server.server == "rcss1"
+    with pytest.raises(tonnage.RequestError, match="no file server is known"):
+        tonnage.load()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
 from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
-from tonnage.errors import TonnageError
+from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.answers.load import Answer as Loads
 from tonnage.placement.answers.load import answer as loads
 from tonnage.placement.answers.submit import Previewed, Repeated, Submission, previewed, submitted
@@ -111,7 +111,7 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
     asked = _asked({name: value for name, value in options.items() if value is not None})
-    wish = asked.wish([os.fspath(word) for word in program])
+    wish = asked.wish([_text("program", word) for word in program])
     if dry_run:
         outcome = preview(wish)
         assert outcome.plan is not None
@@ -131,8 +131,8 @@ def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Plac
     >>> [server.name for server in tonnage.where("/data/run1").file_servers]  # doctest: +SKIP
     ['rcss1']
     """
-    text = None if path is None else os.fspath(path)
-    found = whereabouts(text, None if site is None else os.fspath(site))
+    text = None if path is None else _text("path", path)
+    found = whereabouts(text, None if site is None else _text("site", site))
     if (error := found.unknown(text)) is not None:
         raise error
     return place(found.located, found.servers, found.readings, found.line)
@@ -150,8 +150,8 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     >>> {one.server: one.left for one in tonnage.load().servers}  # doctest: +SKIP
     {'rcss1': 3, 'rcss2': 12}
     """
-    known = load_site(Path.cwd(), site_path(site))
-    look = Look(known, asked_for(known, [] if server is None else [server]))
+    known = load_site(Path(), site_path(None if site is None else _text("site", site)))
+    look = Look(known, asked_for(known, [] if server is None else [_text("server", server)]))
     found = look()
     if all(row.age_s is None for row in found):
         raise TonnageError(NOTHING_READ)
@@ -164,23 +164,45 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "memory": lambda given: parse_size(str(given)),
     "time_limit": lambda given: _time(given),
     "local_wait": lambda given: _time(given),
-    "dependency": parse_dependency,
-    "mail": parse_mail,
-    "scheduler_options": lambda given: [split_words(given) if isinstance(given, str) else tuple(given)],
+    "dependency": lambda given: parse_dependency(_text("dependency", given)),
+    "mail": lambda given: parse_mail(_text("mail", given)),
+    "scheduler_options": lambda given: [_option_words(given)],
+    "exclusive": bool,
+    "anywhere": bool,
     "copies": lambda given: parse_copies(str(given)),
     "cap": lambda given: parse_cap(str(given)),
     "io_share": lambda given: parse_share(str(given)),
-    "key": parse_key,
+    "key": lambda given: parse_key(_text("key", given)),
 }
 """How a value is read; the others are texts and paths."""
 
 
 def _asked(given: dict[str, Any]) -> Asked:
-    return Asked(**{name: _PARSED.get(name, _plain)(value) for name, value in given.items()})
+    return Asked(**{name: _value(name, value) for name, value in given.items()})
 
 
-def _plain(given: Any) -> Any:
-    return given if isinstance(given, bool) else os.fspath(given)
+def _value(name: str, given: Any) -> Any:
+    parse = _PARSED.get(name)
+    return _text(name, given) if parse is None else parse(given)
+
+
+def _text(name: str, given: Any) -> str:
+    """Of a text or a path; RequestError for anything else."""
+    try:
+        text = os.fspath(given)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or "\0" in text:
+        raise RequestError(f"{name}: {given!r} is no text and no path; hint: give a str or a Path")
+    return text
+
+
+def _option_words(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return tuple(split_words(given))
+    if isinstance(given, Sequence) and not isinstance(given, bytes):
+        return tuple(_text("scheduler_options", word) for word in given)
+    raise RequestError(f"scheduler_options: {given!r} is no text and no list of words; hint: give a str or a list")
 
 
 def _time(given: Time) -> int:

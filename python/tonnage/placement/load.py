@@ -90,6 +90,11 @@ class Row:
         return None if self.line is None or self.running is None else self.line - self.running
 
     @property
+    def carries(self) -> int | None:
+        """The same less what others use, as far as the indices show it."""
+        return None if self.head_room is None else self.head_room - (self.others or 0)
+
+    @property
     def problem(self) -> str | None:
         """Why there are no (new) figures, in a sentence."""
         if self.reading is None:

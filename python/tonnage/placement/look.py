@@ -82,7 +82,8 @@ class Look:
         lines = {name: line.tasks for name, line in found.items() if line}
         # A daemon: Ctrl-C does not wait for a scheduler that hangs.
         asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
-        if self._count_jobs or lines:
+        counting = self._count_jobs or bool(lines)
+        if counting:
             asking.start()
         readings = fresh_indices(self.servers, wait_ns=_WAIT_NS, refresh_ns=self._refresh_ns)
         if asking.ident is not None:
@@ -93,11 +94,11 @@ class Look:
             jobs=self._jobs,
             jobs_at_s=self._jobs_at_s,
             readings=readings,
-            placements=self._placements() if self._count_jobs else (),
+            placements=self._placements() if counting else (),
             lines={name: float(tasks) for name, tasks in lines.items()},
             plateaus=plateaus_of(found),
         )
-        counted = self._count_jobs and self._jobs is not None and not self._ledger_failed
+        counted = counting and self._jobs is not None and not self._ledger_failed
         promised = promised_tasks(only, self.world) if counted else None
         others = {name: self._others(name, line) for name, line in lines.items()} if counted else {}
         return rows(site, readings, self._jobs, lines, now_s=now_s, only=only, promised=promised, others=others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 from dataclasses import replace
 
@@ -137,6 +138,30 @@ def test_only_whole_devices_count(listed: str, expected: str) -> None:
 def test_a_proc_without_its_basics_is_refused(missing: str) -> None:
     with pytest.raises((KeyError, ValueError, IndexError)):
         looked(Server(missing={missing}))
+
+
+@pytest.mark.parametrize("said", ["NaN", "+Inf", "-Inf", "-1", "1e308"])
+@pytest.mark.parametrize(
+    "name",
+    ["node_pressure_io_waiting_seconds_total", "node_load1", "node_memory_MemAvailable_bytes", "node_vmstat_pswpin"],
+)
+def test_a_sample_that_is_no_count_is_as_if_it_were_not_there(name: str, said: str) -> None:
+    text, lines = scrape(Server(), AT_S), []
+    for line in text.splitlines():
+        lines.append(f"{name} {said}" if line.startswith(f"{name} ") else line)
+    without = [line for line in text.splitlines() if not line.startswith(f"{name} ")]
+    assert f"{name} {said}" in lines
+    assert node_exporter.parse("\n".join(lines), AT_S) == node_exporter.parse("\n".join(without), AT_S)
+
+
+def test_a_clock_that_is_no_number_is_refused_and_no_kept_look_has_one() -> None:
+    text = re.sub(r"node_time_seconds .*", "node_time_seconds NaN", scrape(Server(), AT_S))
+    with pytest.raises((KeyError, ValueError)):
+        node_exporter.parse(text, AT_S)
+    kept = node_exporter.parse(scrape(Server(), AT_S), AT_S).as_dict()
+    for name in ("clock_s", "io_waiting_s"):
+        with pytest.raises(ValueError):
+            Counters.from_dict({**kept, name: math.nan})
 
 
 @given(st.text() | st.from_regex(r"(node_(cpu|disk|time|boot)\w*(\{[^\n]*\})? [\dA-Za-z+.-]+\n)+"))

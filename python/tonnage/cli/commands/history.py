@@ -63,7 +63,7 @@ def _of_servers(arguments: Namespace) -> int:
     for name in ("threshold", "per", "fail_if", "out"):
         if getattr(arguments, name) is not None:
             raise RequestError(f"--{name.replace('_', '-')} is for runs; hint: leave it out with --servers")
-    site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
+    site = load_site(Path(), Path(arguments.site) if arguments.site else None)
     kept = History().read()
     lines, notes = all_lines(site)
     if kept.damaged:

@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
         raise RequestError("--every is for looking more than once; hint: add --watch or --metrics PORT")
     if arguments.every is not None:
         not_too_often(arguments.every)
-    site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
+    site = load_site(Path(), Path(arguments.site) if arguments.site else None)
     look = Look(site, asked_for(site, [arguments.server] if arguments.server else []))
     if arguments.watch or arguments.metrics is not None:
         return _go_on(look, arguments)

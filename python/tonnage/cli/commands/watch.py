@@ -24,7 +24,7 @@ def run(arguments: Namespace) -> int:
         raise RequestError("--once looks once; hint: leave --every and --metrics out")
     every_ns = EVERY_NS if arguments.every is None else arguments.every
     not_too_often(every_ns)
-    site = load_site(Path.cwd(), Path(arguments.site) if arguments.site else None)
+    site = load_site(Path(), Path(arguments.site) if arguments.site else None)
     servers = asked_for(site, [arguments.server] if arguments.server else [])
     # Two looks in a row are two lists of jobs, however often somebody wants to look.
     look = Look(site, servers, asks_who_sees=True, jobs_age_ns=min(JOBS_NS, every_ns // 2))

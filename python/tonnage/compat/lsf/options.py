@@ -11,6 +11,12 @@ _CHOICE = (
 )
 _WIDE = Option(("-w",), "nothing is cut short")
 
+_OF_BJOBS = (
+    "-aff -aps -app -cname -csm -data -env -fwd -gpu -hms -hostfile -Jd -Lp -pac -pe "
+    "-pei -pi -plan -prio -psum -rusage -script -sla -sms -ss -sum -unfinished -UF -WF -WL -WP"
+)
+"""What LSF's takes besides, of more than one letter: never read as letters."""
+
 BJOBS = FrontEnd(
     "bjobs",
     "LSF's list of jobs, of any scheduler",
@@ -50,6 +56,7 @@ start_time finish_time run_time pend_reason exit_reason`, and `server`, the file
         ("bjobs -o \"jobid stat exit_code delimiter=','\" -a", "for a script"),
     ),
     usage="[OPTION]... [JOB]...",
+    not_taken=frozenset(_OF_BJOBS.split()),
 )
 BKILL = FrontEnd(
     "bkill",
@@ -74,6 +81,7 @@ signals: other ones cannot be sent.
         ("bkill -q short 0", "all of one queue"),
     ),
     usage="[OPTION]... [JOB]...",
+    not_taken=frozenset(["-app", "-sla", "-stat"]),
 )
 BQUEUES = FrontEnd(
     "bqueues",
@@ -87,6 +95,7 @@ Closed:Inact where a queue takes or starts no jobs. A queue that is not there is
     (_WIDE,),
     (("bqueues", "all"), ("bqueues short", "one")),
     usage="[OPTION]... [QUEUE]...",
+    not_taken=frozenset(["-alloc", "-noheader"]),
 )
 BHOSTS = FrontEnd(
     "bhosts",
@@ -100,4 +109,5 @@ exit code 255.
     (_WIDE,),
     (("bhosts", "all"), ("bhosts -w rcss1", "one")),
     usage="[OPTION]... [HOST]...",
+    not_taken=frozenset(["-aff", "-alloc", "-cname", "-cu", "-gpu", "-loc", "-noheader", "-rc", "-rconly"]),
 )

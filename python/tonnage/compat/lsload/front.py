@@ -33,7 +33,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         raise RequestError("lsload: -N and -E say how run queues are shown; hint: give one of them")
     requirement = parse(given["-R"] or "")
     indices = _indices(given)
-    site = load_site(Path.cwd())
+    site = load_site(Path())
     shared = bool(given["-s"])
     look = Look(site, asked_for(site, () if shared else names), refresh_ns=site.policy.index_refresh, count_jobs=shared)
     found = look()

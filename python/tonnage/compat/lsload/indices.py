@@ -45,7 +45,7 @@ def status(row: Row) -> str:
         return "unavail"
     if row.stale:
         return "-ok"
-    return "busy" if row.head_room is not None and row.head_room <= 0 else "ok"
+    return "busy" if row.carries is not None and row.carries <= 0 else "ok"
 
 
 def _tenths(value: float) -> str:

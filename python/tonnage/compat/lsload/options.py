@@ -13,9 +13,9 @@ operations a second) and `rpc` (NFS calls a second). This prints the same column
 servers are those of `tonnage.toml`, and no scheduler of that kind is needed. Figures younger than `index_refresh` of
 that file are printed as they are kept; others are asked for.
 
-`status` is `ok`, `busy` where as many tasks as its load line carries use the server, `unavail` where its indices could
-not be read, and `-ok` where they are stale. `-` stands for what a server does not tell. What is wrong is said on
-stderr. The exit code is 1 where no server answered, or none is what `-R` asks for.
+`status` is `ok`, `busy` where jobs and what others use by the indices reach the server's load line, `unavail` where its
+indices could not be read, and `-ok` where they are stale. `-` stands for what a server does not tell. What is wrong is
+said on stderr. The exit code is 1 where no server answered, or none is what `-R` asks for.
 
 `r1m` and `r15m` are the kernel's load averages, which on Linux also count who waits for a disk. `r15s` counts those
 that run or wait for a CPU, averaged over the looks at the server. `ut`, `pg` (pages moved from and to swap space a

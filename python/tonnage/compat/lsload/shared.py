@@ -31,7 +31,7 @@ def shared_table(site: Site, rows: Sequence[Row], names: Sequence[str]) -> str:
 
 def _of(server: Server, row: Row) -> list[tuple[str, str, str]]:
     where = " ".join(server.hosts) or server.name
-    found = [(TASKS, _text(row.head_room), where)]
+    found = [(TASKS, _text(row.carries), where)]
     if server.licence:
         total = server.slots or (server.line.tasks if server.line is not None else None)
         left = None if total is None or row.running is None else max(0, total - row.running)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -44,6 +45,20 @@ class Counters:
     paged: int | None = None
     """Pages moved from and to swap space."""
     host: Host = NOT_TOLD
+
+    def __post_init__(self) -> None:
+        """ValueError where a figure is no number."""
+        figures = (
+            self.at_s,
+            self.clock_s,
+            self.wall_s,
+            self.booted_s,
+            self.cpu_busy_s,
+            self.cpu_all_s,
+            self.io_waiting_s,
+        )
+        if not all(math.isfinite(figure) for figure in figures if figure is not None):
+            raise ValueError("a counter is no number")
 
     def after(self, before: Counters | None) -> Counters:
         """With the averages that go on from the last look."""

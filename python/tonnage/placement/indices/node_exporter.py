@@ -34,6 +34,7 @@ _NAMES = (_CPU, *_OPERATIONS, *_BYTES, *_SINGLE, _ROOM, _SESSIONS)
 _SAMPLE = re.compile(r"(\w+)(?:\{([^}]*)\})? (\S+)(?: -?\d+)?")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _NOT_USE = ("idle", "iowait")
+_MOST = 2.0**64
 
 
 def look(address: str, timeout_s: float) -> Counters:
@@ -110,4 +111,7 @@ def _samples(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, str], float]
     # A scrape has a thousand lines of which a few dozen matter: the cheap test first.
     for line in lines:
         if line.startswith(_NAMES) and (found := _SAMPLE.fullmatch(line)) and found[1] in _NAMES:
-            yield found[1], dict(_LABEL.findall(found[2] or "")), float(found[3])
+            value = float(found[3])
+            # What a collector cannot tell is NaN; none of these counts can be below 0 or beyond what a computer counts.
+            if 0 <= value < _MOST:
+                yield found[1], dict(_LABEL.findall(found[2] or "")), value
