@@ -87,6 +87,9 @@ def test_jobs_stand_under_lsfs_headings_and_one_that_is_not_there_is_255(local: 
     assert typed("bjobs", "-noheader", "-o", "jobid stat delimiter=','", f"{job}[1]")[0][0] == f"{job},RUN"
     lines, complaint = typed("bjobs", "-noheader", job, "999", code=255)
     assert lines == [running, waiting] and complaint == "Job <999> is not found\n"
+    alone = local.submit(request(*argv, key="alone", directory=tmp_path)).job
+    until(lambda: any(line.state == "running" for line in lines_of(local, alone)))
+    assert typed("bjobs", f"{alone}[1]", code=255) == ([], f"Job <{alone}[1]> is not found\n"), "it has no copies"
     assert "PENDING REASONS:" in "\n".join(typed("bjobs", "-l", job)[0])
     assert "has no option" in typed("bjobs", "-nonsense", code=2)[1]
 

@@ -42,6 +42,10 @@ def matches(job: Job, given: dict[str, Any]) -> bool:
 
 
 def named(jobs: Sequence[Job], word: str) -> list[Job]:
-    """The lines of a job, or of the copies that are named; copies told as one line are all of that line."""
+    """The lines of a job, or of the copies that are named; copies that wait are told as one line."""
     number, copies = job_and_copies(word, jobs)
-    return [job for job in jobs if job.job == number and (not copies or job.copy is None or job.copy in copies)]
+    return [
+        job
+        for job in jobs
+        if job.job == number and (not copies or job.copy in copies or (job.copy is None and job.state == "pending"))
+    ]
