@@ -26,7 +26,7 @@ read those: Slurm, LSF, PBS, Flux, or the local one. Without words it lists your
 named, also as `3734[5]`, is told of for as long as the scheduler remembers it.
 
 A job that is not there is `Job <N> is not found` on stderr, none at all `No unfinished job found`; the exit code is
-then 255, as LSF's is. A word that is not understood is exit code 2, a scheduler that does not answer 1.
+then 255, as LSF's is. An option that is not understood is exit code 2, a scheduler that does not answer 1.
 
 `-` stands for what is not known. Copies that wait are one line, `49*align`. `STAT` is PEND, RUN, SUSP (which does not
 tell who suspended it), DONE, EXIT or UNKWN.
