@@ -7,26 +7,25 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Options`] | what was asked, every default filled in by the caller |
-//! | `ground` | refuses what cannot work before anything is touched; the lock that keeps a second mover out |
+//! | `preflight` | refuses what cannot work before anything is touched; the lock that keeps a second mover out |
 //! | `tree` | a directory tree behind a handle; nothing is ever opened by following a link out of it |
 //! | `journal` | what was found, what is where; SQLite on node-local storage |
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
 //! | `scan`, `watch`, `settle` | the truth, the hint, and whether a file can be taken now |
 //! | `stores` | what a store through a mapping leaves behind, by file system |
+//! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
 //! | `copy` | one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
-//! | `clear` | takes verified files off the source, where that was asked |
-//! | `limit`, `tuner`, `gentle` | bytes and files a second; how many workers; the application first |
+//! | `purge` | takes verified files off the source, where that was asked |
+//! | `limit`, `tuner`, `adaptive_throttle` | bytes and files a second; how many workers; the application first |
 //! | `mover` | the threads, and what they say of themselves |
 
+pub mod adaptive_throttle;
 mod bytes;
-pub mod clear;
 pub mod copy;
 mod entry;
 mod error;
-pub mod gentle;
-pub mod ground;
 mod hex;
 mod in_threads;
 pub mod journal;
@@ -37,6 +36,8 @@ pub mod mover;
 pub mod names;
 mod options;
 mod path;
+pub mod preflight;
+pub mod purge;
 pub mod rules;
 pub mod scan;
 pub mod settle;

@@ -26,12 +26,12 @@ fn write(path: &Path, bytes: &[u8]) {
     File::create(path).unwrap().write_all(bytes).unwrap();
 }
 
-struct Ground {
+struct Preflight {
     from: TempDir,
     to: TempDir,
 }
 
-impl Ground {
+impl Preflight {
     fn new() -> Self {
         Self { from: TempDir::new().unwrap(), to: TempDir::new().unwrap() }
     }
@@ -91,13 +91,13 @@ fn noise(length: usize) -> Vec<u8> {
 
 #[test]
 fn a_drained_tree_is_the_same_at_the_destination_and_nothing_else_is_there() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     for number in 0..200 {
         ground.put(&format!("d{}/e/f{number}", number % 7), &noise(number * 97));
     }
     ground.put("large", &noise(40 << 20));
     fs::create_dir(ground.from.path().join("empty")).unwrap();
-    let mover = Ground::drained(ground.options());
+    let mover = Preflight::drained(ground.options());
     let status = mover.status();
     assert_eq!((status.progress, status.queued.files, status.failed.files), (Progress::Finished, 0, 0), "{status:?}");
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
@@ -105,7 +105,7 @@ fn a_drained_tree_is_the_same_at_the_destination_and_nothing_else_is_there() {
 
 #[test]
 fn what_is_written_while_the_mover_watches_arrives_by_itself() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     let mover = started(ground.options());
     until("the first scan", || mover.status().progress == Progress::Watching);
     ground.put("new/deep/file", b"later");
@@ -115,7 +115,7 @@ fn what_is_written_while_the_mover_watches_arrives_by_itself() {
 
 #[test]
 fn a_second_name_waits_for_the_first_as_long_as_that_takes() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("file", b"one file");
     fs::hard_link(ground.from.path().join("file"), ground.from.path().join("latest")).unwrap();
     let options = Options { limit_bytes_per_s: Some(0), open_grace_ns: 0, workers: Some(2), ..ground.options() };
@@ -133,7 +133,7 @@ fn a_second_name_waits_for_the_first_as_long_as_that_takes() {
 
 #[test]
 fn a_file_that_changes_after_it_was_done_goes_again() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("file", b"one");
     let mover = started(ground.options());
     until("the first version", || fs::read(ground.to.path().join("file")).is_ok_and(|bytes| bytes == b"one"));
@@ -146,11 +146,11 @@ fn a_file_that_changes_after_it_was_done_goes_again() {
 
 #[test]
 fn a_foreign_file_is_never_replaced_and_the_others_go_on() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("mine", b"mine");
     ground.put("taken", b"ours");
     write(&ground.to.path().join("taken"), b"somebody else's");
-    let mover = Ground::drained(ground.options());
+    let mover = Preflight::drained(ground.options());
     let status = mover.status();
     assert_eq!(status.failed.files, 1, "{status:?}");
     assert_eq!(status.failures[0].path, "taken");
@@ -160,7 +160,7 @@ fn a_foreign_file_is_never_replaced_and_the_others_go_on() {
 
 #[test]
 fn a_marker_appears_only_after_its_set() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     for number in 0..50 {
         ground.put(&format!("set/part{number}"), &noise(100_000));
     }
@@ -181,21 +181,21 @@ fn a_marker_appears_only_after_its_set() {
 
 #[test]
 fn a_marker_of_a_set_with_a_failure_never_appears() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("set/part", b"ours");
     ground.put("set/COMPLETE", b"");
     fs::create_dir(ground.to.path().join("set")).unwrap();
     write(&ground.to.path().join("set/part"), b"somebody else's");
     let mut options = ground.options();
     options.markers = vec!["COMPLETE".to_owned()];
-    let mover = Ground::drained(options);
+    let mover = Preflight::drained(options);
     assert!(!ground.to.path().join("set/COMPLETE").exists());
     assert_eq!(mover.status().failed.files, 2, "{:?}", mover.status());
 }
 
 #[test]
 fn a_mover_that_was_stopped_is_finished_by_the_next_one() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     for number in 0..300 {
         ground.put(&format!("f{number}"), &noise(1000));
     }
@@ -212,22 +212,22 @@ fn a_mover_that_was_stopped_is_finished_by_the_next_one() {
     drop(mover);
     let offline = tonnage_mover::status_of(&ground.options().state).unwrap();
     assert_eq!((offline.progress, offline.queued), (Progress::Stopped, status.queued));
-    Ground::drained(ground.options());
+    Preflight::drained(ground.options());
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
 }
 
 #[test]
 fn after_its_journal_was_damaged_a_mover_still_knows_which_files_are_its_own() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     for name in ["d/same", "d/changed"] {
         ground.put(name, b"one");
     }
-    drop(Ground::drained(ground.options()));
+    drop(Preflight::drained(ground.options()));
     let id = fs::read_to_string(ground.options().state.join("id")).unwrap();
     write(&ground.to.path().join(format!("d/.tonnage-{}-77.part", &id[..8])), b"half a file of the lost journal");
     write(&ground.options().state.join("journal.sqlite"), &vec![0xa5; 50_000]);
     ground.put("d/changed", b"second");
-    let status = Ground::drained(ground.options()).status();
+    let status = Preflight::drained(ground.options()).status();
     assert_eq!((status.failed.files, status.done.files), (0, 3), "{status:?}");
     assert!(status.notes.iter().any(|note| note.contains("it is damaged")), "{:?}", status.notes);
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
@@ -235,7 +235,7 @@ fn after_its_journal_was_damaged_a_mover_still_knows_which_files_are_its_own() {
 
 #[test]
 fn a_paused_mover_moves_nothing_and_goes_on_at_once() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("file", &noise(10_000));
     let mut options = ground.options();
     options.limit_bytes_per_s = Some(0);
@@ -248,7 +248,7 @@ fn a_paused_mover_moves_nothing_and_goes_on_at_once() {
 
 #[test]
 fn a_second_mover_of_the_same_source_is_refused() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     let first = started(ground.options());
     let refused = Mover::prepare(ground.options()).unwrap_err().to_string();
     assert!(refused.contains("hint:"), "{refused}");
@@ -258,14 +258,14 @@ fn a_second_mover_of_the_same_source_is_refused() {
 
 #[test]
 fn a_cleared_source_keeps_what_is_no_file_and_the_destination_has_everything() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("d0/one", &noise(5000));
     fs::hard_link(ground.from.path().join("d0/one"), ground.from.path().join("d0/two")).unwrap();
     for number in 0..100 {
         ground.put(&format!("d{}/f{number}", number % 3), &noise(number * 31));
     }
     let before = tree(ground.from.path());
-    let mover = Ground::drained(Options { clear: Clear::Done, ..ground.options() });
+    let mover = Preflight::drained(Options { clear: Clear::Done, ..ground.options() });
     let status = mover.status();
     assert_eq!((status.cleared.files, status.failed.files), (102, 0), "{status:?}");
     assert_eq!(tree(ground.to.path()), before);
@@ -277,7 +277,7 @@ fn a_cleared_source_keeps_what_is_no_file_and_the_destination_has_everything() {
 
 #[test]
 fn in_the_log_a_file_is_found_taken_and_safe_as_often_as_it_went_over() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     let logs = TempDir::new().unwrap();
     let log = logs.path().join("spectral.log");
     ground.put("a/file", b"one");
@@ -302,7 +302,7 @@ fn in_the_log_a_file_is_found_taken_and_safe_as_often_as_it_went_over() {
 
 #[test]
 fn a_large_file_that_shrinks_by_another_of_its_names_does_not_hold_up_the_drain() {
-    let ground = Ground::new();
+    let ground = Preflight::new();
     ground.put("f", &noise(20 << 20));
     fs::hard_link(ground.from.path().join("f"), ground.from.path().join("g")).unwrap();
     let mut options = ground.options();

@@ -20,7 +20,7 @@ from tonnage.errors import TonnageError
 
 SOCKET = "control.sock"
 _LOCK = "lock"
-"""Held by the mover of a state directory as long as its process lives (``crates/mover/src/ground/lock.rs``)."""
+"""Held by the mover of a state directory as long as its process lives (``crates/mover/src/preflight/lock.rs``)."""
 _LONGEST_REQUEST = 1 << 16
 _LONGEST_ANSWER = 1 << 24
 """Bytes of a line."""

@@ -5,14 +5,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::desk::Desk;
+use crate::adaptive_throttle::CpuPriority;
 use crate::copy::{Carrier, Counters};
 use crate::error::MoverError;
-use crate::gentle::Courtesy;
-use crate::ground::Standing;
 use crate::journal::Journal;
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::options::Options;
+use crate::preflight::Standing;
 use crate::rules::Rules;
 use crate::settle::Settler;
 use crate::status::Progress;
@@ -34,7 +34,7 @@ pub(super) struct Core {
     pub(super) limiter: Arc<Limiter>,
     pub(super) counters: Arc<Counters>,
     pub(super) carrier: Carrier,
-    pub(super) courtesy: Arc<Courtesy>,
+    pub(super) cpu_priority: Arc<CpuPriority>,
     pub(super) desk: Mutex<Desk>,
     pub(super) bell: Condvar,
     /// Set to end every thread between two pieces of work.

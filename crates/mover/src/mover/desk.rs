@@ -6,9 +6,9 @@ use crate::copy::Large;
 use crate::error::MoverError;
 use crate::status::{Progress, Totals};
 
+use super::markers::Markers;
 use super::queue::Queue;
 use super::rates::Rates;
-use super::sets::Sets;
 
 /// Everything under the mover's one lock.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Desk {
     /// What is to be carried.
     pub queue: Queue,
     /// Markers that wait for their sets.
-    pub sets: Sets,
+    pub sets: Markers,
     /// Large files that more workers can help with.
     pub large: Vec<Arc<Large>>,
     /// Where the mover stands.
@@ -51,7 +51,7 @@ impl Default for Desk {
     fn default() -> Self {
         Self {
             queue: Queue::default(),
-            sets: Sets::default(),
+            sets: Markers::default(),
             large: Vec::new(),
             progress: Progress::Starting,
             drain_ns: None,

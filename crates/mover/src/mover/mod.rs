@@ -3,17 +3,17 @@
 //! One planner looks: it scans, hears the watch, decides what may go and when all is done. Workers carry what the planner has put on
 //! the desk. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
 
+mod completion;
 mod core;
 mod desk;
 mod directories;
-mod landing;
 mod look;
+mod markers;
 mod offline;
 mod planner;
 mod queue;
 mod rates;
-mod sets;
-mod standing;
+mod status;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::core::Core;
+use crate::adaptive_throttle;
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
-use crate::gentle;
-use crate::ground::{Ground, Standing};
 use crate::journal::{Journal, Opened, Owed};
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::{self, Manifest};
 use crate::options::{Check, Clear, Gentle, Options};
+use crate::preflight::{Preflight, Standing};
 use crate::rules::Rules;
 use crate::settle::Settler;
 use crate::status::Status;
@@ -53,7 +53,7 @@ pub struct Mover {
     core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Holds the lock that keeps a second mover out.
-    _ground: Ground,
+    _ground: Preflight,
 }
 
 /// What is kept on disk.
@@ -66,7 +66,7 @@ struct Books {
 }
 
 impl Books {
-    fn open(options: &Options, ground: &Ground) -> Result<Self> {
+    fn open(options: &Options, ground: &Preflight) -> Result<Self> {
         let (journal, opened) = Journal::open(&options.state, ground.identity())?;
         let standing = ground.establish(options, &journal)?;
         let manifest_lost = journal.totals().safe().files > 0 && !manifest::is_begun(&ground.to, journal.id());
@@ -103,7 +103,7 @@ impl Mover {
     pub fn prepare_with(options: Options, before_journal: impl FnOnce() -> Result<()>) -> Result<Self> {
         let rules = Rules::new(&options)?;
         Log::look(options.log.as_deref())?;
-        let ground = Ground::check(&options)?;
+        let ground = Preflight::check(&options)?;
         if !Journal::exists(&options.state)? {
             before_journal()?;
         }
@@ -131,7 +131,7 @@ impl Mover {
         let core = Core {
             carrier: Carrier::new(parts),
             watch: Watch::start(),
-            courtesy: Arc::default(),
+            cpu_priority: Arc::default(),
             desk: Mutex::new(Desk { notes, ..Desk::default() }),
             bell: Condvar::new(),
             flying_bytes: AtomicU64::new(0),
@@ -171,7 +171,7 @@ impl Mover {
             return Ok(());
         }
         self.spawn("gentle", move |core| {
-            gentle::Gentle::new(pid, Arc::clone(&core.courtesy)).run(&core.limiter, &core.halt, || core.own());
+            adaptive_throttle::Gentle::new(pid, Arc::clone(&core.cpu_priority)).run(&core.limiter, &core.halt, || core.own());
             Ok(())
         })
     }

@@ -9,7 +9,7 @@ use crate::journal::Journal;
 use crate::options::Options;
 use crate::status::{Progress, Status};
 
-use super::standing;
+use super::status;
 
 /// Key of the options in the journal.
 const OPTIONS: &str = "options";
@@ -47,7 +47,7 @@ pub fn status_of(state: &Path) -> Result<Status> {
     let totals = journal.totals();
     let finished = journal.get(FINISHED)?.is_some_and(|text| text == true.to_string());
     let whole = finished && totals.pending().files + totals.failed().files == 0;
-    Ok(standing::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
+    Ok(status::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
 }
 
 /// Keeps whether the mover has come to the end of its drain.

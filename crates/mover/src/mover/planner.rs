@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
-use crate::clear::{Clearer, used_permille};
 use crate::entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
 use crate::options::Clear;
 use crate::path::TreePath;
+use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
 use crate::stores::Stores;
@@ -38,7 +38,7 @@ const PAGE: u32 = 8192;
 pub(super) struct Planner<'a> {
     pub(super) core: &'a Core,
     tuner: Option<Tuner>,
-    clearer: Clearer<'a>,
+    purger: Purger<'a>,
     tick_ns: u64,
     fill_ns: u64,
     scanned_ns: u64,
@@ -52,11 +52,11 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
-        let clearer = Clearer::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt, &core.standing);
+        let purger = Purger::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt, &core.standing);
         Self {
             core,
             tuner,
-            clearer,
+            purger,
             tick_ns: 0,
             fill_ns: 0,
             scanned_ns: 0,
@@ -86,8 +86,8 @@ impl<'a> Planner<'a> {
 
     /// Leaves nothing set aside at the source, and says what could not be helped.
     fn leave_source(&mut self) -> Result<()> {
-        self.clearer.settle()?;
-        for (path, why) in self.clearer.stranded() {
+        self.purger.settle()?;
+        for (path, why) in self.purger.stranded() {
             match self.core.journal.by_path(&path)? {
                 Some(entry) => self.core.journal.strand(entry.id, &why)?,
                 None => self.core.lock().unreadable.push((path.to_string(), why)),
@@ -101,7 +101,7 @@ impl<'a> Planner<'a> {
         offline::say_finished(&self.core.journal, false)?;
         let _ = self.core.carrier.sweep()?;
         self.core.carrier.recover()?;
-        self.clearer.recover()?;
+        self.purger.recover()?;
         self.note_clearing()?;
         if self.core.settler.stores() == Stores::Timed {
             self.queue_known(false)?;
@@ -283,14 +283,14 @@ impl<'a> Planner<'a> {
             self.fill_ns = now_ns + FILL_NS;
             self.core.look_at_fill()?;
         }
-        self.clearer.set_unread(self.core.lock().unreadable.len());
-        self.clearer.step()?;
+        self.purger.set_unread(self.core.lock().unreadable.len());
+        self.purger.step()?;
         self.note_clearing().map(|_| ())
     }
 
     /// What the user must know of what stayed at the source; whether some of that goes again.
     fn note_clearing(&mut self) -> Result<bool> {
-        let mut notes = self.clearer.notes();
+        let mut notes = self.purger.notes();
         notes.extend(self.core.carrier.notes());
         if !notes.is_empty() {
             let mut desk = self.core.lock();
@@ -298,7 +298,7 @@ impl<'a> Planner<'a> {
                 desk.note(note);
             }
         }
-        let fresh = self.clearer.fresh()?;
+        let fresh = self.purger.fresh()?;
         let any = !fresh.is_empty();
         self.core.queue(fresh, true);
         Ok(any)
@@ -366,9 +366,9 @@ impl<'a> Planner<'a> {
         if queued + doubted > 0 || self.look(Look { copies: true, writers })? || !core.lock().queue.is_empty() || core.halted() {
             return Ok(false);
         }
-        self.clearer.set_unread(core.lock().unreadable.len());
-        self.clearer.finish(|| core.halted() || core.deadline_passed())?;
-        let back = self.clearer.settle()?;
+        self.purger.set_unread(core.lock().unreadable.len());
+        self.purger.finish(|| core.halted() || core.deadline_passed())?;
+        let back = self.purger.settle()?;
         if self.note_clearing()? || back {
             return Ok(false);
         }
@@ -378,7 +378,7 @@ impl<'a> Planner<'a> {
         if cleared && self.look(Look { copies: true, writers: false })? || core.halted() {
             return Ok(false);
         }
-        self.clearer.close();
+        self.purger.close();
         // What could not be removed at the start is tried once more.
         if !core.carrier.sweep()? {
             core.lock()

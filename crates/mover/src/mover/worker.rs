@@ -12,8 +12,8 @@ use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
 use crate::version::Kind;
 
+use super::completion::land;
 use super::core::Core;
-use super::landing::land;
 
 /// Most entries of one batch, and most bytes: between two batches a worker hears of everything else.
 const BATCH_ENTRIES: usize = 2048;
@@ -33,7 +33,7 @@ enum Job {
 
 /// The life of the worker `number`.
 pub(super) fn run(core: &Core, number: u32) -> Result<()> {
-    let _back = (core.options.gentle == Gentle::Auto).then(|| core.courtesy.step_back());
+    let _back = (core.options.gentle == Gentle::Auto).then(|| core.cpu_priority.step_back());
     while let Some(job) = core.next_job(number) {
         match job {
             Job::Help(large) => core.help(&large, number)?,

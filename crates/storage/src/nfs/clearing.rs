@@ -5,7 +5,7 @@ use std::io;
 use nfs3_types::nfs3::{ftype3, nfs_fh3};
 use tonnage_workload::MAX_DEPTH;
 
-use super::Grounds;
+use super::RunDirectory;
 use super::client::Client;
 use crate::error::Result;
 use crate::names::{Spelled, is_tree_name, spelled};
@@ -20,14 +20,14 @@ enum Kind {
 }
 
 /// Removes data files and trees; the first thing that is neither, which stays.
-pub(super) fn clear(grounds: &Grounds, client: &mut Client, directory: &nfs_fh3) -> Result<Option<String>> {
-    let fsid = client.attributes(directory).map_err(|error| grounds.failed("measure", "", error))?.fsid;
+pub(super) fn clear(run: &RunDirectory, client: &mut Client, directory: &nfs_fh3) -> Result<Option<String>> {
+    let fsid = client.attributes(directory).map_err(|error| run.failed("measure", "", error))?.fsid;
     let kind = |name: &[u8]| match name {
         name if is_data_name(name) => Some(Kind::File),
         name if is_tree_name(name) => Some(Kind::Tree),
         _ => None,
     };
-    empty(grounds, client, directory, "", &Clearing { fsid, levels: MAX_DEPTH + 1 }, &kind)
+    empty(run, client, directory, "", &Clearing { fsid, levels: MAX_DEPTH + 1 }, &kind)
 }
 
 /// What holds for a directory that is emptied.
@@ -47,7 +47,7 @@ fn in_tree(name: &[u8]) -> Option<Kind> {
 }
 
 fn empty(
-    grounds: &Grounds,
+    run: &RunDirectory,
     client: &mut Client,
     directory: &nfs_fh3,
     path: &str,
@@ -57,8 +57,8 @@ fn empty(
     let mut names = Vec::new();
     // All of them first: a server may skip names of a directory that shrinks while it is listed.
     client
-        .list(directory, grounds.listing_bytes, |name| names.push(name.to_vec()))
-        .map_err(|error| grounds.failed("list", path, error))?;
+        .list(directory, run.listing_bytes, |name| names.push(name.to_vec()))
+        .map_err(|error| run.failed("list", path, error))?;
     let mut foreign = None;
     for name in names {
         if path.is_empty() && name == MARKER_NAME.as_bytes() {
@@ -67,7 +67,7 @@ fn empty(
         let here = format!("{path}{}", String::from_utf8_lossy(&name));
         let stays = match kind(&name) {
             None => Some(here),
-            Some(kind) => remove(grounds, client, directory, &name, here, clearing, &kind)?,
+            Some(kind) => remove(run, client, directory, &name, here, clearing, &kind)?,
         };
         foreign = foreign.or(stays);
     }
@@ -75,7 +75,7 @@ fn empty(
 }
 
 fn remove(
-    grounds: &Grounds,
+    run: &RunDirectory,
     client: &mut Client,
     directory: &nfs_fh3,
     name: &[u8],
@@ -87,7 +87,7 @@ fn remove(
         Ok(found) => found,
         // Another process of the same run clears as well.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(grounds.failed("measure", &path, error)),
+        Err(error) => return Err(run.failed("measure", &path, error)),
     };
     let wanted = if matches!(kind, Kind::File) { ftype3::NF3REG } else { ftype3::NF3DIR };
     if found.attributes.type_ != wanted || found.attributes.fsid != clearing.fsid {
@@ -99,7 +99,7 @@ fn remove(
         Kind::Tree if clearing.levels == 0 => return Ok(Some(path)),
         Kind::Tree => {
             let below = Clearing { levels: clearing.levels - 1, ..*clearing };
-            if let Some(foreign) = empty(grounds, client, &found.handle, &format!("{path}/"), &below, &in_tree)? {
+            if let Some(foreign) = empty(run, client, &found.handle, &format!("{path}/"), &below, &in_tree)? {
                 return Ok(Some(foreign));
             }
             client.remove_directory(directory, name)
@@ -107,7 +107,7 @@ fn remove(
     };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Some(path)),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(grounds.failed("remove", &path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(run.failed("remove", &path, error)),
         _ => Ok(None),
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::Op;
 
-use super::Grounds;
+use super::RunDirectory;
 use super::pipeline::{Memory, Pipeline};
 use crate::api::{Completion, File, OpenRequest, Queue, Request, RetryReport};
 use crate::error::{Result, StorageError};
@@ -16,7 +16,7 @@ use crate::slots::Slots;
 
 /// What both kinds share.
 struct Opened {
-    grounds: Arc<Grounds>,
+    run: Arc<RunDirectory>,
     request: OpenRequest,
     pipeline: Pipeline,
 }
@@ -31,23 +31,23 @@ pub(super) struct NfsQueue {
 }
 
 impl Opened {
-    fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
-        let client = grounds.client_for(request.silence())?;
-        let pipeline = Pipeline::new(client, request.queue_depth, grounds.sizes());
-        Ok(Self { grounds: Arc::clone(grounds), request: *request, pipeline })
+    fn new(run: &Arc<RunDirectory>, request: &OpenRequest) -> Result<Self> {
+        let client = run.client_for(request.silence())?;
+        let pipeline = Pipeline::new(client, request.queue_depth, run.sizes());
+        Ok(Self { run: Arc::clone(run), request: *request, pipeline })
     }
 
     fn open(&mut self) -> Result<()> {
         let (request, name) = (self.request, data_name(self.request.file));
         let client = &mut self.pipeline.client;
-        let failed = |action, error| self.grounds.failed(action, &name, error);
+        let failed = |action, error| self.run.failed(action, &name, error);
         if request.op == Op::Write {
-            let directory = self.grounds.made_directory(client)?;
+            let directory = self.run.made_directory(client)?;
             let found = client.create(&directory, name.as_bytes(), false).map_err(|error| failed("create", error))?;
             self.pipeline.set_file(found.handle, request.durable_each);
             return Ok(());
         }
-        let directory = self.grounds.directory(client)?;
+        let directory = self.run.directory(client)?;
         let found = client.open(&directory, name.as_bytes()).map_err(|error| failed("open", error))?;
         let (needed, actual) = (request.file_bytes, found.attributes.size);
         if actual < needed {
@@ -59,8 +59,8 @@ impl Opened {
 }
 
 impl NfsFile {
-    pub(super) fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
-        Opened::new(grounds, request).map(Self)
+    pub(super) fn new(run: &Arc<RunDirectory>, request: &OpenRequest) -> Result<Self> {
+        Opened::new(run, request).map(Self)
     }
 
     fn operate(&mut self, op: Op, offset: u64, mut memory: Memory<'_>, length: usize) -> io::Result<usize> {
@@ -111,8 +111,8 @@ impl File for NfsFile {
 }
 
 impl NfsQueue {
-    pub(super) fn new(grounds: &Arc<Grounds>, request: &OpenRequest) -> Result<Self> {
-        Ok(Self { opened: Opened::new(grounds, request)?, memory: None })
+    pub(super) fn new(run: &Arc<RunDirectory>, request: &OpenRequest) -> Result<Self> {
+        Ok(Self { opened: Opened::new(run, request)?, memory: None })
     }
 
     fn run(&mut self, wait_for: usize, until: Option<Instant>) -> io::Result<()> {

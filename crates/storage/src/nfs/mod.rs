@@ -103,7 +103,7 @@ pub fn export_facts(spec: &ExportSpec) -> Result<ExportFacts> {
 
 /// The run's directory in an export.
 #[derive(Debug)]
-struct Grounds {
+struct RunDirectory {
     export: Arc<Export>,
     run_id: String,
     /// Of the directory.
@@ -116,7 +116,7 @@ struct Grounds {
     directory: Mutex<Option<nfs_fh3>>,
 }
 
-impl Grounds {
+impl RunDirectory {
     fn open(spec: &ExportSpec, run_id: &str) -> Result<Self> {
         let export = Arc::new(Export::open(spec)?);
         let mut client = Client::new(Arc::clone(&export)).map_err(|error| export.failed("reach", "", error))?;
@@ -225,7 +225,7 @@ impl Grounds {
 /// Files in one directory of an export.
 #[derive(Debug)]
 pub(crate) struct Nfs {
-    grounds: Arc<Grounds>,
+    run: Arc<RunDirectory>,
     process: Process,
 }
 
@@ -237,12 +237,12 @@ impl Nfs {
         if spec.run_id.is_empty() || spec.run_id.contains('/') {
             return Err(StorageError::Unsupported("the run's id cannot name a directory".to_owned()));
         }
-        Ok(Self { grounds: Arc::new(Grounds::open(export, &spec.run_id)?), process: spec.process })
+        Ok(Self { run: Arc::new(RunDirectory::open(export, &spec.run_id)?), process: spec.process })
     }
 
     /// The run's directory, if there is one.
     fn there(&self, client: &mut Client) -> Result<Option<nfs_fh3>> {
-        match self.grounds.directory(client) {
+        match self.run.directory(client) {
             Ok(directory) => Ok(Some(directory)),
             Err(error) if error.io().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -253,32 +253,32 @@ impl Nfs {
 impl Storage for Nfs {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         Ok(if request.queue_depth > 1 {
-            Lane::Queued(Box::new(NfsQueue::new(&self.grounds, request)?))
+            Lane::Queued(Box::new(NfsQueue::new(&self.run, request)?))
         } else {
-            Lane::Sync(Box::new(NfsFile::new(&self.grounds, request)?))
+            Lane::Sync(Box::new(NfsFile::new(&self.run, request)?))
         })
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        Ok(Box::new(NfsNames::new(&self.grounds, *request)?))
+        Ok(Box::new(NfsNames::new(&self.run, *request)?))
     }
 
     fn length(&self, file: u32) -> Result<u64> {
         let name = data_name(file);
-        let mut client = self.grounds.client()?;
-        let directory = self.grounds.directory(&mut client)?;
-        let found = client.open(&directory, name.as_bytes()).map_err(|error| self.grounds.failed("measure", &name, error))?;
+        let mut client = self.run.client()?;
+        let directory = self.run.directory(&mut client)?;
+        let found = client.open(&directory, name.as_bytes()).map_err(|error| self.run.failed("measure", &name, error))?;
         Ok(found.attributes.size)
     }
 
     fn prepare_write(&self, _files: &[u32]) -> Result<()> {
-        self.grounds.export.troubles.forget();
-        self.grounds.made_directory(&mut self.grounds.client()?).map(drop)
+        self.run.export.troubles.forget();
+        self.run.made_directory(&mut self.run.client()?).map(drop)
     }
 
     /// This host has no cache of the files; what the server has in memory, it does not tell.
     fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
-        self.grounds.export.troubles.forget();
+        self.run.export.troubles.forget();
         Ok(CacheState::default())
     }
 
@@ -290,9 +290,9 @@ impl Storage for Nfs {
         if self.process == Process::Other {
             return Ok(());
         }
-        let mut client = self.grounds.client()?;
+        let mut client = self.run.client()?;
         match self.there(&mut client)? {
-            Some(directory) => clearing::clear(&self.grounds, &mut client, &directory).map(drop),
+            Some(directory) => clearing::clear(&self.run, &mut client, &directory).map(drop),
             None => Ok(()),
         }
     }
@@ -301,21 +301,21 @@ impl Storage for Nfs {
         if self.process == Process::Other {
             return Ok(Vec::new());
         }
-        let mut client = self.grounds.client()?;
+        let mut client = self.run.client()?;
         let Some(directory) = self.there(&mut client)? else { return Ok(Vec::new()) };
-        if let Some(foreign) = clearing::clear(&self.grounds, &mut client, &directory)? {
+        if let Some(foreign) = clearing::clear(&self.run, &mut client, &directory)? {
             let action = "remove the run's directory, because Tonnage did not make";
-            return Err(self.grounds.failed(action, &foreign, Errno::NOTEMPTY.into()));
+            return Err(self.run.failed(action, &foreign, Errno::NOTEMPTY.into()));
         }
-        client.remove(&directory, MARKER_NAME.as_bytes()).map_err(|error| self.grounds.failed("remove", MARKER_NAME, error))?;
-        *self.grounds.known() = None;
+        client.remove(&directory, MARKER_NAME.as_bytes()).map_err(|error| self.run.failed("remove", MARKER_NAME, error))?;
+        *self.run.known() = None;
         client
-            .remove_directory(&self.grounds.export.root, self.grounds.name.as_bytes())
-            .map_err(|error| self.grounds.failed("remove the directory", "", error))?;
+            .remove_directory(&self.run.export.root, self.run.name.as_bytes())
+            .map_err(|error| self.run.failed("remove the directory", "", error))?;
         Ok(Vec::new())
     }
 
     fn facts(&self) -> Facts {
-        Facts { direct: true, notes: self.grounds.export.troubles.notes(), ..Facts::default() }
+        Facts { direct: true, notes: self.run.export.troubles.notes(), ..Facts::default() }
     }
 }

@@ -8,7 +8,7 @@ use nfs3_types::nfs3::nfs_fh3;
 use rustix::io::Errno;
 use tonnage_workload::Op;
 
-use super::Grounds;
+use super::RunDirectory;
 use super::lanes::operate;
 use super::pipeline::{Memory, Pipeline};
 use crate::api::RetryReport;
@@ -24,7 +24,7 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// One task's way to its tree.
 pub(super) struct NfsNames {
-    grounds: Arc<Grounds>,
+    run: Arc<RunDirectory>,
     request: NamesRequest,
     pipeline: Pipeline,
     spelling: Spelling,
@@ -46,11 +46,11 @@ fn plain(error: StorageError) -> io::Error {
 }
 
 impl NfsNames {
-    pub(super) fn new(grounds: &Arc<Grounds>, request: NamesRequest) -> Result<Self> {
+    pub(super) fn new(run: &Arc<RunDirectory>, request: NamesRequest) -> Result<Self> {
         Ok(Self {
-            grounds: Arc::clone(grounds),
+            run: Arc::clone(run),
             request,
-            pipeline: Pipeline::new(grounds.client()?, 1, grounds.sizes()),
+            pipeline: Pipeline::new(run.client()?, 1, run.sizes()),
             spelling: Spelling::new(request.owner),
             other_spelling: Spelling::new(request.owner),
             handles: HashMap::new(),
@@ -68,7 +68,7 @@ impl NfsNames {
         }
         let client = &mut self.pipeline.client;
         let found = if directory == 0 {
-            let ground = self.grounds.directory(client).map_err(plain)?;
+            let ground = self.run.directory(client).map_err(plain)?;
             client.enter(&ground, tree_name(self.request.number).as_bytes())?
         } else {
             let parent = self.handle(parent_of(&self.request.tree, directory))?;
@@ -114,7 +114,7 @@ impl NfsNames {
 impl Names for NfsNames {
     fn make_tree(&mut self, directory: u64) -> io::Result<()> {
         let made = if directory == 0 {
-            let ground = self.grounds.made_directory(&mut self.pipeline.client).map_err(plain)?;
+            let ground = self.run.made_directory(&mut self.pipeline.client).map_err(plain)?;
             self.pipeline.client.make_directory(&ground, tree_name(self.request.number).as_bytes())?
         } else {
             let parent = self.handle(parent_of(&self.request.tree, directory))?;
@@ -126,7 +126,7 @@ impl Names for NfsNames {
 
     fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
         if directory == 0 {
-            let ground = self.grounds.directory(&mut self.pipeline.client).map_err(plain)?;
+            let ground = self.run.directory(&mut self.pipeline.client).map_err(plain)?;
             self.pipeline.client.remove_directory(&ground, tree_name(self.request.number).as_bytes())?;
         } else {
             let parent = self.handle(parent_of(&self.request.tree, directory))?;
@@ -139,7 +139,7 @@ impl Names for NfsNames {
     fn list(&mut self, directory: u64) -> io::Result<u64> {
         let handle = self.handle(directory)?;
         let mut names = 0;
-        self.pipeline.client.list(&handle, self.grounds.listing_bytes, |_| names += 1)?;
+        self.pipeline.client.list(&handle, self.run.listing_bytes, |_| names += 1)?;
         Ok(names)
     }
 

@@ -141,7 +141,7 @@ fn begin(options: &Options) -> (Arc<Journal>, Arc<AtomicBool>, Carrier) {
     let identity = Identity { from: options.from.clone(), to: options.to.clone() };
     let journal = Arc::new(Journal::open(&options.state, &identity).unwrap().0);
     let halt = Arc::new(AtomicBool::new(false));
-    let standing = crate::ground::establish(&options.state, (&from, &to), &journal, &identity, false).unwrap();
+    let standing = crate::preflight::establish(&options.state, (&from, &to), &journal, &identity, false).unwrap();
     let carrier = Carrier::new(Parts {
         standing: Arc::new(standing),
         manifest: Arc::new(Manifest::open(&to, journal.id()).unwrap()),

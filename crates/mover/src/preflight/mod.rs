@@ -29,7 +29,7 @@ use place::Place;
 
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]
-pub struct Ground {
+pub struct Preflight {
     /// Tree that is read.
     pub from: Arc<Tree>,
     /// Tree that is written.
@@ -39,7 +39,7 @@ pub struct Ground {
     lock: Lock,
 }
 
-impl Ground {
+impl Preflight {
     /// Looks whether a mover of these options can work. Only where it can, the destination and the state directory are made if
     /// they are not there; a file of the mover's own is put into the destination for a moment, to see what its file system does.
     pub fn check(options: &Options) -> Result<Self> {

@@ -20,7 +20,7 @@ const NAME: &[u8] = b"cleared";
 
 /// Where one mover's files are set aside.
 #[derive(Debug)]
-pub(super) struct Aside<'a> {
+pub(super) struct Quarantine<'a> {
     from: &'a Tree,
     /// Its directory, and the lock on it.
     own: TreePath,
@@ -47,7 +47,7 @@ pub(super) struct Left {
     pub(super) foreign: Vec<TreePath>,
 }
 
-impl<'a> Aside<'a> {
+impl<'a> Quarantine<'a> {
     pub(super) fn new(from: &'a Tree, mover: &str) -> Self {
         Self { from, own: top().join(mover.as_bytes()), lock: None, last: None }
     }

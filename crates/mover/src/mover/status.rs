@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::adaptive_throttle::Own;
 use crate::entry::State;
-use crate::gentle::Own;
 use crate::journal::Journal;
 use crate::options::{Clear, Options};
 use crate::path::TreePath;

@@ -1,9 +1,9 @@
 //! The application first: lowers the bound while its I/O or its processor time suffers.
 //!
-//! [`Courtesy::step_back`] is what each worker does once; [`Gentle`] is what one thread of the mover asks again and again.
+//! [`CpuPriority::step_back`] is what each worker does once; [`Gentle`] is what one thread of the mover asks again and again.
 
-mod courtesy;
-mod law;
+mod controller;
+mod cpu_priority;
 mod watched;
 
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use courtesy::{Courtesy, SteppedBack};
-pub use law::{FLOOR_BYTES_PER_S, Own};
+pub use controller::{FLOOR_BYTES_PER_S, Own};
+pub use cpu_priority::{CpuPriority, SteppedBack};
 
 use crate::limit::Limiter;
-use law::Law;
+use controller::Controller;
 use watched::Application;
 
 /// Least time between two looks.
@@ -31,8 +31,8 @@ const BOUND_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Gentle {
     application: Application,
-    law: Law,
-    courtesy: Arc<Courtesy>,
+    law: Controller,
+    cpu_priority: Arc<CpuPriority>,
     began: Instant,
     bound_ns: u64,
 }
@@ -40,8 +40,8 @@ pub struct Gentle {
 impl Gentle {
     /// Of the application whose first process is `pid`, with all its descendants; without it, of every other process of this user.
     #[must_use]
-    pub fn new(pid: Option<u32>, courtesy: Arc<Courtesy>) -> Self {
-        Self { application: Application::new(pid), law: Law::default(), courtesy, began: Instant::now(), bound_ns: 0 }
+    pub fn new(pid: Option<u32>, cpu_priority: Arc<CpuPriority>) -> Self {
+        Self { application: Application::new(pid), law: Controller::default(), cpu_priority, began: Instant::now(), bound_ns: 0 }
     }
 
     /// One look: the bound from now on, and when to look again. The bound is `None` for full speed; it all is once nobody is left.
@@ -50,7 +50,7 @@ impl Gentle {
         let seen = self.application.look(now_ns)?;
         let bound = self.law.decide(&seen, own);
         if now_ns >= self.bound_ns {
-            self.courtesy.keep_off(self.application.threads());
+            self.cpu_priority.keep_off(self.application.threads());
             self.bound_ns = now_ns + BOUND_NS;
         }
         let took_ns = elapsed_ns(self.began) - now_ns;
@@ -68,7 +68,7 @@ impl Gentle {
             thread::sleep(wait);
         }
         limiter.set_gentle(None);
-        self.courtesy.keep_off([].into_iter());
+        self.cpu_priority.keep_off([].into_iter());
     }
 }
 

@@ -5,10 +5,10 @@
 //! write it. A read lease is taken on it and kept to its end. Where no time tells of a store through a mapping, or there is no lease,
 //! its bytes are compared as well. It is then renamed into the mover's own directory on the same file system, where nobody finds it by
 //! name; who was about to open it has done so a moment later, which breaks the lease. Whatever changed in between is put back. A kill
-//! leaves it there, for [`Clearer::recover`] of this mover or the next.
+//! leaves it there, for [`Purger::recover`] of this mover or the next.
 
-mod aside;
 mod group;
+mod quarantine;
 mod times;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -20,15 +20,15 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, State};
 use crate::error::Result;
-use crate::ground::Standing;
 use crate::journal::Journal;
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
+use crate::preflight::Standing;
 use crate::settle::Settler;
 use crate::tree::Tree;
 use crate::version::Version;
-use aside::{Aside, Back};
 use group::Waiting;
+use quarantine::{Back, Quarantine};
 use times::Times;
 
 /// Entries that come from the journal at once.
@@ -50,7 +50,7 @@ const NOTES: usize = 100;
 
 /// Clears one mover's source.
 #[derive(Debug)]
-pub struct Clearer<'a> {
+pub struct Purger<'a> {
     from: &'a Tree,
     to: &'a Tree,
     journal: &'a Journal,
@@ -58,7 +58,7 @@ pub struct Clearer<'a> {
     options: &'a Options,
     halt: &'a AtomicBool,
     standing: &'a Standing,
-    aside: Aside<'a>,
+    aside: Quarantine<'a>,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
     /// Entries that were done when the pass began, less those it took.
@@ -96,7 +96,7 @@ pub struct Clearer<'a> {
     unread: usize,
 }
 
-impl<'a> Clearer<'a> {
+impl<'a> Purger<'a> {
     /// Begins with nothing cleared. What takes long ends soon after `halt` is set.
     #[must_use]
     pub fn new(
@@ -119,7 +119,7 @@ impl<'a> Clearer<'a> {
             options,
             halt,
             standing,
-            aside: Aside::new(from, journal.id()),
+            aside: Quarantine::new(from, journal.id()),
             after: None,
             expected: 0,
             rested: None,
@@ -174,12 +174,12 @@ impl<'a> Clearer<'a> {
             Ok(left) => left,
             // Then nothing of a mover can be there.
             Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
-                self.note(0, format!("cannot read {}: {error}", aside::top()));
+                self.note(0, format!("cannot read {}: {error}", quarantine::top()));
                 return false;
             }
             Err(error) => {
                 self.unsettled = true;
-                self.left.insert(aside::top(), format!("cannot be read: {error}"));
+                self.left.insert(quarantine::top(), format!("cannot be read: {error}"));
                 return false;
             }
         };
@@ -305,7 +305,7 @@ impl<'a> Clearer<'a> {
         Ok(more || (passed && self.journal.totals().of(State::Done).files != self.expected))
     }
 
-    /// Sets files aside for a short while; whether there may be more, and whether the pass is at its end.
+    /// Markers files aside for a short while; whether there may be more, and whether the pass is at its end.
     fn set_some_aside(&mut self) -> Result<(Vec<Waiting>, bool, bool)> {
         let (begin, mut waiting) = (Instant::now(), Vec::new());
         while self.wanted() && !self.halted() {

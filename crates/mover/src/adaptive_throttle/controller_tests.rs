@@ -37,7 +37,7 @@ impl World {
     }
 
     fn run(&mut self, seconds: u64) -> Ran {
-        let mut law = Law::default();
+        let mut law = Controller::default();
         let (mut bound, mut seen) = (None, Seen::default());
         let (mut steps_ms, mut began_ms, mut dips) = (Vec::new(), 0, 0);
         let (mut to_compute, mut to_write, mut in_flight) = (self.compute_ms, 0, 0);
@@ -106,7 +106,7 @@ fn a_steady_writer_is_met_once_and_the_mover_still_gets_on() {
 
 #[test]
 fn a_log_line_here_and_there_is_no_reason_to_give_way() {
-    let mut law = Law::default();
+    let mut law = Controller::default();
     for _ in 0..1000 {
         let seen = Seen { elapsed_ns: LOOK_MS * MS, io_bytes: 4096, run_ns: LOOK_MS * MS, ..Seen::default() };
         assert_eq!(law.decide(&seen, &Own::default()), None);
@@ -115,9 +115,10 @@ fn a_log_line_here_and_there_is_no_reason_to_give_way() {
 
 #[test]
 fn the_first_sight_of_waiting_is_enough_and_quiet_must_last() {
-    let mut law = Law::default();
-    let look =
-        |law: &mut Law, waiting| law.decide(&Seen { elapsed_ns: LOOK_MS * MS, waiting, ..Seen::default() }, &Own::default());
+    let mut law = Controller::default();
+    let look = |law: &mut Controller, waiting| {
+        law.decide(&Seen { elapsed_ns: LOOK_MS * MS, waiting, ..Seen::default() }, &Own::default())
+    };
     let floor = Some(FREE_BYTES_PER_S / FLOOR_SHARE);
     assert_eq!(look(&mut law, 0), None);
     assert_eq!(look(&mut law, 1), floor);
@@ -130,7 +131,7 @@ fn the_first_sight_of_waiting_is_enough_and_quiet_must_last() {
 
 #[test]
 fn the_way_back_rises_and_ends_without_a_bound() {
-    let mut law = Law::default();
+    let mut law = Controller::default();
     let mut look = |waiting| law.decide(&Seen { elapsed_ns: LOOK_MS * MS, waiting, ..Seen::default() }, &Own::default());
     look(1);
     let bounds: Vec<Option<u64>> = (0..400).map(|_| look(0)).collect();
@@ -140,7 +141,7 @@ fn the_way_back_rises_and_ends_without_a_bound() {
 
 #[test]
 fn the_floor_rises_with_urgency_and_with_what_the_deadline_needs() {
-    let bound = |own: Own| Law::default().decide(&Seen { elapsed_ns: MS, waiting: 1, ..Seen::default() }, &own);
+    let bound = |own: Own| Controller::default().decide(&Seen { elapsed_ns: MS, waiting: 1, ..Seen::default() }, &own);
     let pressed = |urgency_permille| bound(Own { urgency_permille, ..Own::default() });
     let floors: Vec<u64> = [0, 250, 500, 750, 999].into_iter().map(|urgency| pressed(urgency).unwrap()).collect();
     assert!(floors.is_sorted_by(|a, b| a < b) && floors[0] >= FLOOR_BYTES_PER_S, "{floors:?}");
@@ -154,7 +155,7 @@ fn delayed(by_itself: f64, by_mover: f64, seconds: u64) -> Vec<Option<u64>> {
 }
 
 fn delayed_by(by_itself: impl Fn(u64) -> f64, by_mover: f64, seconds: u64) -> Vec<Option<u64>> {
-    let (mut law, mut own, mut bound) = (Law::default(), Own::default(), None);
+    let (mut law, mut own, mut bound) = (Controller::default(), Own::default(), None);
     let mut bounds = Vec::new();
     for look in 0..seconds * 1000 / LOOK_MS {
         let rate = bound.map_or(GIB, |bound: u64| bound.min(GIB));

@@ -12,7 +12,7 @@ const IO_PRIORITY_IDLE: libc::c_int = 3 << 13;
 
 /// The threads that have stepped back. Shared by them and the controller.
 #[derive(Debug)]
-pub struct Courtesy {
+pub struct CpuPriority {
     inner: Mutex<Inner>,
 }
 
@@ -28,18 +28,18 @@ struct Inner {
 #[derive(Debug)]
 #[must_use]
 pub struct SteppedBack {
-    courtesy: Arc<Courtesy>,
+    cpu_priority: Arc<CpuPriority>,
     thread: Pid,
 }
 
-impl Default for Courtesy {
+impl Default for CpuPriority {
     fn default() -> Self {
         let allowed = thread::sched_getaffinity(None).unwrap_or_default();
         Self { inner: Mutex::new(Inner { threads: Vec::new(), allowed, used: allowed }) }
     }
 }
 
-impl Courtesy {
+impl CpuPriority {
     /// Makes the calling thread one that runs when nobody else wants to. What the system refuses is left as it was: it is a courtesy.
     pub fn step_back(self: &Arc<Self>) -> SteppedBack {
         let thread = thread::gettid();
@@ -50,7 +50,7 @@ impl Courtesy {
             let _ = thread::sched_setaffinity(Some(thread), &inner.used);
         }
         drop(inner);
-        SteppedBack { courtesy: Arc::clone(self), thread }
+        SteppedBack { cpu_priority: Arc::clone(self), thread }
     }
 
     /// Keeps off the processors that `application`'s threads are bound to, unless that leaves none.
@@ -76,7 +76,7 @@ impl Courtesy {
 
 impl Drop for SteppedBack {
     fn drop(&mut self) {
-        self.courtesy.lock().threads.retain(|&thread| thread != self.thread);
+        self.cpu_priority.lock().threads.retain(|&thread| thread != self.thread);
     }
 }
 
@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn a_worker_that_stepped_back_runs_last_and_only_itself() {
-        let courtesy = Arc::new(Courtesy::default());
+        let cpu_priority = Arc::new(CpuPriority::default());
         let policy = || {
             // SAFETY: 0 is the calling thread.
             unsafe { libc::sched_getscheduler(0) }
         };
         let worker = std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                let _kept = courtesy.step_back();
+                let _kept = cpu_priority.step_back();
                 policy()
             });
             worker.join().unwrap()
@@ -159,14 +159,14 @@ mod tests {
             });
             let application = u32::try_from(told.recv().unwrap().as_raw_nonzero().get()).unwrap();
             let worker = scope.spawn(move || {
-                let courtesy = Arc::new(Courtesy::default());
-                let kept = courtesy.step_back();
-                courtesy.keep_off([application].into_iter());
+                let cpu_priority = Arc::new(CpuPriority::default());
+                let kept = cpu_priority.step_back();
+                cpu_priority.keep_off([application].into_iter());
                 assert_eq!(thread::sched_getaffinity(None).unwrap(), spare(&allowed, &[set(&[first])]));
-                courtesy.keep_off([].into_iter());
+                cpu_priority.keep_off([].into_iter());
                 assert_eq!(thread::sched_getaffinity(None).unwrap(), allowed);
                 drop(kept);
-                assert!(courtesy.lock().threads.is_empty());
+                assert!(cpu_priority.lock().threads.is_empty());
             });
             worker.join().unwrap();
             drop(end);

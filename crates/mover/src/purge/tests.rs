@@ -50,23 +50,23 @@ impl Place {
         }
     }
 
-    fn clearer(&self) -> Clearer<'_> {
-        Clearer::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt, &self.standing)
+    fn purger(&self) -> Purger<'_> {
+        Purger::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt, &self.standing)
     }
 
     /// Clears until there is no more; what the user was told.
     fn clear(&self) -> Vec<String> {
-        let mut clearer = self.clearer();
-        clearer.recover().unwrap();
-        while clearer.step().unwrap() {}
-        clearer.notes()
+        let mut purger = self.purger();
+        purger.recover().unwrap();
+        while purger.step().unwrap() {}
+        purger.notes()
     }
 
     /// What the user was told when a mover began.
     fn recovered(&self) -> Vec<String> {
-        let mut clearer = self.clearer();
-        clearer.recover().unwrap();
-        clearer.notes()
+        let mut purger = self.purger();
+        purger.recover().unwrap();
+        purger.notes()
     }
 
     /// Makes a file that is done: `text` in both trees, and an entry.
@@ -123,7 +123,7 @@ impl Place {
 }
 
 fn nothing_aside(place: &Place) -> bool {
-    let left = place.clearer().aside.left().unwrap();
+    let left = place.purger().aside.left().unwrap();
     left.foreign.is_empty() && left.movers.iter().all(|(_, _, files)| files.is_empty())
 }
 
@@ -231,9 +231,9 @@ fn what_a_mover_that_runs_has_set_aside_is_left_to_it_and_what_is_no_movers_is_l
 fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
     let place = Place::new();
     let entry = place.done("f", "x");
-    let mut clearer = place.clearer();
-    clearer.times.keep(&place.from, &place.journal, std::iter::once(TreePath::root())).unwrap();
-    let waiting = clearer.set_aside(&entry).unwrap().unwrap();
+    let mut purger = place.purger();
+    purger.times.keep(&place.from, &place.journal, std::iter::once(TreePath::root())).unwrap();
+    let waiting = purger.set_aside(&entry).unwrap().unwrap();
     assert!(place.text("f").is_none() && waiting.guard.sees());
     let path = place.aside(&entry);
     std::thread::scope(|threads| {
@@ -244,7 +244,7 @@ fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
             assert!(begin.elapsed() < Duration::from_secs(10), "nobody opens it");
             std::thread::yield_now();
         }
-        assert!(!clearer.take(&waiting));
+        assert!(!purger.take(&waiting));
         drop(waiting);
         writer.join().unwrap();
     });
@@ -259,10 +259,10 @@ fn where_times_tell_nothing_the_bytes_do() {
         place.settler = Settler::new(0, stores);
         let good = place.done_with("good", "x", Some(*blake3::hash(b"x").as_bytes()));
         let bad = place.done("bad", "x");
-        let mut clearer = place.clearer();
-        while clearer.step().unwrap() {}
+        let mut purger = place.purger();
+        while purger.step().unwrap() {}
         assert_eq!((place.text("good"), place.text("bad")), (None, Some("x".to_owned())), "{stores:?}");
-        assert_eq!(clearer.fresh().unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>(), [bad.id]);
+        assert_eq!(purger.fresh().unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>(), [bad.id]);
         assert_eq!((place.entry(good.id).state, place.entry(bad.id).state), (State::Cleared, State::Queued));
     }
 }
@@ -272,15 +272,15 @@ fn what_was_not_read_back_by_this_process_goes_again_before_it_can_go() {
     let mut place = Place::new();
     place.done("f", "x");
     place.options.check = Check::ReadBack;
-    let mut clearer = place.clearer();
-    while clearer.step().unwrap() {}
-    let fresh = clearer.fresh().unwrap();
+    let mut purger = place.purger();
+    while purger.step().unwrap() {}
+    let fresh = purger.fresh().unwrap();
     assert_eq!((fresh.len(), place.text("f")), (1, Some("x".to_owned())));
     let entry = &fresh[0];
     place.journal.placing(&[(entry.id, entry.version, entry.placed.unwrap())]).unwrap();
     place.journal.done(&[entry.id]).unwrap();
-    clearer.begin_anew();
-    while clearer.step().unwrap() {}
+    purger.begin_anew();
+    while purger.step().unwrap() {}
     assert_eq!(place.text("f"), None);
 }
 
@@ -294,15 +294,15 @@ fn a_copy_that_has_other_bytes_also_when_it_was_made_anew_is_given_up() {
     OpenOptions::new().write(true).open(&copy).unwrap().write_all(b"y").unwrap();
     let time = std::time::UNIX_EPOCH + Duration::from_nanos(entry.placed.unwrap().mtime_ns as u64);
     File::open(&copy).unwrap().set_modified(time).unwrap();
-    let mut clearer = place.clearer();
-    while clearer.step().unwrap() {}
-    let fresh = clearer.fresh().unwrap();
+    let mut purger = place.purger();
+    while purger.step().unwrap() {}
+    let fresh = purger.fresh().unwrap();
     assert_eq!(fresh.len(), 1, "it goes again");
     place.journal.placing(&[(entry.id, fresh[0].version, entry.placed.unwrap())]).unwrap();
     place.journal.done(&[entry.id]).unwrap();
-    clearer.begin_anew();
-    while clearer.step().unwrap() {}
-    assert!(clearer.fresh().unwrap().is_empty());
+    purger.begin_anew();
+    while purger.step().unwrap() {}
+    assert!(purger.fresh().unwrap().is_empty());
     assert_eq!((place.entry(entry.id).state, place.text("f")), (State::Failed, Some("x".to_owned())));
 }
 
@@ -342,9 +342,9 @@ fn directories_that_a_killed_mover_took_files_from_get_their_times_back() {
     let entry = place.done("a/f", "x");
     let directory = File::open(place.from_path.join("a")).unwrap();
     directory.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(9)).unwrap();
-    let mut clearer = place.clearer();
-    clearer.times.keep(&place.from, &place.journal, std::iter::once(entry.path.parent())).unwrap();
-    drop(clearer);
+    let mut purger = place.purger();
+    purger.times.keep(&place.from, &place.journal, std::iter::once(entry.path.parent())).unwrap();
+    drop(purger);
     place.set_aside(&entry);
     names::remove(File::open(place.aside(&entry).parent().unwrap()).unwrap().as_fd(), b"f").unwrap();
     let now = || Version::of(&directory).unwrap().mtime_ns;
@@ -358,9 +358,9 @@ fn a_state_that_is_not_the_one_that_is_done_is_queued() {
     let place = Place::new();
     let entry = place.done("f", "x");
     files::hard_link(place.from_path.join("f"), place.from_path.join("g")).unwrap();
-    let mut clearer = place.clearer();
-    while clearer.step().unwrap() {}
-    assert_eq!(clearer.fresh().unwrap().iter().map(|fresh| fresh.id).collect::<Vec<_>>(), [entry.id]);
+    let mut purger = place.purger();
+    while purger.step().unwrap() {}
+    assert_eq!(purger.fresh().unwrap().iter().map(|fresh| fresh.id).collect::<Vec<_>>(), [entry.id]);
     assert_eq!(place.text("f"), Some("x".to_owned()));
 }
 
@@ -474,13 +474,13 @@ fn a_pass_that_left_something_rests_until_more_is_done() {
     let place = Place::new();
     place.done("f", "x");
     let writer = OpenOptions::new().append(true).open(place.from_path.join("f")).unwrap();
-    let mut clearer = place.clearer();
-    while clearer.step().unwrap() {}
+    let mut purger = place.purger();
+    while purger.step().unwrap() {}
     drop(writer);
     place.closed("f");
-    assert!(!clearer.step().unwrap() && place.text("f").is_some(), "it rests");
+    assert!(!purger.step().unwrap() && place.text("f").is_some(), "it rests");
     place.done("g", "x");
-    while clearer.step().unwrap() {}
+    while purger.step().unwrap() {}
     assert!(place.text("f").is_none() && place.text("g").is_none());
 }
 

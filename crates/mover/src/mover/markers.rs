@@ -8,11 +8,11 @@ use crate::rules::Key;
 
 /// Markers that wait, by the directory of their set.
 #[derive(Debug, Default)]
-pub struct Sets {
+pub struct Markers {
     waiting: BTreeMap<TreePath, BTreeMap<i64, Key>>,
 }
 
-impl Sets {
+impl Markers {
     /// The marker `id` waits for what lies below `directory`.
     pub fn wait(&mut self, directory: TreePath, id: i64, key: Key) {
         self.waiting.entry(directory).or_default().insert(id, key);

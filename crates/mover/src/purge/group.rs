@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, linkat};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::aside::{self, Back};
-use super::{Clearer, PAUSE, TRIES};
+use super::quarantine::{self, Back};
+use super::{PAUSE, Purger, TRIES};
 use crate::bytes::hash_of;
 use crate::copy::{Extended, extended};
 use crate::entry::{Entry, Placed};
@@ -39,7 +39,7 @@ enum Bytes {
     Left,
 }
 
-impl Clearer<'_> {
+impl Purger<'_> {
     /// Renames a file out of sight, if it may go as far as can be seen.
     pub(super) fn set_aside(&mut self, entry: &Entry) -> Result<Option<Waiting>> {
         if self.away.contains(&entry.path) {
@@ -119,7 +119,7 @@ impl Clearer<'_> {
 
     fn try_set_aside(&mut self, names: &[Entry]) -> SysResult<Option<Waiting>> {
         let Some(first) = names.first() else { return Ok(None) };
-        let file = aside::open(self.from.directory(&first.path.parent())?.as_fd(), first.path.name())?;
+        let file = quarantine::open(self.from.directory(&first.path.parent())?.as_fd(), first.path.name())?;
         let mut copies = Vec::new();
         for entry in names {
             let Some(placed) = self.is_safe(entry)? else { return Ok(None) };
@@ -305,7 +305,7 @@ impl Clearer<'_> {
             placed.checksum
         } else {
             let parent = self.to.directory(&entry.path.parent())?;
-            hash_of(aside::open(parent.as_fd(), entry.path.name())?, placed.size, &mut leave)?
+            hash_of(quarantine::open(parent.as_fd(), entry.path.name())?, placed.size, &mut leave)?
         };
         Ok(match wanted {
             None => Bytes::Left,

@@ -41,7 +41,7 @@ fn names_below(at: &Path) -> Vec<String> {
 /// What is said of `options`: one line with a hint, and nothing touched.
 fn refusal(site: &Path, options: &Options) -> String {
     let before = names_below(site);
-    let said = match Ground::check(options) {
+    let said = match Preflight::check(options) {
         Err(MoverError::Request(said)) => said,
         other => panic!("not refused: {other:?}"),
     };
@@ -53,7 +53,7 @@ fn refusal(site: &Path, options: &Options) -> String {
 #[test]
 fn two_directories_side_by_side_are_ground_and_the_destination_is_made() {
     let site = site();
-    let ground = Ground::check(&options(site.path(), "from", "to")).unwrap();
+    let ground = Preflight::check(&options(site.path(), "from", "to")).unwrap();
     assert_eq!(fs::read_dir(site.path().join("to")).unwrap().count(), 0, "no probe is left");
     assert!(ground.notes().is_empty());
     let real = site.path().canonicalize().unwrap();
@@ -107,20 +107,20 @@ fn a_tree_inside_the_other_is_refused_also_through_links_and_when_it_is_yet_to_b
 fn a_second_mover_is_told_who_the_first_is_and_the_end_of_the_first_makes_room() {
     let site = site();
     let one = options(site.path(), "from", "to");
-    let first = Ground::check(&one).unwrap();
+    let first = Preflight::check(&one).unwrap();
     let said = refusal(site.path(), &one);
     let process = format!("another mover works here: mover test, process {}, host ", std::process::id());
     assert!(said.starts_with(&process), "{said}");
     drop(first);
-    Ground::check(&one).unwrap();
+    Preflight::check(&one).unwrap();
 }
 
 #[test]
 fn two_sources_into_one_destination_are_fine() {
     let site = site();
     fs::create_dir(site.path().join("other")).unwrap();
-    let _first = Ground::check(&options(site.path(), "from", "to")).unwrap();
-    Ground::check(&options(site.path(), "other", "to")).unwrap();
+    let _first = Preflight::check(&options(site.path(), "from", "to")).unwrap();
+    Preflight::check(&options(site.path(), "other", "to")).unwrap();
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_state_directory_or_log_that_would_be_staged_itself_is_refused() {
         let said = refusal(site.path(), &Options { state, log, ..fine.clone() });
         assert!(said.contains(" is inside the source, and would be staged itself"), "{said}");
     }
-    Ground::check(&Options { log: Some(site.path().join("spectral.log")), ..fine }).unwrap();
+    Preflight::check(&Options { log: Some(site.path().join("spectral.log")), ..fine }).unwrap();
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_state_directory_among_the_copies_is_refused() {
         let said = refusal(site.path(), &Options { state, ..fine.clone() });
         assert!(said.contains(" is inside the destination, among the copies; hint: "), "{said}");
     }
-    Ground::check(&Options { log: Some(to.join("spectral.log")), ..fine }).unwrap();
+    Preflight::check(&Options { log: Some(to.join("spectral.log")), ..fine }).unwrap();
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_state_directory_that_cannot_be_made_is_refused_before_the_destination_is() 
         assert!(said.starts_with("cannot use state directory ") && said.contains(why), "{said}");
     }
     // Staging in keeps it in the destination.
-    Ground::check(&Options { state: fine.to.join(STATE_DIRECTORY), ..fine }).unwrap();
+    Preflight::check(&Options { state: fine.to.join(STATE_DIRECTORY), ..fine }).unwrap();
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_this_user_may_not_read_write_or_clear_is_refused() {
     let (closed, unwritten) = (options(site.path(), "closed", "to"), options(site.path(), "from", "unwritten"));
     let new = options(site.path(), "from", "unwritten/new");
     testing::as_nobody(move || {
-        let said = |options: &Options| Ground::check(options).unwrap_err().to_string();
+        let said = |options: &Options| Preflight::check(options).unwrap_err().to_string();
         assert!(said(&closed).contains("closed cannot be opened: Permission denied; hint: "), "{}", said(&closed));
         for options in [&unwritten, &new] {
             assert!(

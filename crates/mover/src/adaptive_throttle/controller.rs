@@ -75,7 +75,7 @@ enum Stage {
 
 /// State of the control.
 #[derive(Debug)]
-pub struct Law {
+pub struct Controller {
     stage: Stage,
     now_ns: u64,
     last_io_ns: u64,
@@ -87,7 +87,7 @@ pub struct Law {
     processor: Processor,
 }
 
-impl Default for Law {
+impl Default for Controller {
     fn default() -> Self {
         Self {
             stage: Stage::Free,
@@ -101,7 +101,7 @@ impl Default for Law {
     }
 }
 
-impl Law {
+impl Controller {
     /// The bound from now on, in bytes a second; `None`: full speed.
     pub fn decide(&mut self, seen: &Seen, own: &Own) -> Option<u64> {
         self.now_ns += seen.elapsed_ns;
@@ -228,5 +228,5 @@ impl Processor {
 }
 
 #[cfg(test)]
-#[path = "law_tests.rs"]
+#[path = "controller_tests.rs"]
 mod tests;
