@@ -9,47 +9,9 @@ use std::time::{Duration, Instant};
 
 use support::{run_with_latencies, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
-use tonnage_storage::{
-    CacheState, Completion, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, Result, Slots, Storage,
-};
-use tonnage_workload::{CachePolicy, Limit, Op, Pace, PhaseSpec};
-
-/// What each lane of the stub is.
-struct Stub<F>(F);
-
-impl<F: Fn(&OpenRequest) -> Lane + Send + Sync> Storage for Stub<F> {
-    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        Ok(self.0(request))
-    }
-
-    fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
-        unreachable!("streams have no names")
-    }
-
-    fn length(&self, _file: u32) -> Result<u64> {
-        Ok(u64::MAX)
-    }
-
-    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
-        Ok(())
-    }
-
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
-        Ok(CacheState::default())
-    }
-
-    fn clear(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn finish(&self) -> Result<Vec<Note>> {
-        Ok(Vec::new())
-    }
-
-    fn facts(&self) -> Facts {
-        Facts::default()
-    }
-}
+use tonnage_storage::{Completion, File, Lane, OpenRequest, Queue, Request, Result, Slots, Storage};
+use tonnage_testing::Stub;
+use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
 
 const LATENCY: Duration = Duration::from_millis(50);
 

@@ -8,12 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use support::{geometry, request};
-use tonnage_storage::{
-    CacheState, Completion, Cut, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, Pieces, Queue, Request, Result,
-    RetryReport, Slots, Storage,
-};
-use tonnage_testing::{Faulty, Throttled};
-use tonnage_workload::{Access, CachePolicy, Op};
+use tonnage_storage::{Completion, Cut, File, Lane, OpenRequest, Pieces, Queue, Request, Result, RetryReport, Slots, Storage};
+use tonnage_testing::{Faulty, Stub, Throttled};
+use tonnage_workload::{Access, Op};
 
 const SIZE: usize = 4096;
 const PIECE_BYTES: u64 = 2 * SIZE as u64;
@@ -109,33 +106,10 @@ impl Queue for Losing {
 }
 
 /// Lanes that lose; queues where more than one operation is to be in flight.
-struct Server;
-
-impl Storage for Server {
-    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        Ok(if request.queue_depth > 1 { Lane::Queued(Box::new(Losing::new())) } else { Lane::Sync(Box::new(Losing::new())) })
-    }
-    fn names(&self, _request: &NamesRequest) -> Result<Box<dyn Names>> {
-        unreachable!("nobody asks for names")
-    }
-    fn length(&self, _file: u32) -> Result<u64> {
-        Ok(u64::MAX)
-    }
-    fn prepare_write(&self, _files: &[u32]) -> Result<()> {
-        Ok(())
-    }
-    fn settle(&self, _files: &[u32], _cache: CachePolicy) -> Result<CacheState> {
-        Ok(CacheState::default())
-    }
-    fn clear(&self) -> Result<()> {
-        Ok(())
-    }
-    fn finish(&self) -> Result<Vec<Note>> {
-        Ok(Vec::new())
-    }
-    fn facts(&self) -> Facts {
-        Facts::default()
-    }
+fn server() -> Arc<dyn Storage> {
+    Arc::new(Stub(|request: &OpenRequest| {
+        if request.queue_depth > 1 { Lane::Queued(Box::new(Losing::new())) } else { Lane::Sync(Box::new(Losing::new())) }
+    }))
 }
 
 fn lane(storage: &dyn Storage, depth: usize) -> Lane {
@@ -162,10 +136,10 @@ fn write(lane: &mut Lane, offset: u64) {
 fn every_wrapper_says_what_a_sync_or_close_found_to_be_lost() {
     let cut = Cut { count: 3, bytes: PIECE_BYTES };
     let wrappers: [(&str, Arc<dyn Storage>, &[usize]); 4] = [
-        ("nothing", Arc::new(Server), &[1, 2]),
-        ("faulty", Arc::new(Faulty::storage(Arc::new(Server), Vec::new())), &[1, 2]),
-        ("throttled", Arc::new(Throttled::storage(Arc::new(Server), Some(1_000_000_000), None)), &[1, 2]),
-        ("pieces", Arc::new(Pieces::new(Arc::new(Server), cut)), &[1]),
+        ("nothing", server(), &[1, 2]),
+        ("faulty", Arc::new(Faulty::storage(server(), Vec::new())), &[1, 2]),
+        ("throttled", Arc::new(Throttled::storage(server(), Some(1_000_000_000), None)), &[1, 2]),
+        ("pieces", Arc::new(Pieces::new(server(), cut)), &[1]),
     ];
     for (name, storage, depths) in wrappers {
         for &depth in depths {
@@ -186,7 +160,7 @@ fn every_wrapper_says_what_a_sync_or_close_found_to_be_lost() {
 #[test]
 fn what_was_lost_of_a_piece_that_was_closed_is_told_with_its_place_in_the_whole() {
     for step in [Lane::sync, Lane::close] {
-        let storage = Pieces::new(Arc::new(Server), Cut { count: 3, bytes: PIECE_BYTES });
+        let storage = Pieces::new(server(), Cut { count: 3, bytes: PIECE_BYTES });
         let mut lane = lane(&storage, 1);
         for transfer in 0..6 {
             write(&mut lane, transfer * SIZE as u64);

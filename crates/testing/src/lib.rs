@@ -12,8 +12,10 @@
 mod faulty;
 mod hooked;
 mod snapshots;
+mod stub;
 mod throttled;
 
 pub use faulty::{Fault, Faulty};
 pub use hooked::{Call, Hook, Hooked, Leave};
+pub use stub::Stub;
 pub use throttled::Throttled;
