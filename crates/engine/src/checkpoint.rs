@@ -1,13 +1,12 @@
 //! `checkpoint`: rounds of writing with a snapshot at the end of each, one of them read back, and their removal.
 
 mod drop;
-mod log;
 mod rounds;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tonnage_records::{LatencyRecorder, PhaseResult, Tagged};
+use tonnage_records::{CheckpointResult, LatencyRecorder, PhaseResult, RoundLog, Tagged, snapshot_events};
 use tonnage_storage::{CacheState, Facts, SnapshotRequest, Snapshots, Storage, StorageError};
 use tonnage_workload::{Checkpoint, CheckpointStep, Op, PhaseSpec};
 
@@ -15,8 +14,7 @@ use crate::stream::StreamWorkload;
 use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
 use drop::Remover;
-use log::RoundLog;
-use rounds::Rounds;
+use rounds::RoundsWorker;
 
 /// Takes and removes snapshots: one for all tasks, or each task's own.
 pub type Taker = Arc<Mutex<Box<dyn Snapshots>>>;
@@ -124,7 +122,7 @@ impl PhaseWorkload for CheckpointWorkload {
         if self.work.step == CheckpointStep::Restart {
             return Ok(Box::new(stream));
         }
-        Ok(Box::new(Rounds::new(self.work.clone(), stream, taker, log, Arc::clone(&self.logs))))
+        Ok(Box::new(RoundsWorker::new(self.work.clone(), stream, taker, log, Arc::clone(&self.logs))))
     }
 
     fn tick(&self, shared: &Shared) {
@@ -143,9 +141,10 @@ impl PhaseWorkload for CheckpointWorkload {
 
     fn after(&self, result: &mut PhaseResult) {
         let logs = lock(&self.logs);
-        result.events.extend(log::events(&logs, self.work.step));
+        result.events.extend(snapshot_events(&logs, self.work.step == CheckpointStep::Drop));
         result.events.sort_by_key(|event| (event.time_ns, event.task));
-        result.checkpoint = Some(log::result(&self.work, &logs));
+        let (step, coordination) = (self.work.step.name(), self.work.coordination.name());
+        result.checkpoint = Some(CheckpointResult::of(step, coordination, self.work.is_together(), &logs));
         result.facts.insert("snapshots".to_owned(), self.work.snapshot.is_some());
         // What was asked of the place where the tasks worked, the storage above does not know.
         let mut direct: Option<bool> = None;

@@ -6,41 +6,37 @@ mod groups;
 mod program;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tonnage_records::{CopyResult, PhaseResult};
 use tonnage_storage::{CacheState, Storage, StorageError};
-use tonnage_workload::{Command, PhaseSpec, TaskRange};
+use tonnage_workload::{Command, Copies, Deal, PhaseSpec, TaskRange};
 
 use crate::clock::monotonic_ns;
-use crate::pace::{Pacer, wait_until};
+use crate::steering::Steering;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
-use crate::task_counters::Step;
+use crate::task_counters;
 use groups::Groups;
 
 /// What the tasks share.
-pub struct CommandWorkload(Arc<Copies>);
+pub struct CommandWorkload(Arc<Runs>);
 
-struct Copies {
+struct Runs {
     command: Command,
-    /// The next copy that nobody has taken…
-    next: AtomicU64,
-    /// …below this: processes cannot know what others have taken, so each has a part, as large as its part of the tasks.
-    end: u64,
+    deal: Arc<Deal>,
     groups: Groups,
     done: Mutex<Vec<CopyResult>>,
 }
 
 /// One task: takes the next copy, runs it to its end, takes another.
-struct Runner(Arc<Copies>);
+struct Runner(Arc<Runs>);
 
 impl CommandWorkload {
     pub fn new(command: Command, tasks: TaskRange) -> Self {
         let part = command.part(tasks);
         let done = Mutex::new(Vec::with_capacity((part.end - part.start) as usize));
-        let (next, end) = (AtomicU64::new(part.start.into()), part.end.into());
-        Self(Arc::new(Copies { command, next, end, groups: Groups::default(), done }))
+        Self(Arc::new(Runs { command, deal: Deal::new(part), groups: Groups::default(), done }))
     }
 }
 
@@ -83,57 +79,19 @@ impl PhaseWorkload for CommandWorkload {
 impl Worker for Runner {
     fn transfer(&mut self, context: &mut TaskContext) {
         // A copy may take as long as it likes: that is no stall.
-        context.counters.set_step(Step::Pausing);
-        let shared = Arc::clone(&context.shared);
-        let (clock, limit) = (shared.clock, shared.spec.limit);
-        let pacer = Pacer::new(&shared.spec, 0, context.number, clock);
-        let deadline = limit.time_ns.map_or(u64::MAX, |ns| clock.ticks().saturating_add(clock.ticks_of(ns)));
-        let (most, mut ready) = (limit.operations.unwrap_or(u64::MAX), 0);
-        for done in 0..most {
-            if self.0.is_dealt() || shared.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let due = pacer.due(done);
-            let start = due.unwrap_or(ready);
-            // Who waits for a start that the time does not reach leaves the copy to others.
-            let copy = if start.max(clock.ticks()) < deadline { self.0.take() } else { None };
-            if copy.is_none() && self.0.is_dealt() {
-                return;
-            }
-            pause_until(context, start.min(deadline));
-            if shared.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let Some(copy) = copy else {
-                context.tally.timed_out = true;
-                return;
-            };
-            let late_ns = due.map_or(0, |due| clock.ns_between(due, clock.ticks()));
-            self.0.run(copy, context, late_ns);
-            ready = pacer.ready(clock.ticks());
+        context.counters.set_step(task_counters::Step::Pausing);
+        let clock = context.shared.clock;
+        let terms = self.0.command.terms(&context.shared.spec, context.number);
+        let mut steering = Steering::new(context, Copies(Arc::clone(&self.0.deal)), &terms, None);
+        let mut next = steering.wait_for_next(context, clock.ticks());
+        while let Some((from, copy)) = next {
+            self.0.run(copy, context, clock.ns_between(from, clock.ticks()));
+            next = steering.follow(context, clock.ticks());
         }
     }
 }
 
-/// Waits until `until` (ticks) or until somebody says stop.
-fn pause_until(context: &TaskContext, until: u64) {
-    if until > context.shared.clock.ticks() {
-        wait_until(context, until);
-        context.counters.set_step(Step::Pausing);
-    }
-}
-
-impl Copies {
-    /// Whether every copy has been taken.
-    fn is_dealt(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.end
-    }
-
-    /// The next copy that nobody has taken.
-    fn take(&self) -> Option<u32> {
-        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|&copy| copy < self.end).map(|copy| copy as u32)
-    }
-
+impl Runs {
     fn done(&self) -> MutexGuard<'_, Vec<CopyResult>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }

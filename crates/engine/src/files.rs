@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::process::{Resource, getrlimit};
 use tonnage_records::DamageAt;
 use tonnage_storage::{Buffer, CacheState, ItemKind, Names, NamesRequest, Opening, RetryReport, Storage, StorageError};
-use tonnage_workload::{Arena, CachePolicy, Damage, FileOp, Files, Payload, PayloadKind, PhaseSpec, Place, Verifier, Walk};
+use tonnage_workload::{
+    Arena, CachePolicy, Damage, FileOp, Files, ItemOf, Items, Payload, PayloadKind, PhaseSpec, Place, Terms, Verifier, Walk,
+};
 
 use crate::clock::Clock;
-use crate::pace::{Pacer, wait_until};
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::Retries;
-use crate::stop_rule::{Stonewall, StopRule};
+use crate::steering::Steering;
 use crate::task::{DAMAGE_KEPT, PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
+use crate::wall::Stonewall;
 
 /// Files larger than this are moved in parts of it.
 const PART_BYTES: u64 = 1 << 20;
@@ -35,7 +37,8 @@ pub struct FilesWorkload {
 
 /// One task of a `files` phase.
 struct FilesWorker {
-    walk: Walk,
+    /// Taken by the loop.
+    work: Option<(Items, Terms)>,
     file_task: FileTask,
     wall: Option<Arc<Stonewall>>,
 }
@@ -122,7 +125,8 @@ impl PhaseWorkload for FilesWorkload {
         if file_task.files.op == FileOp::Read && file_task.files.cache == CachePolicy::Drop {
             file_task.forget(walk.clone())?;
         }
-        Ok(Box::new(FilesWorker { walk, file_task, wall: self.wall.clone() }))
+        let terms = file_task.files.terms(&shared.spec, task);
+        Ok(Box::new(FilesWorker { work: Some((Items(walk), terms)), file_task, wall: self.wall.clone() }))
     }
 }
 
@@ -150,37 +154,21 @@ impl Worker for FilesWorker {
     /// nanoseconds of taking the next number and spelling its name, and the entering of a directory. Checking what was
     /// read is outside the latency (but inside the phase).
     fn transfer(&mut self, context: &mut TaskContext) {
-        let Self { walk, file_task, wall } = self;
+        let Self { work, file_task, wall } = self;
+        let Some((items, terms)) = work.take() else { return };
         let shared = Arc::clone(&context.shared);
         let clock = shared.clock;
-        let mut stop_rule = StopRule::new(&shared.spec.limit, walk.len() as u64, clock, wall.take());
-        let new_pacer = || Pacer::new(&shared.spec, file_task.files.moved_bytes(), context.number, clock);
-        let pacer = shared.spec.pace.waits().then(new_pacer);
-        let mut last = clock.ticks();
-        let mut done = 0;
-        while (done < stop_rule.quota || stop_rule.more(context, done)) && !shared.stop.load(Ordering::Relaxed) {
-            if let Some(pacer) = pacer.as_ref().filter(|_| walk.len() > 0) {
-                last = start_of(pacer, context, done, last, stop_rule.deadline);
-                if shared.stop.load(Ordering::Relaxed) {
-                    break;
-                }
-                if clock.ticks() >= stop_rule.deadline {
-                    if stop_rule.time_is_up(context, done, done) {
-                        break;
-                    }
-                    continue;
-                }
-            }
-            // What is made or removed once is not there again: there is one pass.
-            let Some(place) = walk.next() else { break };
-            let acted = match file_task.turn_to(walk.owner()) {
+        let mut steering = Steering::new(context, items, &terms, wall.take());
+        let mut next = steering.wait_for_next(context, clock.ticks());
+        while let Some((from, ItemOf { owner, place })) = next {
+            let acted = match file_task.turn_to(owner) {
                 Ok(()) => file_task.act(place, &mut context.tally, &shared.stop),
                 Err(error) => Err(error),
             };
             let now = clock.ticks();
             match acted {
                 Ok(bytes) => {
-                    let began = last + std::mem::take(&mut file_task.checking);
+                    let began = from + std::mem::take(&mut file_task.checking);
                     context.tally.record(&context.counters, clock.ns_between(began, now), bytes);
                 }
                 Err(error) if is_stopped(&error) => break,
@@ -191,11 +179,7 @@ impl Worker for FilesWorker {
                     break;
                 }
             }
-            done += 1;
-            last = now;
-            if now >= stop_rule.deadline && walk.len() > 0 && stop_rule.time_is_up(context, done, done) {
-                break;
-            }
+            next = steering.follow(context, now);
         }
     }
 
@@ -375,16 +359,6 @@ impl FileTask {
             _ => format!("cannot {} {path}: {error}", verb(self.files.op)),
         }
     }
-}
-
-/// Waits until operation number `done` may start, after one that ended at `last`; where its latency begins.
-fn start_of(pacer: &Pacer, context: &TaskContext, done: u64, last: u64, deadline: u64) -> u64 {
-    let (clock, due) = (context.shared.clock, pacer.due(done));
-    let start = due.unwrap_or(if done == 0 { last } else { pacer.ready(last) }).min(deadline);
-    if start > clock.ticks() {
-        wait_until(context, start);
-    }
-    due.unwrap_or_else(|| clock.ticks())
 }
 
 /// Whether the part at `offset` of a file is begun: all but the first are not once `stop` is set.

@@ -8,7 +8,7 @@
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
 //!       │                                          │               checkpoint, command
-//!       │ go                                       │ in its loop: stop_rule (whether), pace (when), retry (again)
+//!       │ go                                       │ steering carries out its Program (workload), wall, retry
 //! line: all tasks begin at once                    ▼ counts in its TaskCounters and its Tally
 //!       └─ supervisor: counters → series, stalls, live figures ─→ finished: PhaseResult
 //! barrier, remote_barrier: where tasks wait for each other, also for those of other processes
@@ -24,12 +24,11 @@ mod finished;
 mod hog;
 mod kinds;
 mod line;
-mod pace;
 mod phase;
 mod queued_loop;
 mod remote_barrier;
 mod retry;
-mod stop_rule;
+mod steering;
 mod stream;
 mod supervisor;
 mod sync_loop;
@@ -38,6 +37,7 @@ mod task;
 mod task_counters;
 mod transfers;
 mod usage;
+mod wall;
 
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};

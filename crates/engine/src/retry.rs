@@ -10,14 +10,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 use tonnage_records::Event;
 use tonnage_storage::{Completion, File, Lane, Queue, Request, RetryReport, Slots, StorageError};
-use tonnage_workload::Op;
+use tonnage_workload::{Attempts, Op, RetryRule};
 
 use crate::clock::{NAP_NS, monotonic_ns};
 use crate::transfers::describe;
 
-/// The pause before the second attempt; each further one is twice as long, up to the longest.
-const FIRST_PAUSE_NS: u64 = 10_000_000;
-const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
 /// Troubles that a task tells one by one; attempts are counted all the same.
 const TROUBLES_KEPT: usize = 256;
 
@@ -54,8 +51,7 @@ fn passes(errno: i32) -> bool {
 #[derive(Clone)]
 pub struct RetryPolicy {
     pub task: u32,
-    /// From an operation's first failure on.
-    pub limit_ns: u64,
+    pub rule: RetryRule,
     /// Nothing is tried again once this is set.
     pub stop: Arc<AtomicBool>,
     pub told: Arc<Mutex<Retries>>,
@@ -123,40 +119,26 @@ impl Retries {
     }
 }
 
-/// One operation's failures.
-#[derive(Clone, Copy, Default)]
-struct Trial {
-    /// The first.
-    since_ns: u64,
-    /// Before the next attempt; 0 where there was no failure.
-    pause_ns: u64,
-}
-
 impl RetryPolicy {
     fn told(&self) -> MutexGuard<'_, Retries> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An attempt failed: when the next one is due, on the run's clock; `None` where there is none.
-    fn again(&self, trial: &mut Trial, op: Op, errno: i32) -> Option<u64> {
-        let (now, is_first) = (monotonic_ns(), trial.pause_ns == 0);
-        if is_first {
-            trial.since_ns = now;
-        }
-        let pause_ns = if is_first { FIRST_PAUSE_NS } else { (trial.pause_ns * 2).min(LONGEST_PAUSE_NS) };
-        let due = now + pause_ns;
-        if !passes(errno) || self.stop.load(Ordering::Relaxed) || due - trial.since_ns > self.limit_ns {
-            self.ended(*trial);
+    fn again(&self, attempts: &mut Attempts, op: Op, errno: i32) -> Option<u64> {
+        let is_first = attempts.is_first();
+        let may = passes(errno) && !self.stop.load(Ordering::Relaxed);
+        let Some(due) = self.rule.again(attempts, monotonic_ns()).filter(|_| may) else {
+            self.ended(is_first);
             return None;
-        }
-        trial.pause_ns = pause_ns;
+        };
         self.told().failed(self.task, op, errno, is_first);
         Some(due)
     }
 
     /// The operation succeeded, or was given up.
-    fn ended(&self, trial: Trial) {
-        if trial.pause_ns > 0 {
+    fn ended(&self, was_first: bool) {
+        if !was_first {
             self.told().settled();
         }
     }
@@ -164,15 +146,15 @@ impl RetryPolicy {
     /// Calls until it succeeds, or its time is over.
     #[inline]
     fn attempt<T, E>(&self, op: Op, errno: impl Fn(&E) -> i32, mut call: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-        let mut trial = Trial::default();
+        let mut attempts = Attempts::default();
         loop {
             match call() {
                 Ok(value) => {
-                    self.ended(trial);
+                    self.ended(attempts.is_first());
                     return Ok(value);
                 }
                 Err(error) => {
-                    let Some(due) = self.again(&mut trial, op, errno(&error)) else { return Err(error) };
+                    let Some(due) = self.again(&mut attempts, op, errno(&error)) else { return Err(error) };
                     while !self.stop.load(Ordering::Relaxed) && nap_until(due, u64::MAX) {}
                 }
             }
@@ -248,7 +230,7 @@ struct RetryingQueue {
     op: Op,
     retry: RetryPolicy,
     /// By slot: the request that is under way.
-    tried: Vec<Option<(Request, Trial)>>,
+    tried: Vec<Option<(Request, Attempts)>>,
     /// When a request is due again, and the error that it met.
     waiting: Vec<(u64, Request, i32)>,
     /// In flight in the queue below.
@@ -304,7 +286,7 @@ impl Queue for RetryingQueue {
     }
 
     fn push(&mut self, request: Request) {
-        self.tried[request.slot as usize] = Some((request, Trial::default()));
+        self.tried[request.slot as usize] = Some((request, Attempts::default()));
         self.below += 1;
         self.inner.push(request);
     }
@@ -320,14 +302,14 @@ impl Queue for RetryingQueue {
     fn next_completion(&mut self) -> Option<Completion> {
         while let Some(completion) = self.inner.next_completion() {
             self.below -= 1;
-            let Some((request, trial)) = &mut self.tried[completion.slot as usize] else { return Some(completion) };
+            let Some((request, attempts)) = &mut self.tried[completion.slot as usize] else { return Some(completion) };
             if completion.result < 0 {
-                if let Some(due) = self.retry.again(trial, request.op, -completion.result) {
+                if let Some(due) = self.retry.again(attempts, request.op, -completion.result) {
                     self.waiting.push((due, *request, completion.result));
                     continue;
                 }
             } else {
-                self.retry.ended(*trial);
+                self.retry.ended(attempts.is_first());
             }
             self.tried[completion.slot as usize] = None;
             return Some(completion);
@@ -337,8 +319,8 @@ impl Queue for RetryingQueue {
         }
         // Everybody is to stop: what waits has failed.
         let (_, request, result) = self.waiting.pop()?;
-        if let Some((_, trial)) = self.tried[request.slot as usize].take() {
-            self.retry.ended(trial);
+        if let Some((_, attempts)) = self.tried[request.slot as usize].take() {
+            self.retry.ended(attempts.is_first());
         }
         Some(Completion { slot: request.slot, result })
     }

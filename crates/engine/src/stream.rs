@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tonnage_storage::{CacheState, Lane, OpenRequest, RetryReport, Slots, Storage, StorageError};
-use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, Stream, TaskRange, Verifier};
+use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, RetryRule, Stream, Terms, Transfers, Verifier};
 
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
-use crate::stop_rule::Stonewall;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::transfers::{Rest, write_all};
+use crate::wall::Stonewall;
 use crate::{queued_loop, sync_loop};
 
 /// A server that loses what it took, each time that it is sent, is given up after so many.
@@ -58,14 +58,6 @@ impl StreamWorkload {
         Self { stream, seed, wall: None }
     }
 
-    fn files(&self, tasks: TaskRange) -> Vec<u32> {
-        let mut files: Vec<u32> =
-            (tasks.first..tasks.first + tasks.here).map(|task| self.stream.file(task, tasks.total)).collect();
-        files.sort_unstable();
-        files.dedup();
-        files
-    }
-
     fn require_length(&self, storage: &dyn Storage, spec: &PhaseSpec, files: &[u32]) -> Result<(), StorageError> {
         let needed = self.reach_bytes(spec);
         for &file in files {
@@ -87,7 +79,7 @@ impl StreamWorkload {
 
 impl PhaseWorkload for StreamWorkload {
     fn before(&self, storage: &dyn Storage, spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
-        let files = self.files(spec.tasks);
+        let files = self.stream.files(spec.tasks);
         if !self.stream.reads() {
             return storage.prepare_write(&files).map(|()| None);
         }
@@ -210,11 +202,23 @@ impl Worker for StreamWorker {
 }
 
 impl StreamWorker {
+    /// When the task ends, and when its operations start.
+    pub fn terms(&self, context: &TaskContext) -> Terms {
+        let slots = if matches!(self.lane, Lane::Sync(_)) { 1 } else { self.stream.queue_depth };
+        Terms { slots, ..self.stream.terms(&context.shared.spec, context.number) }
+    }
+
+    /// What it does.
+    pub fn transfers(&self, context: &TaskContext) -> Transfers {
+        let spec = &context.shared.spec;
+        self.stream.transfers(context.number, spec.tasks.total, spec.seed)
+    }
+
     /// The same, with a lane that tries again what fails, where the stream says so.
     pub fn with_retries(mut self, task: u32, stop: &Arc<AtomicBool>) -> Self {
         if let Some(limit_ns) = self.stream.retry_ns {
             let told = Arc::<Mutex<Retries>>::default();
-            let retry = RetryPolicy { task, limit_ns, stop: Arc::clone(stop), told: Arc::clone(&told) };
+            let retry = RetryPolicy { task, rule: RetryRule { limit_ns }, stop: Arc::clone(stop), told: Arc::clone(&told) };
             self.lane = retrying(self.lane, self.stream.op, self.stream.queue_depth as usize, retry);
             self.retries = Some(told);
         }

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Tagged};
 use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
-use tonnage_workload::{Arena, Follow, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
+use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
 
 use crate::task::{PhaseWorkload, Shared, Worker, of_places};
 use port::Port;
 use progress::Progress;
-use reader::{Part, Reader};
+use reader::Reader;
 use writer::Writer;
 
 /// The file of the writer.
@@ -84,13 +84,9 @@ impl TailWorkload {
         let lane = shared.storage.lane(&self.request(task, Op::Read))?;
         let mut memory = Slots::new(1, self.tail.transfer_size as usize)?;
         memory.bytes(0).fill(1);
-        let readers = u64::from(shared.spec.tasks.total - 1);
-        let part = match self.tail.follow {
-            Follow::Whole => Part { first: 0, stride: 1 },
-            Follow::Share => Part { first: u64::from(task - 1), stride: readers },
-        };
+        let grace = shared.clock.ticks_of(self.tail.grace_ns);
         Ok(Reader {
-            part,
+            follower: Follower::new(&self.tail, task - 1, shared.spec.tasks.total - 1, grace),
             port: Port::new(lane, memory)?,
             progress: Arc::clone(&self.progress),
             verifier: self.verifier.clone(),

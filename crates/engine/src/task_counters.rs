@@ -67,6 +67,15 @@ impl TaskCounters {
         self.step.store(step as u8, Relaxed);
     }
 
+    /// Does `what` as another step than the task is in, and goes back to that.
+    pub fn during<T>(&self, step: Step, what: impl FnOnce() -> T) -> T {
+        let before = self.step.load(Relaxed);
+        self.set_step(step);
+        let done = what();
+        self.step.store(before, Relaxed);
+        done
+    }
+
     pub fn is_transferring(&self) -> bool {
         self.step.load(Relaxed) == Step::Transferring as u8
     }

@@ -16,6 +16,7 @@ mod memory;
 mod placement;
 mod read;
 mod result;
+mod rounds;
 mod rows;
 mod share;
 mod table;
@@ -29,5 +30,6 @@ pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
     Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
+pub use rounds::{RoundLog, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use share::{Share, ShareError};

@@ -2,58 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use tonnage_records::{CheckpointResult, Event, LatencyRecorder, PhaseFiles, RoundWindow, SNAPSHOTS};
-use tonnage_workload::{Checkpoint, CheckpointStep, Durability, FileOp, Means, Offsets, Op, PhaseSpec, Work};
+use tonnage_records::{CheckpointResult, LatencyRecorder, PhaseFiles, RoundLog, SNAPSHOTS, snapshot_events};
+use tonnage_workload::{
+    Checkpoint, CheckpointStep, Durability, FileOp, Means, Nanoseconds, Op, PhaseSpec, Program, RemovalStep, Removals, RoundStep,
+    Rounds, Step, Stream, Transfer, Transfers, Work,
+};
 
 use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
+use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::state::{Outcome, SimulatorError, State};
 use crate::stream;
 
-/// Where a task is in its rounds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Thinks until then.
-    Pausing(u64),
-    Writing,
-    Syncing(u64),
-    /// Waits for the other tasks.
-    Written,
-    Snapping(u64),
-    Done,
-}
-
+/// One task in its rounds.
 struct TaskState {
     file: usize,
-    offsets: Offsets,
-    stage: Stage,
+    rounds: Rounds,
+    /// The step that it does.
+    step: RoundStep,
+    /// When that ends, where it takes a time that is known.
+    until_ns: Option<u64>,
+    /// Its operations of the round in hand.
+    program: Option<TaskProgram<Transfers>>,
     round: u32,
-    begun: u64,
-    ended: u64,
-    /// When the last of its operations in flight ends.
-    busy_until_ns: u64,
     begin_ns: u64,
-    rounds: Vec<(u64, u64)>,
-    /// Begin and duration of each snapshot that it took.
-    takes: Vec<(u64, u64)>,
+    log: RoundLog,
 }
 
 #[derive(Clone, Copy)]
 struct Lane {
-    flying: bool,
+    ends_ns: Option<u64>,
     aboard: bool,
     from_ns: u64,
     offset: u64,
     errno: i32,
 }
 
-struct Rounds<'a> {
+/// All tasks. Lane `slot × tasks + task` is slot `slot` of the task.
+struct RoundsModel<'a> {
     work: &'a Checkpoint,
+    stream: Stream,
     states: Vec<TaskState>,
     lanes: Vec<Lane>,
     files: OpenFiles,
     write_s: f64,
+    /// Tasks that have come to the meeting in hand.
+    met: usize,
 }
 
 /// Runs one step of a checkpoint trial, starting at `start_ns`.
@@ -74,15 +69,14 @@ pub(crate) fn run(
             let stream = work.stream(Op::Read);
             let read = PhaseSpec { work: Work::Stream(stream.clone()), ..spec.clone() };
             let outcome = stream::run(model, state, &read, &stream, start_ns, files)?;
-            Ok(Outcome { checkpoint: Some(result_of(work)), ..outcome })
+            Ok(Outcome { checkpoint: Some(result_of(work, &[])), ..outcome })
         }
         CheckpointStep::Drop => remove(model, state, spec, work, start_ns, files),
     }
 }
 
-fn result_of(work: &Checkpoint) -> CheckpointResult {
-    let (step, coordination) = (work.step.name().to_owned(), work.coordination.name().to_owned());
-    CheckpointResult { step, coordination, ..CheckpointResult::default() }
+fn result_of(work: &Checkpoint, logs: &[RoundLog]) -> CheckpointResult {
+    CheckpointResult::of(work.step.name(), work.coordination.name(), work.is_together(), logs)
 }
 
 fn write(
@@ -97,70 +91,194 @@ fn write(
     let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     let (size, tasks) = (work.geometry.transfer_size, spec.tasks);
-    let task_state = |task| TaskState {
-        file: open.open(work.geometry.file(task), pages, !model.direct),
-        offsets: work.geometry.offsets(task, tasks.total, spec.seed),
-        stage: Stage::Pausing(start_ns.saturating_add(work.think_ns)),
-        round: 0,
-        begun: 0,
-        ended: 0,
-        busy_until_ns: start_ns,
-        begin_ns: start_ns,
-        rounds: Vec::new(),
-        takes: Vec::new(),
+    let task_state = |task| {
+        let mut rounds = Rounds::new(work, task);
+        TaskState {
+            file: open.open(work.geometry.file(task), pages, !model.direct),
+            step: rounds.next(),
+            rounds,
+            until_ns: None,
+            program: None,
+            round: 0,
+            begin_ns: start_ns,
+            log: RoundLog::new(task),
+        }
     };
     let states: Vec<TaskState> = (tasks.first..tasks.first + tasks.here).map(task_state).collect();
-    let idle = Lane { flying: false, aboard: false, from_ns: 0, offset: 0, errno: 0 };
+    let idle = Lane { ends_ns: None, aboard: false, from_ns: 0, offset: 0, errno: 0 };
     let count = states.len() * work.queue_depth as usize;
-    let mut rounds =
-        Rounds { work, states, lanes: vec![idle; count], files: open, write_s: size as f64 / model.plateau(Op::Write, size) };
+    let mut rounds = RoundsModel {
+        work,
+        stream: work.stream(Op::Write),
+        states,
+        lanes: vec![idle; count],
+        files: open,
+        write_s: size as f64 / model.plateau(Op::Write, size),
+        met: 0,
+    };
     event_loop.run(count, &mut rounds)?;
     let mut snapshots = LatencyRecorder::new();
     event_loop.runners.iter().filter_map(|runner| runner.snapshots.as_ref()).for_each(|taken| snapshots.add(taken));
     event_loop.part(SNAPSHOTS, &snapshots);
-    let (mut checkpoint, events) = rounds.result(spec.tasks.first);
-    checkpoint.snapshot = snapshots.summary();
+    let logs: Vec<RoundLog> = rounds.states.into_iter().map(|task_state| task_state.log).collect();
     let touched: BTreeMap<u32, u64> = rounds.files.close(pages);
     if !model.direct {
         pages.keep_cached(&touched, model.cache_bytes.saturating_sub(spec.hog_bytes));
     }
     let mut finish = event_loop.finish()?;
-    finish.events.extend(events);
+    finish.events.extend(snapshot_events(&logs, false));
     finish.events.sort_by_key(|event| (event.time_ns, event.task));
     let fact = Some(("snapshots", work.snapshot.is_some()));
-    Ok(Outcome { checkpoint: Some(checkpoint), fact, ..Outcome::of(finish) })
+    Ok(Outcome { checkpoint: Some(result_of(work, &logs)), fact, ..Outcome::of(finish) })
 }
 
-impl EventHandler for Rounds<'_> {
+impl EventHandler for RoundsModel<'_> {
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
-        let task = lane % self.states.len();
-        if self.lanes[lane].flying {
+        let (task, slot) = (lane % self.states.len(), (lane / self.states.len()) as u32);
+        let mut follows = None;
+        if self.lanes[lane].ends_ns == Some(now_ns) {
+            self.lanes[lane].ends_ns = None;
             self.end(event_loop, lane, task, now_ns);
-        }
-        if event_loop.is_stopping() {
-            self.alight(event_loop, lane, task);
-            return None;
-        }
-        self.advance(event_loop, task, now_ns);
-        match self.states[task].stage {
-            Stage::Done => None,
-            Stage::Writing if self.states[task].begun < self.work.geometry.operations() => {
-                Some(self.begin(event_loop, lane, task, now_ns))
+            if !event_loop.is_stopping()
+                && let Some(program) = &mut self.states[task].program
+            {
+                follows = program.completed(slot, now_ns).map(|transfer| (slot, now_ns, transfer));
             }
-            _ => {
-                self.alight(event_loop, lane, task);
-                Some(self.wake_ns(task).max(now_ns + 1))
+            if follows.is_none() && std::mem::take(&mut self.lanes[lane].aboard) {
+                event_loop.alight(task);
             }
         }
+        if !event_loop.is_stopping() {
+            self.advance(event_loop, task, follows, now_ns);
+        }
+        None
     }
 }
 
-impl Rounds<'_> {
-    fn begin(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> u64 {
-        let size = self.work.geometry.transfer_size;
+impl RoundsModel<'_> {
+    /// Takes a task through all steps that are over, and begins one operation, or the one that follows another at once.
+    fn advance(&mut self, event_loop: &mut EventLoop, task: usize, follows: Option<(u32, u64, Transfer)>, now_ns: u64) {
+        if let Some(begun) = follows {
+            return self.begin(event_loop, task, begun, now_ns);
+        }
+        while self.is_over(event_loop, task, now_ns) {
+            let task_state = &mut self.states[task];
+            (task_state.step, task_state.until_ns) = (task_state.rounds.next(), None);
+            self.enter(event_loop, task, now_ns);
+        }
+    }
+
+    /// Whether a task's step is over; begins an operation where it is that of writing, and one is due.
+    fn is_over(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) -> bool {
         let task_state = &mut self.states[task];
-        let offset = task_state.offsets.next_offset();
-        task_state.begun += 1;
+        match task_state.step {
+            // The first pause begins with the phase.
+            RoundStep::Think(0) if task_state.until_ns.is_none() => {
+                self.enter(event_loop, task, now_ns);
+                self.states[task].until_ns.is_some_and(|until_ns| now_ns >= until_ns)
+            }
+            RoundStep::Think(_) | RoundStep::Sync | RoundStep::Snapshot(_) => {
+                task_state.until_ns.is_some_and(|until_ns| now_ns >= until_ns)
+            }
+            RoundStep::Open | RoundStep::Close | RoundStep::Note(_) => true,
+            RoundStep::Meet(_) | RoundStep::Agree(_) | RoundStep::Done => false,
+            RoundStep::Write => match task_state.program.as_mut().map(|program| program.next(now_ns)) {
+                Some(Step::Issue { slot, from, operation }) => {
+                    self.begin(event_loop, task, (slot, from, operation), now_ns);
+                    false
+                }
+                Some(Step::Done) | None => true,
+                Some(_) => false,
+            },
+        }
+    }
+
+    /// A task begins its step.
+    fn enter(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
+        let model = event_loop.model;
+        let task_state = &mut self.states[task];
+        match task_state.step {
+            RoundStep::Think(round) => {
+                task_state.round = round;
+                task_state.log.think_ns += self.work.think_ns;
+                self.lasts(event_loop, task, now_ns, self.work.think_ns);
+            }
+            RoundStep::Meet(_) | RoundStep::Agree(_) => self.meet(event_loop, now_ns),
+            RoundStep::Open => {
+                task_state.begin_ns = now_ns;
+                event_loop.wake(task, now_ns);
+            }
+            RoundStep::Write => self.write(event_loop, task, now_ns),
+            RoundStep::Sync => {
+                let sync_ns = if self.work.durability == Durability::Fsync { model.fsync_ns as f64 } else { 0.0 };
+                let drawn_ns = (sync_ns * event_loop.chance.lognormal_mean_1(model.jitter)).round() as u64;
+                self.lasts(event_loop, task, now_ns, drawn_ns);
+            }
+            RoundStep::Snapshot(round) => {
+                let took_ns = (model.snapshot_ns as f64 * event_loop.chance.lognormal_mean_1(model.noise)).round() as u64;
+                task_state.log.takes.push((round, now_ns, took_ns));
+                event_loop.runners[task].snapshots.get_or_insert_default().record(took_ns);
+                self.lasts(event_loop, task, now_ns, took_ns);
+            }
+            RoundStep::Close => {
+                task_state.log.rounds.push((task_state.begin_ns, now_ns));
+                event_loop.ended(task, now_ns, false);
+            }
+            RoundStep::Note(_) | RoundStep::Done => {}
+        }
+    }
+
+    /// A task's step lasts so long from now on.
+    fn lasts(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64, ns: u64) {
+        let until_ns = now_ns.saturating_add(ns);
+        self.states[task].until_ns = Some(until_ns);
+        if until_ns > now_ns {
+            event_loop.schedule(task, until_ns);
+        }
+    }
+
+    /// A task has come to a meeting: with the last one, all go on, and those that write are all in flight before any
+    /// operation begins.
+    fn meet(&mut self, event_loop: &mut EventLoop, now_ns: u64) {
+        self.met += 1;
+        if self.met < self.states.len() {
+            return;
+        }
+        self.met = 0;
+        for task in 0..self.states.len() {
+            let task_state = &mut self.states[task];
+            (task_state.step, task_state.until_ns) = (task_state.rounds.next(), None);
+            self.enter(event_loop, task, now_ns);
+            if self.states[task].step == RoundStep::Open {
+                let task_state = &mut self.states[task];
+                task_state.step = task_state.rounds.next();
+                self.enter(event_loop, task, now_ns);
+            }
+            if self.states[task].step != RoundStep::Write {
+                event_loop.schedule(task, now_ns);
+            }
+        }
+    }
+
+    /// A task begins the operations of its round.
+    fn write(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
+        let (spec, tasks) = (event_loop.spec, event_loop.spec.tasks);
+        let number = tasks.first + task as u32;
+        let (transfers, terms) = (self.stream.transfers(number, tasks.total, spec.seed), self.stream.terms(spec, number));
+        self.states[task].program = Some(Program::new(transfers, &terms, Nanoseconds, now_ns));
+        let wanted = terms.pass.min(u64::from(terms.slots)) as usize;
+        let count = self.states.len();
+        for lane in (task..).step_by(count).take(wanted) {
+            self.lanes[lane].aboard = true;
+            event_loop.schedule(lane, now_ns);
+        }
+        event_loop.board(task, wanted as u64);
+    }
+
+    /// An operation of a task begins.
+    fn begin(&mut self, event_loop: &mut EventLoop, task: usize, (slot, from_ns, transfer): (u32, u64, Transfer), now_ns: u64) {
+        let (size, Transfer { offset, .. }) = (self.work.geometry.transfer_size, transfer);
+        let task_state = &self.states[task];
         let mean_ns = match &event_loop.nodes {
             Some(nodes) => event_loop.speed.slowed_ns(nodes.transfer_ns(Op::Write, task), now_ns),
             None => event_loop.speed.device_ns(self.write_s, now_ns),
@@ -172,151 +290,33 @@ impl Rounds<'_> {
             () if !self.files.write(task_state.file, offset, size, task_state.round == 0) => ENOSPC,
             () => 0,
         };
+        let lane = slot as usize * self.states.len() + task;
         let aboard = self.lanes[lane].aboard;
-        self.lanes[lane] = Lane { flying: true, aboard, from_ns: now_ns, offset, errno };
-        task_state.busy_until_ns = task_state.busy_until_ns.max(end_ns);
-        end_ns
+        self.lanes[lane] = Lane { ends_ns: Some(end_ns), aboard, from_ns, offset, errno };
+        event_loop.visit(task, (Some(Op::Write), self.files.files[task_state.file].number, offset, size), now_ns, end_ns);
+        event_loop.schedule(lane, end_ns);
     }
 
+    /// An operation of a task ends.
     fn end(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) {
         let Lane { from_ns, offset, errno, .. } = self.lanes[lane];
-        self.lanes[lane].flying = false;
         let size = self.work.geometry.transfer_size;
-        event_loop.arrive(task, now_ns, true);
+        event_loop.arrive(task, now_ns);
         let file = &mut self.files.files[self.states[task].file];
         if errno != 0 {
             return event_loop.fail(task, (file.number, offset), "write", errno);
         }
         file.touched += size;
-        self.states[task].ended += 1;
         event_loop.record(task, now_ns, now_ns - from_ns, size);
-    }
-
-    /// Takes a task through all stages that are over.
-    fn advance(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
-        loop {
-            let task_state = &mut self.states[task];
-            match task_state.stage {
-                Stage::Pausing(until) if now_ns >= until => self.begin_round(event_loop, task, until),
-                Stage::Writing if task_state.ended == self.work.geometry.operations() => {
-                    let syncs = self.work.durability == Durability::Fsync;
-                    let sync_ns = if syncs { event_loop.model.fsync_ns as f64 } else { 0.0 };
-                    let drawn = (sync_ns * event_loop.chance.lognormal_mean_1(event_loop.model.jitter)).round() as u64;
-                    self.states[task].stage = Stage::Syncing(now_ns + drawn);
-                }
-                Stage::Syncing(until) if now_ns >= until => {
-                    self.states[task].stage = Stage::Written;
-                    self.snapshot(event_loop, task, until);
-                }
-                Stage::Snapping(until) if now_ns >= until => self.end_round(event_loop, task, until),
-                _ => return,
-            }
-        }
-    }
-
-    /// All tasks that begin together are in flight from the same moment on.
-    fn begin_round(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
-        let tasks = if self.work.is_together() { 0..self.states.len() } else { task..task + 1 };
-        for task in tasks {
-            let task_state = &mut self.states[task];
-            (task_state.stage, task_state.begun, task_state.ended, task_state.begin_ns) = (Stage::Writing, 0, 0, now_ns);
-            event_loop.wake(task, now_ns);
-            let wanted = self.work.geometry.operations().min(u64::from(self.work.queue_depth)) as usize;
-            let count = self.states.len();
-            self.lanes.iter_mut().skip(task).step_by(count).take(wanted).for_each(|lane| lane.aboard = true);
-            event_loop.board(task, wanted as u64);
-        }
-    }
-
-    /// A task has written; the snapshot begins, which for all together is when the last one has.
-    fn snapshot(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
-        let together = self.work.is_together();
-        if together && self.states.iter().any(|task_state| task_state.stage != Stage::Written) {
-            return;
-        }
-        let model = event_loop.model;
-        let cost_ns = if self.work.snapshot.is_some() { model.snapshot_ns as f64 } else { 0.0 };
-        let took_ns = (cost_ns * event_loop.chance.lognormal_mean_1(model.noise)).round() as u64;
-        let taker = if together { 0 } else { task };
-        if self.work.snapshot.is_some() {
-            self.states[taker].takes.push((now_ns, took_ns));
-            event_loop.runners[taker].snapshots.get_or_insert_default().record(took_ns);
-        }
-        let tasks = if together { 0..self.states.len() } else { task..task + 1 };
-        self.states[tasks].iter_mut().for_each(|task_state| task_state.stage = Stage::Snapping(now_ns + took_ns));
-    }
-
-    /// What was begun together ends together: no task is left behind in a round that the others have left.
-    fn end_round(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
-        let tasks = if self.work.is_together() { 0..self.states.len() } else { task..task + 1 };
-        for task in tasks {
-            let task_state = &mut self.states[task];
-            task_state.rounds.push((task_state.begin_ns, now_ns));
-            task_state.round += 1;
-            event_loop.runners[task].end_ns = now_ns;
-            let more = task_state.round < self.work.rounds;
-            task_state.stage = if more { Stage::Pausing(now_ns.saturating_add(self.work.think_ns)) } else { Stage::Done };
-        }
-    }
-
-    /// When a task may go on, as far as is known.
-    fn wake_ns(&self, task: usize) -> u64 {
-        let known = |task_state: &TaskState| match task_state.stage {
-            Stage::Pausing(until) | Stage::Syncing(until) | Stage::Snapping(until) => until,
-            Stage::Writing => task_state.busy_until_ns,
-            Stage::Written | Stage::Done => 0,
-        };
-        match self.states[task].stage {
-            Stage::Written => self.states.iter().map(known).filter(|&until| until > 0).min().unwrap_or(0),
-            _ => known(&self.states[task]),
-        }
-    }
-
-    fn alight(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize) {
-        if std::mem::take(&mut self.lanes[lane].aboard) {
-            event_loop.alight(task);
-        }
-    }
-
-    fn result(&self, first_task: u32) -> (CheckpointResult, Vec<Event>) {
-        let rounds = self.states.iter().map(|task_state| task_state.rounds.len()).min().unwrap_or(0);
-        let window = |round: usize| {
-            let of = |task_state: &TaskState| {
-                let (begin, end) = task_state.rounds[round];
-                let snapshot_ns = task_state.takes.get(round).map_or(0, |(_, took_ns)| *took_ns);
-                RoundWindow { first_begin_ns: begin, last_begin_ns: begin, first_end_ns: end, last_end_ns: end, snapshot_ns }
-            };
-            self.states.iter().map(of).reduce(RoundWindow::with)
-        };
-        let written = |task_state: &TaskState| task_state.rounds.iter().map(|(begin, end)| end - begin).sum::<u64>();
-        let mut result = CheckpointResult {
-            rounds: rounds as u32,
-            checkpoint_ns: self.states.iter().map(written).max().unwrap_or(0),
-            think_ns: u64::from(self.work.rounds) * self.work.think_ns,
-            snapshot_ns: self.states.iter().flat_map(|task_state| &task_state.takes).map(|(_, took_ns)| took_ns).sum(),
-            windows: (0..rounds).filter_map(window).collect(),
-            ..result_of(self.work)
-        };
-        if self.work.is_together() {
-            result.checkpoint_ns = result.windows_ns();
-        }
-        let event = |task: u32, &(time_ns, took_ns): &(u64, u64)| Event {
-            time_ns,
-            kind: "snapshot".to_owned(),
-            task: Some(task),
-            duration_ns: Some(took_ns),
-            ..Event::default()
-        };
-        let tasks = (first_task..).zip(&self.states);
-        let events = tasks.flat_map(|(task, task_state)| task_state.takes.iter().map(move |take| event(task, take))).collect();
-        (result, events)
     }
 }
 
-/// Removals one after the other: a snapshot costs what an operation on a name does, and so do the data.
-struct Removals {
-    left: Vec<u64>,
+/// Removals: a snapshot costs what an operation on a name does, and so do the data.
+struct RemovalsModel {
+    removals: Vec<Removals>,
     from_ns: Vec<Option<u64>>,
+    logs: Vec<RoundLog>,
+    met: usize,
     name_s: f64,
 }
 
@@ -329,32 +329,53 @@ fn remove(
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
     let mut event_loop = EventLoop::new(model, spec, start_ns, &mut state.counters, files);
-    let taken = if work.snapshot.is_some() { u64::from(work.rounds) } else { 0 };
-    let removes = |task: usize| if !work.is_together() || task == 0 { taken } else { 0 };
-    let count = event_loop.runners.len();
-    let left = (0..count).map(|task| removes(task) + u64::from(task == 0)).collect();
-    let name_s = ModelSpec::name_weight(FileOp::Remove) / model.names_per_s as f64;
-    let mut removals = Removals { left, from_ns: vec![None; count], name_s };
-    event_loop.run(count, &mut removals)?;
+    let tasks = spec.tasks.first..spec.tasks.first + spec.tasks.here;
+    let mut removals = RemovalsModel {
+        removals: tasks.clone().map(|task| Removals::new(work, task)).collect(),
+        from_ns: vec![None; event_loop.runners.len()],
+        logs: tasks.map(RoundLog::new).collect(),
+        met: 0,
+        name_s: ModelSpec::name_weight(FileOp::Remove) / model.names_per_s as f64,
+    };
+    event_loop.run(removals.removals.len(), &mut removals)?;
     state.pages = crate::pages::Pages::default();
     let fact = Some(("snapshots", work.snapshot.is_some()));
-    Ok(Outcome { checkpoint: Some(result_of(work)), fact, ..Outcome::of(event_loop.finish()?) })
+    let mut finish = event_loop.finish()?;
+    finish.events.extend(snapshot_events(&removals.logs, true));
+    finish.events.sort_by_key(|event| (event.time_ns, event.task));
+    Ok(Outcome { checkpoint: Some(result_of(work, &removals.logs)), fact, ..Outcome::of(finish) })
 }
 
-impl EventHandler for Removals {
+impl EventHandler for RemovalsModel {
     fn step(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) -> Option<u64> {
         if let Some(from_ns) = self.from_ns[task].take() {
             event_loop.alight(task);
-            event_loop.arrive(task, now_ns, false);
+            event_loop.arrive(task, now_ns);
             event_loop.record(task, now_ns, now_ns - from_ns, 0);
         }
-        if self.left[task] == 0 || event_loop.is_stopping() {
+        if event_loop.is_stopping() {
             return None;
         }
-        self.left[task] -= 1;
-        event_loop.board(task, 1);
-        self.from_ns[task] = Some(now_ns);
         let mean_ns = event_loop.speed.device_ns(self.name_s, now_ns);
-        Some(event_loop.end_of(task, now_ns, mean_ns))
+        match self.removals[task].next() {
+            RemovalStep::Meet(_) => {
+                self.met += 1;
+                if self.met == self.removals.len() {
+                    (0..self.met).for_each(|task| event_loop.schedule(task, now_ns));
+                }
+                None
+            }
+            RemovalStep::Done => None,
+            step => {
+                event_loop.board(task, 1);
+                self.from_ns[task] = Some(now_ns);
+                let end_ns = event_loop.end_of(task, now_ns, mean_ns);
+                match step {
+                    RemovalStep::Snapshot(round) => self.logs[task].takes.push((round, now_ns, end_ns - now_ns)),
+                    _ => self.logs[task].leftovers_ns = end_ns - now_ns,
+                }
+                Some(end_ns)
+            }
+        }
     }
 }

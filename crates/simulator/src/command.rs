@@ -1,11 +1,11 @@
 //! `command` in virtual time: copies that share the device and the processors, each of them evenly.
 
 use tonnage_records::{CopyResult, FileError, PhaseFiles};
-use tonnage_workload::{Command, Op, PhaseSpec};
+use tonnage_workload::{Command, Copies, Deal, Nanoseconds, Op, PhaseSpec, Program, Step};
 
 use crate::event_loop::EventLoop;
+use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;
-use crate::quota::Quota;
 use crate::state::{Outcome, SimulatorError, State};
 
 /// A copy that a task has.
@@ -20,18 +20,16 @@ struct Copy {
 
 /// What a task does now.
 enum Doing {
-    /// Its copy starts when it is due.
-    Waiting(Copy),
+    /// It goes on then.
+    Waiting(u64),
     Running(Copy),
     Nothing,
 }
 
-struct Crew {
-    quotas: Vec<Quota>,
+/// All tasks, and what their copies share.
+struct SharedHost {
+    programs: Vec<TaskProgram<Copies>>,
     tasks: Vec<Doing>,
-    next_copy: u32,
-    /// Those from here on are other processes'.
-    end_copy: u32,
     running: u64,
     /// How often a copy that ran from the beginning of the phase would have been through by `at_ns`.
     progress: f64,
@@ -51,31 +49,27 @@ pub(crate) fn run(
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
     let mut event_loop = EventLoop::new(model, spec, start_ns, &mut state.counters, files);
-    // Copies are dealt to whoever is free: no task has a part of its own.
-    let copies = u64::from(command.copies);
-    let quota = |task| Quota::new(spec.limit, copies, spec.pace, spec.pace.schedule(1, task, spec.tasks.total), start_ns);
-    let part = command.part(spec.tasks);
-    let mut crew = Crew {
-        quotas: (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(quota).collect(),
+    let deal = Deal::new(command.part(spec.tasks));
+    let program = |task| Program::new(Copies(deal.clone()), &command.terms(spec, task), Nanoseconds, start_ns);
+    let mut host = SharedHost {
+        programs: (spec.tasks.first..spec.tasks.first + spec.tasks.here).map(program).collect(),
         tasks: (0..spec.tasks.here).map(|_| Doing::Nothing).collect(),
-        next_copy: part.start,
-        end_copy: part.end,
         running: 0,
         progress: 0.0,
         at_ns: start_ns,
         device_s: model.copy_bytes as f64 / model.plateau(Op::Read, model.copy_bytes.max(1)),
         done: Vec::new(),
     };
-    for task in 0..crew.tasks.len() {
-        crew.take(&mut event_loop, task, start_ns);
+    for task in 0..host.tasks.len() {
+        host.take(&mut event_loop, task, start_ns);
     }
-    crew.work(&mut event_loop)?;
-    let mut copies = crew.done;
+    host.work(&mut event_loop)?;
+    let mut copies = host.done;
     copies.sort_by_key(|copy| copy.copy);
     Ok(Outcome { copies, ..Outcome::of(event_loop.finish()?) })
 }
 
-impl Crew {
+impl SharedHost {
     /// From one event to the next: a copy starts, a copy ends, or an interval is over.
     fn work(&mut self, event_loop: &mut EventLoop) -> Result<(), FileError> {
         while let Some((task, due_ns)) = self.next(event_loop) {
@@ -88,17 +82,21 @@ impl Crew {
             }
             event_loop.pass(due_ns)?;
             match std::mem::replace(&mut self.tasks[task], Doing::Nothing) {
-                Doing::Waiting(copy) => {
+                Doing::Waiting(_) => {
                     self.advance(event_loop, due_ns);
-                    if event_loop.may_begin(task) {
-                        event_loop.wake(task, due_ns);
-                        self.start(event_loop, task, copy, due_ns);
-                    }
+                    event_loop.wake(task, due_ns);
+                    self.take(event_loop, task, due_ns);
                 }
                 Doing::Running(copy) => {
                     (self.progress, self.at_ns) = (copy.ends_at, due_ns);
                     self.finish(event_loop, task, &copy, due_ns);
-                    self.take(event_loop, task, due_ns);
+                    if event_loop.is_stopping() {
+                        self.programs[task].stop();
+                    }
+                    match self.programs[task].completed(0, due_ns) {
+                        Some(number) => self.start(event_loop, task, (number, due_ns), due_ns),
+                        None => self.take(event_loop, task, due_ns),
+                    }
                 }
                 Doing::Nothing => {}
             }
@@ -113,7 +111,7 @@ impl Crew {
             _ => None,
         };
         let waiting = |(task, doing): (usize, &Doing)| match doing {
-            Doing::Waiting(copy) => Some((task, copy.start_ns)),
+            Doing::Waiting(until_ns) => Some((task, *until_ns)),
             _ => None,
         };
         let first = self.tasks.iter().enumerate().filter_map(running).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -145,36 +143,31 @@ impl Crew {
         self.at_ns = now_ns;
     }
 
-    /// Gives a task the next copy, if there is one that may begin.
+    /// Gives a task the next copy, or the time until when it waits for one.
     fn take(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
-        if self.next_copy == self.end_copy || !event_loop.may_begin(task) || !self.quotas[task].take(now_ns) {
-            return;
+        if event_loop.is_stopping() {
+            self.programs[task].stop();
         }
-        let from_ns = self.quotas[task].starts_ns(now_ns);
-        if !event_loop.may_begin_at(task, from_ns.max(now_ns)) {
-            return;
-        }
-        let copy = Copy { number: self.next_copy, from_ns, start_ns: from_ns.max(now_ns), ends_at: 0.0 };
-        self.next_copy += 1;
-        if copy.start_ns > now_ns {
-            self.tasks[task] = Doing::Waiting(copy);
-        } else {
-            self.start(event_loop, task, copy, now_ns);
+        match self.programs[task].next(now_ns) {
+            Step::Issue { from, operation, .. } => self.start(event_loop, task, (operation, from), now_ns),
+            Step::WaitUntil(until_ns) => self.tasks[task] = Doing::Waiting(until_ns),
+            Step::Wait | Step::Tell(_) | Step::Learn(_) | Step::Done => {
+                event_loop.ended(task, now_ns, self.programs[task].timed_out());
+            }
         }
     }
 
-    fn start(&mut self, event_loop: &mut EventLoop, task: usize, mut copy: Copy, now_ns: u64) {
+    fn start(&mut self, event_loop: &mut EventLoop, task: usize, (number, from_ns): (u32, u64), now_ns: u64) {
         self.running += 1;
         event_loop.board(task, 1);
         let work = event_loop.runners[task].slowness * event_loop.chance.lognormal_mean_1(event_loop.model.jitter);
-        (copy.start_ns, copy.ends_at) = (now_ns, self.progress + work);
-        self.tasks[task] = Doing::Running(copy);
+        self.tasks[task] = Doing::Running(Copy { number, from_ns, start_ns: now_ns, ends_at: self.progress + work });
     }
 
     fn finish(&mut self, event_loop: &mut EventLoop, task: usize, copy: &Copy, now_ns: u64) {
         self.running -= 1;
         event_loop.alight(task);
-        event_loop.arrive(task, now_ns, self.next_copy < self.end_copy);
+        event_loop.arrive(task, now_ns);
         let fails = event_loop.draws_fault();
         if fails {
             let message = format!("copy {} ended with exit code 1", copy.number);

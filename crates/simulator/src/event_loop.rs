@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::io;
 
 use tonnage_records::{DamageAt, ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles};
@@ -55,7 +54,7 @@ pub struct Visit {
 /// What the tasks of one kind of workload do.
 pub(crate) trait EventHandler {
     /// Something of `lane` is due: what ends now is counted, and what comes next begins. When that is due; `None` if
-    /// the lane has nothing left to do.
+    /// nothing of the lane is, or it was [scheduled](EventLoop::schedule).
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64>;
 }
 
@@ -71,7 +70,8 @@ pub(crate) struct EventLoop<'a> {
     pub runners: Vec<Runner>,
     counters: &'a mut Counters,
     sampler: Sampler,
-    deadline_ns: u64,
+    /// What is due besides what the lane in hand does next: when, and of which lane.
+    scheduled: Vec<Reverse<(u64, u32)>>,
     in_flight: u64,
     /// No task begins anything more.
     stopping: bool,
@@ -116,7 +116,7 @@ impl<'a> EventLoop<'a> {
             runners: (tasks.first..tasks.first + tasks.here).map(runner).collect(),
             counters,
             sampler: Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns),
-            deadline_ns: spec.limit.time_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns)),
+            scheduled: Vec::new(),
             in_flight: 0,
             stopping: false,
             first_error: None,
@@ -131,18 +131,25 @@ impl<'a> EventLoop<'a> {
             if let Some(at_ns) = handler.step(self, lane, self.start_ns) {
                 due.push(Reverse((at_ns, lane as u32)));
             }
+            due.extend(self.scheduled.drain(..));
         }
-        while let Some(mut next) = due.peek_mut() {
-            let Reverse((now_ns, lane)) = *next;
+        while let Some(&Reverse((now_ns, lane))) = due.peek() {
             self.pass(now_ns)?;
+            let again = handler.step(self, lane as usize, now_ns);
             // Replacing the top costs one sift where a pop and a push cost two.
-            if let Some(at_ns) = handler.step(self, lane as usize, now_ns) {
-                *next = Reverse((at_ns, lane));
+            if let (Some(at_ns), Some(mut top)) = (again, due.peek_mut()) {
+                *top = Reverse((at_ns, lane));
             } else {
-                PeekMut::pop(next);
+                due.pop();
             }
+            due.extend(self.scheduled.drain(..));
         }
         Ok(())
+    }
+
+    /// Something of `lane` is due at `at_ns`.
+    pub fn schedule(&mut self, lane: usize, at_ns: u64) {
+        self.scheduled.push(Reverse((at_ns, lane as u32)));
     }
 
     /// Lets the time come to `now_ns`.
@@ -160,36 +167,22 @@ impl<'a> EventLoop<'a> {
         self.sampler.interval_end_ns()
     }
 
-    /// Whether the task at `index` may begin another operation.
-    #[inline]
-    pub fn may_begin(&self, index: usize) -> bool {
-        !self.stopping && (!self.runners[index].timed_out || self.spec.limit.wear_out)
-    }
-
     /// Whether an operation has failed, so that nothing more begins.
     pub const fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// Whether it may begin one at `start_ns`: nothing starts when the time is up, and who waits for that ends then.
-    pub fn may_begin_at(&mut self, index: usize, start_ns: u64) -> bool {
+    /// The task at `index` has come to its wall: what it had done by then is told.
+    pub fn tell(&mut self, index: usize) {
         let runner = &mut self.runners[index];
-        if start_ns >= self.deadline_ns {
-            runner.timed_out = true;
-            runner.end_ns = runner.end_ns.max(self.deadline_ns);
-        }
-        self.may_begin(index)
+        runner.stonewall = Some((runner.operations, runner.bytes));
     }
 
-    /// Whether the task at `index` goes on from now on until it has done as much as the one that had done most.
-    #[inline]
-    pub fn is_wearing_out(&mut self, index: usize, now_ns: u64) -> bool {
-        let wears = self.spec.limit.wear_out && now_ns >= self.deadline_ns;
-        if wears {
-            let runner = &mut self.runners[index];
-            runner.stonewall.get_or_insert((runner.operations, runner.bytes));
-        }
-        wears
+    /// The task at `index` has nothing left to do from now on, because its time was up or not.
+    pub fn ended(&mut self, index: usize, now_ns: u64, timed_out: bool) {
+        let runner = &mut self.runners[index];
+        runner.end_ns = runner.end_ns.max(now_ns);
+        runner.timed_out |= timed_out;
     }
 
     /// `more` operations of the task at `index` are in flight from now on. Tasks of other processes do as those here.
@@ -263,12 +256,10 @@ impl<'a> EventLoop<'a> {
         self.sampler.wake(index, now_ns);
     }
 
-    /// An operation ends now, done or failed. If `more` could follow it, it counts against the time limit.
+    /// An operation ends now, done or failed.
     #[inline]
-    pub fn arrive(&mut self, index: usize, now_ns: u64, more: bool) {
-        let runner = &mut self.runners[index];
-        runner.end_ns = now_ns;
-        runner.timed_out |= more && now_ns >= self.deadline_ns;
+    pub fn arrive(&mut self, index: usize, now_ns: u64) {
+        self.runners[index].end_ns = now_ns;
     }
 
     /// Counts an operation that succeeded now.

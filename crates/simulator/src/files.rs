@@ -1,29 +1,27 @@
 //! `files` in virtual time: names made, looked at and removed at the model's rate, as long as they are there.
 
 use tonnage_records::{CacheFacts, PhaseFiles};
-use tonnage_workload::{CachePolicy, FileOp, Files, Op, PhaseSpec, Place, Walk};
+use tonnage_workload::{CachePolicy, FileOp, Files, ItemOf, Items, Nanoseconds, Op, PhaseSpec, Program};
 
 use crate::event_loop::{EIO, ENOSPC, EventLoop};
-use crate::lanes::{Lanes, Operations};
+use crate::lanes::{self, Model};
 use crate::model::ModelSpec;
 use crate::names::{Names, Refusal};
-use crate::quota::Quota;
 use crate::state::{Outcome, SimulatorError, State};
 
-/// A task's way through its names.
-struct TaskState {
-    owner: u32,
-    walk: Walk,
-    quota: Quota,
-    place: Place,
-    /// What the operation in hand will fail with.
+/// The operation that a task has in flight.
+#[derive(Clone, Copy)]
+struct InFlight {
+    item: ItemOf,
+    /// What it will fail with.
     refusal: Option<Refusal>,
     hit: bool,
 }
 
-struct FileWork<'a> {
+struct NamesModel<'a> {
     files: &'a Files,
-    states: Vec<TaskState>,
+    /// Of each task, once it has begun.
+    by_task: Vec<Option<InFlight>>,
     names: &'a mut Names,
     /// Bytes that there is still room for.
     room: u64,
@@ -32,7 +30,6 @@ struct FileWork<'a> {
     bytes_s: f64,
     device_read_bytes: u64,
     moved_bytes: u64,
-    worn_out: bool,
 }
 
 /// Runs a phase on names that starts at `start_ns`.
@@ -56,36 +53,28 @@ pub(crate) fn run(
     };
     let mut event_loop = EventLoop::new(model, spec, start_ns, counters, record);
     let tasks = spec.tasks;
-    let task_state = |task| {
-        let walk = files.walk(task, tasks.total, spec.seed);
-        let schedule = spec.pace.schedule(files.file_bytes, task, tasks.total);
-        TaskState {
-            owner: files.owner(task, tasks.total),
-            quota: Quota::new(spec.limit, files.operations_of(task, tasks.total), spec.pace, schedule, start_ns),
-            walk,
-            place: Place { directory: 0, number: 0 },
-            refusal: None,
-            hit: false,
-        }
+    let program = |task| {
+        let items = Items(files.walk(task, tasks.total, spec.seed));
+        Program::new(items, &files.terms(spec, task), Nanoseconds, start_ns)
     };
+    let programs: Vec<_> = (tasks.first..tasks.first + tasks.here).map(program).collect();
     let full = model.full_after_bytes.unwrap_or(u64::MAX);
     let bytes = files.file_bytes;
     let op = if reads { Op::Read } else { Op::Write };
     let moves = files.moved_bytes() > 0;
-    let work = FileWork {
+    let work = NamesModel {
         files,
-        states: (tasks.first..tasks.first + tasks.here).map(task_state).collect(),
+        by_task: vec![None; programs.len()],
         room: full.saturating_sub(pages.allocated() + names.allocated),
         names,
         name_s: ModelSpec::name_weight(files.op) / model.names_per_s as f64,
         bytes_s: if moves { bytes as f64 / model.plateau(op, bytes) } else { 0.0 },
         device_read_bytes: 0,
         moved_bytes: 0,
-        worn_out: false,
     };
-    let work = Lanes::run(&mut event_loop, 1, work)?;
+    let (work, _) = lanes::run(&mut event_loop, 1, programs, work)?;
     if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
-        (0..work.states.len()).for_each(|task| event_loop.sync_at_end(task));
+        (0..work.by_task.len()).for_each(|task| event_loop.sync_at_end(task));
     }
     let device_bytes = Some(work.device_read_bytes);
     let moved_bytes = work.moved_bytes;
@@ -94,57 +83,41 @@ pub(crate) fn run(
     Ok(Outcome { cache, ..Outcome::of(event_loop.finish()?) })
 }
 
-impl Operations for FileWork<'_> {
-    fn take(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
-        if event_loop.is_wearing_out(task, now_ns) && !self.worn_out {
-            self.worn_out = true;
-            let most = self.states.iter().map(|task_state| task_state.quota.taken).max().unwrap_or(0);
-            self.states.iter_mut().for_each(|task_state| task_state.quota.wear_out(most));
-        }
-        let task_state = &mut self.states[task];
-        if !event_loop.may_begin(task) || !task_state.quota.take(now_ns) {
-            return None;
-        }
-        task_state.place = task_state.walk.next()?;
-        task_state.owner = task_state.walk.owner();
-        Some(task_state.quota.starts_ns(now_ns))
-    }
+impl Model for NamesModel<'_> {
+    type Operations = Items;
 
-    fn start(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> u64 {
-        let identity = self.identity(task);
-        let task_state = &mut self.states[task];
-        task_state.hit = self.files.op == FileOp::Read && !event_loop.model.direct && self.names.is_cached(identity);
+    fn start(&mut self, event_loop: &mut EventLoop, (_, task): (usize, usize), item: ItemOf, now_ns: u64) -> u64 {
+        let ItemOf { owner, place } = item;
+        let hit = self.files.op == FileOp::Read && !event_loop.model.direct && self.names.is_cached(self.identity(item));
         let mut mean_ns = event_loop.speed.device_ns(self.name_s, now_ns);
-        mean_ns += if task_state.hit {
-            event_loop.speed.cache_ns(self.files.file_bytes)
-        } else {
-            event_loop.speed.device_ns(self.bytes_s, now_ns)
-        };
+        mean_ns +=
+            if hit { event_loop.speed.cache_ns(self.files.file_bytes) } else { event_loop.speed.device_ns(self.bytes_s, now_ns) };
         if self.files.fsync && self.files.op.writes() {
             mean_ns += event_loop.model.fsync_ns as f64;
         }
         let end_ns = event_loop.end_of(task, now_ns, mean_ns);
-        let needs = self.names.needs(self.files, task_state.owner, task_state.place);
-        task_state.refusal = if event_loop.draws_fault() {
+        let needs = self.names.needs(self.files, owner, place);
+        let refusal = if event_loop.draws_fault() {
             Some(Refusal { errno: EIO, advice: "cannot be reached: Input/output error (os error 5)" })
         } else if needs > self.room {
             Some(Refusal { errno: ENOSPC, advice: "cannot be written: No space left on device (os error 28)" })
         } else {
-            self.names.act(self.files, task_state.owner, task_state.place).err()
+            self.names.act(self.files, owner, place).err()
         };
         self.room -= needs.min(self.room);
-        let (owner, number, bytes) = (task_state.owner, task_state.place.number, self.files.moved_bytes());
+        self.by_task[task] = Some(InFlight { item, refusal, hit });
+        let bytes = self.files.moved_bytes();
         let op = if self.files.op == FileOp::Read { Op::Read } else { Op::Write };
-        event_loop.visit(task, ((bytes > 0).then_some(op), owner, number, bytes), now_ns, end_ns);
+        event_loop.visit(task, ((bytes > 0).then_some(op), owner, place.number, bytes), now_ns, end_ns);
         end_ns
     }
 
-    fn end(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, from_ns: u64, now_ns: u64) {
-        let identity = self.identity(task);
-        let TaskState { refusal, hit, quota, .. } = &self.states[task];
-        event_loop.arrive(task, now_ns, quota.has_more());
+    fn end(&mut self, event_loop: &mut EventLoop, (_, task): (usize, usize), from_ns: u64, now_ns: u64) {
+        let Some(InFlight { item, refusal, hit }) = self.by_task[task].take() else { return };
+        let identity = self.identity(item);
+        event_loop.arrive(task, now_ns);
         if let Some(refusal) = refusal {
-            let message = format!("{} {}", self.path(task), refusal.advice);
+            let message = format!("{} {}", self.path(item), refusal.advice);
             event_loop.fail_with(task, (identity, 0), refusal.errno, message);
             return;
         }
@@ -160,17 +133,15 @@ impl Operations for FileWork<'_> {
     }
 }
 
-impl FileWork<'_> {
-    /// The number of the task's present item among all tasks'; items 2^32 apart have the same.
-    fn identity(&self, task: usize) -> u32 {
-        let TaskState { owner, place, .. } = &self.states[task];
-        let first = u64::from(*owner) * self.files.tree.items().unwrap_or(0);
+impl NamesModel<'_> {
+    /// The number of an item among all tasks'; items 2^32 apart have the same.
+    fn identity(&self, ItemOf { owner, place }: ItemOf) -> u32 {
+        let first = u64::from(owner) * self.files.tree.items().unwrap_or(0);
         first.wrapping_add(place.number) as u32
     }
 
-    fn path(&self, task: usize) -> String {
-        let TaskState { owner, place, .. } = &self.states[task];
-        let tree = if self.files.tree.shared { 0 } else { *owner };
+    fn path(&self, ItemOf { owner, place }: ItemOf) -> String {
+        let tree = if self.files.tree.shared { 0 } else { owner };
         if self.files.op.is_on_tree() {
             return format!("directory {} of tree {tree}", place.directory);
         }

@@ -1,132 +1,98 @@
-//! Lanes: room for operations that follow each other at once, after a pause, or when their time has come.
+//! Lanes: room for the operations in flight of each task, one for each slot of its program.
+
+use tonnage_records::FileError;
+use tonnage_workload::{Nanoseconds, Operations, Program, Step, WallState};
 
 use crate::event_loop::{EventHandler, EventLoop};
 
-/// What the operations of one kind of workload are.
-pub(crate) trait Operations {
-    /// Takes the next operation of the task at `task` for a lane. When its latency begins, which is when it is to
-    /// start, at the earliest; `None` if the task has none left.
-    fn take(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> Option<u64>;
+/// A task's program in virtual time.
+pub(crate) type TaskProgram<O> = Program<Nanoseconds, O>;
 
-    /// Whether the next operation of the task at `task` is taken only when no other that was taken is left.
-    fn takes_last(&self, _task: usize) -> bool {
-        false
-    }
+/// What the operations of one kind of workload do to the model.
+pub(crate) trait Model {
+    /// What a task does.
+    type Operations: Operations;
 
-    /// Whether the next operation of the task at `task` starts only when nothing else of it is in flight.
-    fn is_alone(&self, _task: usize) -> bool {
-        false
-    }
+    /// Starts an operation in a lane, given with the place of its task; when it ends.
+    fn start(
+        &mut self,
+        event_loop: &mut EventLoop,
+        lane: (usize, usize),
+        operation: <Self::Operations as Operations>::Operation,
+        now_ns: u64,
+    ) -> u64;
 
-    /// Starts the operation that a lane has; when it ends.
-    fn start(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> u64;
-
-    /// Counts the operation of a lane, which ends now.
-    fn end(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, from_ns: u64, now_ns: u64);
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Has nothing.
-    Idle,
-    /// Has an operation that starts when it is due, or when those before it have ended.
-    Waiting,
-    /// Its operation is in flight.
-    Flying,
+    /// Counts the operation of a lane, whose latency began at `from_ns` and which ends now.
+    fn end(&mut self, event_loop: &mut EventLoop, lane: (usize, usize), from_ns: u64, now_ns: u64);
 }
 
 #[derive(Clone, Copy)]
 struct Lane {
-    task: usize,
-    state: State,
+    /// Its operation ends then; `None` where it has none.
+    ends_ns: Option<u64>,
+    /// It is due to be looked at then, for the task may go on.
+    wakes_ns: Option<u64>,
     /// Counts among those in flight.
     aboard: bool,
+    /// It has not been looked at.
+    is_fresh: bool,
     /// Where the latency of its operation begins.
     from_ns: u64,
-    /// When it goes on: its operation starts or ends.
-    until_ns: u64,
 }
 
-/// The lanes of all tasks.
-pub(crate) struct Lanes<O> {
-    pub operations: O,
+/// The lanes of all tasks. Lane `slot × tasks + task` is slot `slot` of the task, so that each task has its first operation
+/// in flight before any has its second.
+pub(crate) struct Lanes<M: Model> {
+    model: M,
+    programs: Vec<TaskProgram<M::Operations>>,
     all: Vec<Lane>,
     /// Of each task, how many lanes count among those in flight.
     aboard: Vec<usize>,
+    /// Where tasks that wear out meet, and those that wait there.
+    wall: WallState,
+    waiting: Vec<usize>,
 }
 
-impl<O: Operations> Lanes<O> {
-    /// Plays `operations` to their end, `depth` lanes a task.
-    pub fn run(event_loop: &mut EventLoop, depth: usize, operations: O) -> Result<O, tonnage_records::FileError> {
-        let tasks = event_loop.runners.len();
-        // Operations that follow each other at once are all in flight from the beginning; others as they start.
-        let aboard = !event_loop.spec.pace.waits();
-        let idle = Lane { task: 0, state: State::Idle, aboard, from_ns: event_loop.start_ns, until_ns: event_loop.start_ns };
-        // One by one, so that each task has its first operation in flight before any has its second.
-        let all = (0..tasks * depth).map(|lane| Lane { task: lane % tasks, ..idle }).collect();
-        let mut lanes = Self { operations, all, aboard: vec![if aboard { depth } else { 0 }; tasks] };
-        for (task, &aboard) in lanes.aboard.iter().enumerate() {
-            event_loop.board(task, aboard as u64);
-        }
-        event_loop.run(tasks * depth, &mut lanes)?;
-        Ok(lanes.operations)
+/// Plays `programs`, one a task with `depth` slots each, to their end; the model as it is then, and the programs.
+pub(crate) fn run<M: Model>(
+    event_loop: &mut EventLoop,
+    depth: u32,
+    programs: Vec<TaskProgram<M::Operations>>,
+    model: M,
+) -> Result<(M, Vec<TaskProgram<M::Operations>>), FileError> {
+    let tasks = programs.len();
+    let depth = depth as usize;
+    // Operations that follow each other at once are all in flight from the beginning; others as they start.
+    let aboard = !event_loop.spec.pace.waits();
+    let lane = Lane { ends_ns: None, wakes_ns: None, aboard, is_fresh: true, from_ns: event_loop.start_ns };
+    let mut lanes = Lanes {
+        model,
+        programs,
+        all: vec![lane; tasks * depth],
+        aboard: vec![if aboard { depth } else { 0 }; tasks],
+        wall: WallState::new(tasks as u32),
+        waiting: Vec::new(),
+    };
+    for (task, &aboard) in lanes.aboard.iter().enumerate() {
+        event_loop.board(task, aboard as u64);
     }
+    event_loop.run(tasks * depth, &mut lanes)?;
+    Ok((lanes.model, lanes.programs))
+}
 
+impl<M: Model> Lanes<M> {
+    /// Starts an operation in a lane; when it ends.
     #[inline]
-    fn begin(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> Option<u64> {
-        let task = self.all[index].task;
-        if self.operations.takes_last(task)
-            && event_loop.may_begin(task)
-            && let Some(until_ns) = self.others_until(index, false)
-        {
-            self.alight(event_loop, index);
-            return Some(until_ns.max(now_ns + 1));
-        }
-        let Some(from_ns) = self.operations.take(event_loop, index, task, now_ns) else {
-            self.alight(event_loop, index);
-            return None;
-        };
-        self.all[index].from_ns = from_ns;
-        if from_ns <= now_ns {
-            return Some(self.start(event_loop, index, now_ns));
-        }
-        self.alight(event_loop, index);
-        let begins = event_loop.may_begin_at(task, from_ns);
-        self.wait(index, begins, from_ns)
-    }
-
-    /// A lane with an operation goes on at `until_ns`, if its task goes on at all.
-    fn wait(&mut self, index: usize, goes_on: bool, until_ns: u64) -> Option<u64> {
+    fn start(
+        &mut self,
+        event_loop: &mut EventLoop,
+        index: usize,
+        (from_ns, operation): (u64, <M::Operations as Operations>::Operation),
+        now_ns: u64,
+    ) -> u64 {
+        let task = index % self.programs.len();
         let lane = &mut self.all[index];
-        (lane.state, lane.until_ns) = (if goes_on { State::Waiting } else { State::Idle }, until_ns);
-        goes_on.then_some(until_ns)
-    }
-
-    /// When the last of the other lanes of a lane's task goes on that have an operation, or have one in flight.
-    #[cold]
-    fn others_until(&self, index: usize, in_flight: bool) -> Option<u64> {
-        let of_task = self.all.iter().enumerate().skip(self.all[index].task).step_by(self.aboard.len());
-        let busy = |state| state == State::Flying || state == State::Waiting && !in_flight;
-        of_task.filter(|(other, lane)| *other != index && busy(lane.state)).map(|(_, lane)| lane.until_ns).max()
-    }
-
-    /// Starts the operation of a lane, which is due, or has it wait for those in flight; when it goes on.
-    #[inline]
-    fn start(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> u64 {
-        let task = self.all[index].task;
-        if self.operations.is_alone(task)
-            && let Some(until_ns) = self.others_until(index, true)
-        {
-            self.alight(event_loop, index);
-            let until_ns = until_ns.max(now_ns + 1);
-            if !event_loop.spec.pace.is_rate() {
-                self.all[index].from_ns = until_ns;
-            }
-            self.wait(index, true, until_ns);
-            return until_ns;
-        }
-        let lane = &mut self.all[index];
-        lane.state = State::Flying;
+        lane.from_ns = from_ns;
         if !lane.aboard {
             lane.aboard = true;
             event_loop.board(task, 1);
@@ -135,37 +101,97 @@ impl<O: Operations> Lanes<O> {
                 event_loop.wake(task, now_ns);
             }
         }
-        let end_ns = self.operations.start(event_loop, index, task, now_ns);
-        self.all[index].until_ns = end_ns;
-        end_ns
+        let ends_ns = self.model.start(event_loop, (index, task), operation, now_ns);
+        self.all[index].ends_ns = Some(ends_ns);
+        ends_ns
     }
 
-    /// A lane has nothing in flight: those that have share the storage.
+    /// Begins what is due of a task; at most `most` operations.
+    fn advance(&mut self, event_loop: &mut EventLoop, task: usize, most: usize, now_ns: u64) {
+        if event_loop.is_stopping() {
+            self.programs[task].stop();
+        }
+        let mut begun = 0;
+        while begun < most {
+            match self.programs[task].next(now_ns) {
+                Step::Issue { slot, from, operation } => {
+                    let index = slot as usize * self.programs.len() + task;
+                    let ends_ns = self.start(event_loop, index, (from, operation), now_ns);
+                    event_loop.schedule(index, ends_ns);
+                    begun += 1;
+                }
+                Step::WaitUntil(until_ns) => {
+                    let slot = self.programs[task].next_slot().unwrap_or(0) as usize;
+                    self.wake_at(event_loop, slot * self.programs.len() + task, until_ns);
+                    return;
+                }
+                Step::Wait => return,
+                Step::Tell(operations) => {
+                    event_loop.tell(task);
+                    self.wall.tell(operations);
+                    for waiting in std::mem::take(&mut self.waiting) {
+                        self.wake_at(event_loop, waiting, now_ns);
+                    }
+                }
+                Step::Learn(done) => {
+                    let Some(most) = self.wall.learned(done) else {
+                        self.waiting.push(task);
+                        return;
+                    };
+                    self.programs[task].learned(most);
+                }
+                Step::Done => {
+                    event_loop.ended(task, now_ns, self.programs[task].timed_out());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A lane is looked at again at `until_ns`.
+    fn wake_at(&mut self, event_loop: &mut EventLoop, index: usize, until_ns: u64) {
+        let lane = &mut self.all[index];
+        if lane.wakes_ns != Some(until_ns) {
+            lane.wakes_ns = Some(until_ns);
+            event_loop.schedule(index, until_ns);
+        }
+    }
+
+    /// A lane that has nothing in flight leaves the storage to those that have.
     fn alight(&mut self, event_loop: &mut EventLoop, index: usize) {
         let lane = &mut self.all[index];
-        if std::mem::take(&mut lane.aboard) {
-            self.aboard[lane.task] -= 1;
-            event_loop.alight(lane.task);
+        if lane.ends_ns.is_none() && std::mem::take(&mut lane.aboard) {
+            let task = index % self.programs.len();
+            self.aboard[task] -= 1;
+            event_loop.alight(task);
         }
     }
 }
 
-impl<O: Operations> EventHandler for Lanes<O> {
+impl<M: Model> EventHandler for Lanes<M> {
     #[inline]
     fn step(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> Option<u64> {
-        let Lane { task, state, from_ns, .. } = self.all[index];
-        match state {
-            State::Flying => {
-                self.all[index].state = State::Idle;
-                self.operations.end(event_loop, index, task, from_ns, now_ns);
-                self.begin(event_loop, index, now_ns)
+        let tasks = self.programs.len();
+        let (task, slot) = (index % tasks, (index / tasks) as u32);
+        let lane = &mut self.all[index];
+        let mut most = usize::MAX;
+        if lane.ends_ns == Some(now_ns) {
+            lane.ends_ns = None;
+            let from_ns = lane.from_ns;
+            self.model.end(event_loop, (index, task), from_ns, now_ns);
+            if event_loop.is_stopping() {
+                self.programs[task].stop();
             }
-            State::Idle => self.begin(event_loop, index, now_ns),
-            State::Waiting if event_loop.may_begin(task) => Some(self.start(event_loop, index, now_ns)),
-            State::Waiting => {
-                self.all[index].state = State::Idle;
-                None
+            if let Some(operation) = self.programs[task].completed(slot, now_ns) {
+                return Some(self.start(event_loop, index, (now_ns, operation), now_ns));
             }
+        } else if std::mem::take(&mut lane.is_fresh) {
+            most = 1;
+        } else if std::mem::take(&mut lane.wakes_ns) != Some(now_ns) {
+            return None;
         }
+        self.advance(event_loop, task, most, now_ns);
+        self.alight(event_loop, index);
+        None
     }
 }

@@ -27,7 +27,6 @@ mod names;
 mod nodes;
 mod open_files;
 mod pages;
-mod quota;
 mod runner;
 mod sampler;
 mod simulator;

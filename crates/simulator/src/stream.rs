@@ -1,27 +1,20 @@
 //! `stream` in virtual time.
 
 use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
-use tonnage_workload::{CachePolicy, Durability, Offsets, Op, Ops, PhaseSpec, Stream};
+use tonnage_workload::{
+    Attempts, CachePolicy, Durability, Nanoseconds, Op, PhaseSpec, Program, RetryRule, Stream, Transfer, Transfers,
+};
 
 use crate::burst::Burst;
 use crate::event_loop::{EIO, ENOSPC, EventLoop};
-use crate::lanes::{Lanes, Operations};
+use crate::lanes::{self, Model};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
-use crate::quota::Quota;
 use crate::state::{Outcome, SimulatorError, State};
 
-/// A task's way through its part.
-struct TaskState {
-    file: usize,
-    offsets: Offsets,
-    ops: Ops,
-    quota: Quota,
-}
-
-/// An operation.
+/// An operation in flight.
 #[derive(Clone, Copy)]
-struct Transfer {
+struct InFlight {
     op: Op,
     offset: u64,
     /// 0 if it will succeed.
@@ -31,8 +24,6 @@ struct Transfer {
 
 /// The kinds of operation of a phase that mixes, as its record names them.
 const KINDS: [&str; 2] = ["write", "read"];
-/// What the engine pauses before its second attempt, which succeeds on a model.
-const RETRY_PAUSE_NS: u64 = 10_000_000;
 
 const fn verb(op: Op) -> &'static str {
     KINDS[(matches!(op, Op::Read)) as usize]
@@ -46,12 +37,13 @@ struct Kind {
     operations: u64,
 }
 
-struct Transfers<'a> {
+struct StreamModel<'a> {
     stream: &'a Stream,
-    states: Vec<TaskState>,
     /// Of each lane.
-    by_lane: Vec<Transfer>,
+    by_lane: Vec<InFlight>,
     files: OpenFiles,
+    /// Of each task, its file among them.
+    file_of: Vec<usize>,
     burst: &'a mut Burst,
     /// The cache holds all files of the phase, so what was read once is read from it.
     refills: bool,
@@ -63,7 +55,6 @@ struct Transfers<'a> {
     device_read_bytes: u64,
     /// Of writes and reads, where the phase mixes both.
     kinds: Option<[Kind; 2]>,
-    worn_out: bool,
 }
 
 /// Runs a stream that starts at `start_ns`.
@@ -83,23 +74,17 @@ pub(crate) fn run(
     let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
     let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
     let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
-    let mut states = Vec::with_capacity(tasks.here as usize);
-    for task in tasks.first..tasks.first + tasks.here {
-        let schedule = spec.pace.schedule(size, task, tasks.total);
-        states.push(TaskState {
-            file: open.open(stream.file(task, tasks.total), pages, !model.direct),
-            offsets: stream.offsets(task, tasks.total, spec.seed),
-            ops: stream.ops(task, spec.seed),
-            quota: Quota::new(spec.limit, stream.geometry.operations(), spec.pace, schedule, start_ns),
-        });
-    }
+    let numbers = tasks.first..tasks.first + tasks.here;
+    let file_of = numbers.clone().map(|task| open.open(stream.file(task, tasks.total), pages, !model.direct)).collect();
+    let program =
+        |task| Program::new(stream.transfers(task, tasks.total, spec.seed), &stream.terms(spec, task), Nanoseconds, start_ns);
+    let programs: Vec<_> = numbers.map(program).collect();
     let plateau = model.plateau(Op::Write, size);
-    let depth = stream.queue_depth as usize;
-    let none = Transfer { op: stream.op, offset: 0, errno: 0, from_device: true };
-    let mut transfers = Transfers {
+    let none = InFlight { op: stream.op, offset: 0, errno: 0, from_device: true };
+    let mut work = StreamModel {
         stream,
-        by_lane: vec![none; states.len() * depth],
-        states,
+        by_lane: vec![none; programs.len() * stream.queue_depth as usize],
+        file_of,
         files: open,
         burst,
         refills: !model.direct && before.is_some_and(|facts| facts.examined_bytes <= Some(capacity)),
@@ -109,17 +94,16 @@ pub(crate) fn run(
         plateau,
         device_read_bytes: 0,
         kinds: stream.read_percent.is_some().then(Default::default),
-        worn_out: false,
     };
-    transfers.open(&mut event_loop);
-    let transfers = Lanes::run(&mut event_loop, depth, transfers)?;
-    transfers.close(&mut event_loop);
-    let cache = before.map(|facts| CacheFacts { device_bytes: Some(transfers.device_read_bytes), ..facts });
-    let parts = transfers.parts();
-    for (op, kind) in KINDS.into_iter().zip(transfers.kinds.iter().flatten()) {
+    work.open(&mut event_loop);
+    let (work, _) = lanes::run(&mut event_loop, stream.queue_depth, programs, work)?;
+    work.close(&mut event_loop);
+    let cache = before.map(|facts| CacheFacts { device_bytes: Some(work.device_read_bytes), ..facts });
+    let parts = work.parts();
+    for (op, kind) in KINDS.into_iter().zip(work.kinds.iter().flatten()) {
         event_loop.part(op, &kind.recorder);
     }
-    let touched = transfers.files.close(pages);
+    let touched = work.files.close(pages);
     if !model.direct {
         pages.keep_cached(&touched, capacity);
     }
@@ -130,9 +114,7 @@ pub(crate) fn run(
 /// Checks that what will be read is there, and brings the cache into the state asked for.
 pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<CacheFacts, SimulatorError> {
     let tasks = spec.tasks;
-    let mut numbers: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| stream.file(task, tasks.total)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
+    let numbers = stream.files(tasks);
     let needed = stream.reach_bytes(tasks.total, spec.seed, spec.limit.operations);
     for &file in &numbers {
         let actual = state.pages.by_number.get(&file).map_or(0, |file| file.length);
@@ -151,38 +133,13 @@ pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream)
     })
 }
 
-impl Operations for Transfers<'_> {
-    #[inline]
-    fn take(&mut self, event_loop: &mut EventLoop, _lane: usize, task: usize, now_ns: u64) -> Option<u64> {
-        if event_loop.is_wearing_out(task, now_ns) && !self.worn_out {
-            self.worn_out = true;
-            let most = self.states.iter().map(|task_state| task_state.quota.taken).max().unwrap_or(0);
-            self.states.iter_mut().for_each(|task_state| task_state.quota.wear_out(most));
-        }
-        let task_state = &mut self.states[task];
-        if !event_loop.may_begin(task) || !task_state.quota.take(now_ns) {
-            return None;
-        }
-        Some(task_state.quota.starts_ns(now_ns))
-    }
-
-    /// The time that a pass took decides whether there is another.
-    #[inline]
-    fn takes_last(&self, task: usize) -> bool {
-        self.states[task].quota.is_at_end()
-    }
-
-    /// A place must not be written again while it is read and checked: passes do not overlap.
-    #[inline]
-    fn is_alone(&self, task: usize) -> bool {
-        self.kinds.is_some() && self.stream.verify && self.states[task].offsets.is_at_start()
-    }
+impl Model for StreamModel<'_> {
+    type Operations = Transfers;
 
     #[inline]
-    fn start(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, now_ns: u64) -> u64 {
-        let TaskState { file, offsets, ops, .. } = &mut self.states[task];
-        let (file, op, first_pass, offset) = (*file, ops.next_op(), offsets.passes() == 0, offsets.next_offset());
-        let hit = op == Op::Read && self.is_hit(event_loop, file, offset, first_pass);
+    fn start(&mut self, event_loop: &mut EventLoop, (lane, task): (usize, usize), transfer: Transfer, now_ns: u64) -> u64 {
+        let (file, Transfer { op, offset, is_first_pass }) = (self.file_of[task], transfer);
+        let hit = op == Op::Read && self.is_hit(event_loop, file, offset, is_first_pass);
         let size = self.stream.geometry.transfer_size;
         let mean_ns = match op {
             Op::Write => self.write_ns(event_loop, task, now_ns),
@@ -191,28 +148,30 @@ impl Operations for Transfers<'_> {
         };
         let mut end_ns = event_loop.end_of(task, now_ns, mean_ns);
         let fails = event_loop.draws_fault();
-        let is_mended = fails && self.stream.retry_ns.is_some_and(|limit_ns| limit_ns >= RETRY_PAUSE_NS);
-        if is_mended {
+        // The second attempt succeeds, on a model.
+        let retry = self.stream.retry_ns.filter(|_| fails).map(|limit_ns| RetryRule { limit_ns });
+        let again_ns = retry.and_then(|rule| rule.again(&mut Attempts::default(), end_ns));
+        if let Some(again_ns) = again_ns {
             let failed_ns = end_ns;
-            end_ns = event_loop.end_of(task, failed_ns + RETRY_PAUSE_NS, mean_ns);
+            end_ns = event_loop.end_of(task, again_ns, mean_ns);
             event_loop.tried_again(task, failed_ns, end_ns, verb(op));
         }
         let errno = match () {
-            () if fails && !is_mended => EIO,
-            () if op == Op::Write && !self.files.write(file, offset, size, first_pass) => ENOSPC,
+            () if fails && again_ns.is_none() => EIO,
+            () if op == Op::Write && !self.files.write(file, offset, size, is_first_pass) => ENOSPC,
             () => 0,
         };
-        self.by_lane[lane] = Transfer { op, offset, errno, from_device: !hit };
+        self.by_lane[lane] = InFlight { op, offset, errno, from_device: !hit };
         event_loop.visit(task, (Some(op), self.files.files[file].number, offset, size), now_ns, end_ns);
         end_ns
     }
 
     #[inline]
-    fn end(&mut self, event_loop: &mut EventLoop, lane: usize, task: usize, from_ns: u64, now_ns: u64) {
-        let Transfer { op, offset, errno, from_device, .. } = self.by_lane[lane];
+    fn end(&mut self, event_loop: &mut EventLoop, (lane, task): (usize, usize), from_ns: u64, now_ns: u64) {
+        let InFlight { op, offset, errno, from_device } = self.by_lane[lane];
         let size = self.stream.geometry.transfer_size;
-        event_loop.arrive(task, now_ns, true);
-        let file = &mut self.files.files[self.states[task].file];
+        event_loop.arrive(task, now_ns);
+        let file = &mut self.files.files[self.file_of[task]];
         if errno != 0 {
             event_loop.fail(task, (file.number, offset), verb(op), errno);
             return;
@@ -237,15 +196,14 @@ impl Operations for Transfers<'_> {
     }
 }
 
-impl Transfers<'_> {
+impl StreamModel<'_> {
     /// Gives the files their space, where that is asked for.
     fn open(&mut self, event_loop: &mut EventLoop) {
         if !self.stream.preallocate || !self.stream.writes() {
             return;
         }
         let bytes = self.stream.geometry.file_bytes(event_loop.spec.tasks.total);
-        for task in 0..self.states.len() {
-            let file = self.states[task].file;
+        for (task, &file) in self.file_of.iter().enumerate() {
             if !self.files.preallocate(file, bytes) {
                 event_loop.fail(task, (self.files.files[file].number, 0), "preallocate", ENOSPC);
             }
@@ -285,7 +243,7 @@ impl Transfers<'_> {
 
     /// What is left to do when all operations are done.
     fn close(&self, event_loop: &mut EventLoop) {
-        for index in 0..self.states.len() {
+        for index in 0..self.file_of.len() {
             if self.stream.writes() && self.stream.durability != Durability::None {
                 event_loop.sync_at_end(index);
             }

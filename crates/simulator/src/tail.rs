@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles};
-use tonnage_workload::{Durability, Follow, Op, PhaseSpec, Tail, Waiting};
+use tonnage_workload::{Appends, Durability, FollowStep, Follower, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, Waiting};
 
 use crate::chance::Chance;
 use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
+use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
-use crate::quota::Quota;
 use crate::stalls::Stalls;
 use crate::state::{Outcome, SimulatorError, State};
 
@@ -18,10 +18,11 @@ const FILE: u32 = 0;
 
 /// The writer's place in the file, in transfers.
 struct Writer {
-    quota: Quota,
-    begun: bool,
+    program: TaskProgram<Appends>,
     flying: bool,
-    ended: bool,
+    /// It waits for its time.
+    waits: bool,
+    ended_ns: Option<u64>,
     from_ns: u64,
     errno: i32,
     /// When it does something next.
@@ -34,7 +35,7 @@ struct Writer {
 
 /// A reader's place in the file, in transfers.
 struct Reader {
-    next: u64,
+    follower: Follower,
     flying: bool,
     waited: bool,
     from_ns: u64,
@@ -45,8 +46,6 @@ struct TailPlay<'a> {
     tail: &'a Tail,
     writer: Writer,
     readers: Vec<Reader>,
-    /// From one transfer of a reader to its next.
-    stride: u64,
     files: OpenFiles,
     locks: Stalls,
     /// Seconds of the device that a transfer costs.
@@ -100,14 +99,12 @@ impl<'a> TailPlay<'a> {
         let (model, spec) = (event_loop.model, event_loop.spec);
         let readers = u64::from(spec.tasks.total) - 1;
         let size = tail.transfer_size;
-        let schedule = spec.pace.schedule(size, 0, 1);
         let chance = Chance::new(model.seed ^ 0x006c_6f63_6b73, &spec.record, spec.seed);
         // Conflicts of independent readers add up, and the sum of such processes is one of their kind.
         let every_ns = if readers == 0 { 0.0 } else { model.lock_every_ns as f64 / readers as f64 };
-        let dealt = tail.follow == Follow::Share;
         let slowed = (1.0 - model.reader_cost).powf(readers as f64);
         let reader = |number: u64| Reader {
-            next: if dealt { number } else { 0 },
+            follower: Follower::new(tail, number as u32, readers as u32, tail.grace_ns),
             flying: false,
             waited: false,
             from_ns: event_loop.start_ns,
@@ -116,10 +113,10 @@ impl<'a> TailPlay<'a> {
         Self {
             tail,
             writer: Writer {
-                quota: Quota::new(spec.limit, tail.transfers(), spec.pace, schedule, event_loop.start_ns),
-                begun: false,
+                program: Program::new(Appends::default(), &tail.terms(spec), Nanoseconds, event_loop.start_ns),
                 flying: false,
-                ended: false,
+                waits: false,
+                ended_ns: None,
                 from_ns: event_loop.start_ns,
                 errno: 0,
                 due_ns: event_loop.start_ns,
@@ -128,7 +125,6 @@ impl<'a> TailPlay<'a> {
                 first_kept: 0,
             },
             readers: (0..readers).map(reader).collect(),
-            stride: if dealt { readers } else { 1 },
             files,
             locks: Stalls::new(every_ns, model.lock_ns, chance, event_loop.start_ns),
             write_s: size as f64 / model.plateau(Op::Write, size) / slowed,
@@ -160,35 +156,40 @@ impl<'a> TailPlay<'a> {
     }
 
     fn step_writer(&mut self, event_loop: &mut EventLoop, now_ns: u64) -> Option<u64> {
-        if self.writer.flying {
-            self.writer.flying = false;
+        let flew = std::mem::take(&mut self.writer.flying);
+        if flew {
             self.finish_write(event_loop, now_ns);
         }
-        let due_ns = self.next_write(event_loop, now_ns);
-        self.writer.ended = due_ns.is_none();
+        if event_loop.is_stopping() {
+            self.writer.program.stop();
+        }
+        let due_ns = self.next_write(event_loop, flew, now_ns);
+        if due_ns.is_none() {
+            self.writer.ended_ns = Some(now_ns);
+            event_loop.ended(0, now_ns, self.writer.program.timed_out());
+        }
         self.writer.due_ns = due_ns.unwrap_or(now_ns);
         due_ns
     }
 
     /// Starts the writer's next operation, or waits for its time; `None` at the end.
-    fn next_write(&mut self, event_loop: &mut EventLoop, now_ns: u64) -> Option<u64> {
+    fn next_write(&mut self, event_loop: &mut EventLoop, flew: bool, now_ns: u64) -> Option<u64> {
         let writer = &mut self.writer;
-        if !writer.begun {
-            if !event_loop.may_begin(0) || !writer.quota.take(now_ns) {
-                return None;
+        let follows = if flew { writer.program.completed(0, now_ns) } else { None };
+        writer.from_ns = match follows
+            .map_or_else(|| writer.program.next(now_ns), |operation| Step::Issue { slot: 0, from: now_ns, operation })
+        {
+            Step::Issue { from, .. } => from,
+            Step::WaitUntil(until_ns) => {
+                writer.waits = true;
+                return Some(until_ns);
             }
-            writer.from_ns = writer.quota.starts_ns(now_ns);
-            writer.begun = true;
-            if writer.from_ns > now_ns {
-                let start_ns = writer.from_ns;
-                return event_loop.may_begin_at(0, start_ns).then_some(start_ns);
-            }
-        } else if !event_loop.may_begin(0) {
-            return None;
-        } else {
+            Step::Wait | Step::Tell(_) | Step::Learn(_) | Step::Done => return None,
+        };
+        if std::mem::take(&mut writer.waits) {
             event_loop.wake(0, now_ns);
         }
-        (writer.begun, writer.flying) = (false, true);
+        writer.flying = true;
         let sync_ns = if self.tail.durability == Durability::FsyncEach { event_loop.model.fsync_ns as f64 } else { 0.0 };
         // It is one operation in flight, however many read: what they take is the model's `reader_cost`.
         let mean_ns = event_loop.speed.device_ns_among(1, self.write_s, now_ns) + sync_ns;
@@ -199,11 +200,13 @@ impl<'a> TailPlay<'a> {
             () if !self.files.write(0, offset, size, true) => ENOSPC,
             () => 0,
         };
-        Some(self.locks.end_of(now_ns, end_ns - now_ns))
+        let end_ns = self.locks.end_of(now_ns, end_ns - now_ns);
+        event_loop.visit(0, (Some(Op::Write), FILE, offset, size), now_ns, end_ns);
+        Some(end_ns)
     }
 
     fn finish_write(&mut self, event_loop: &mut EventLoop, now_ns: u64) {
-        event_loop.arrive(0, now_ns, true);
+        event_loop.arrive(0, now_ns);
         let (writer, size) = (&mut self.writer, self.tail.transfer_size);
         if writer.errno != 0 {
             event_loop.fail(0, (FILE, writer.written * size), "write", writer.errno);
@@ -216,13 +219,13 @@ impl<'a> TailPlay<'a> {
             return;
         }
         writer.ends_ns.push_back(now_ns);
-        let slowest = self.readers.iter().map(|reader| reader.next).min().unwrap_or(writer.written);
+        let slowest = self.readers.iter().map(|reader| reader.follower.next_number()).min().unwrap_or(writer.written);
         while writer.first_kept < slowest.min(writer.written) {
             writer.ends_ns.pop_front();
             writer.first_kept += 1;
         }
         for (reader, runner) in self.readers.iter().zip(&mut event_loop.runners[1..]) {
-            let unread = writer.written.saturating_sub(reader.next).div_ceil(self.stride);
+            let unread = reader.follower.behind(writer.written);
             if let Some((_, most)) = &mut runner.lag {
                 *most = (*most).max(unread * size);
             }
@@ -237,11 +240,16 @@ impl<'a> TailPlay<'a> {
         if event_loop.is_stopping() {
             return None;
         }
-        if reader.next < self.writer.written {
-            return Some(self.begin_read(event_loop, lane, now_ns));
-        }
-        if self.writer.ended {
-            return None;
+        match reader.follower.next(self.writer.written, self.writer.ended_ns, now_ns) {
+            FollowStep::Read { number, behind } if behind > 0 => return Some(self.begin_read(event_loop, lane, number, now_ns)),
+            FollowStep::Read { .. } => {}
+            FollowStep::GiveUp { number, behind } => {
+                let size = self.tail.transfer_size;
+                let message = self.tail.given_up(event_loop.runners[lane].number, behind * size);
+                event_loop.fail_with(lane, (FILE, number * size), 0, message);
+                return None;
+            }
+            FollowStep::Done => return None,
         }
         reader.waited = true;
         self.waits += 1;
@@ -251,27 +259,30 @@ impl<'a> TailPlay<'a> {
         })
     }
 
-    fn begin_read(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> u64 {
+    fn begin_read(&mut self, event_loop: &mut EventLoop, lane: usize, number: u64, now_ns: u64) -> u64 {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         if std::mem::take(&mut reader.waited) {
             event_loop.wake(lane, now_ns);
         }
         event_loop.board(lane, 1);
         // The cache holds the end of the file.
-        let recent = (self.writer.written - reader.next) * size <= self.cache_bytes;
+        let recent = (self.writer.written - number) * size <= self.cache_bytes;
         self.device_bytes += if recent { 0 } else { size };
         let mean_ns = if recent { event_loop.speed.cache_ns(size) } else { event_loop.speed.device_ns(self.read_s, now_ns) };
         (reader.flying, reader.from_ns) = (true, now_ns);
         reader.errno = if event_loop.draws_fault() { EIO } else { 0 };
-        event_loop.end_of(lane, now_ns, mean_ns)
+        let end_ns = event_loop.end_of(lane, now_ns, mean_ns);
+        event_loop.visit(lane, (Some(Op::Read), FILE, number * size, size), now_ns, end_ns);
+        end_ns
     }
 
     fn finish_read(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) {
         let (size, reader) = (self.tail.transfer_size, &mut self.readers[lane - 1]);
         reader.flying = false;
         event_loop.alight(lane);
-        event_loop.arrive(lane, now_ns, false);
-        let offset = reader.next * size;
+        event_loop.arrive(lane, now_ns);
+        let number = reader.follower.next_number();
+        let offset = number * size;
         if reader.errno != 0 {
             event_loop.fail(lane, (FILE, offset), "read", reader.errno);
             return;
@@ -280,10 +291,10 @@ impl<'a> TailPlay<'a> {
         if self.tail.verify {
             event_loop.verify(lane, FILE, offset, size);
         }
-        let written_ns = self.writer.ends_ns[(reader.next - self.writer.first_kept) as usize];
+        let written_ns = self.writer.ends_ns[(number - self.writer.first_kept) as usize];
         if let Some((lag, _)) = &mut event_loop.runners[lane].lag {
             lag.record(now_ns - written_ns);
         }
-        reader.next += self.stride;
+        reader.follower.completed();
     }
 }

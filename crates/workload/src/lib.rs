@@ -1,16 +1,16 @@
 //! What to do: which operation is next, and which bytes it carries. No I/O happens here.
 //!
-//! The engine (on real storage) and the simulator (on a model of one) run the same [`PhaseSpec`] through the same
-//! [`Offsets`], so a simulated trial is the same trial; `crates/simulator/tests` holds one against the other.
+//! The engine (on real storage) and the simulator (on a model of one) carry out the same [`Program`] of each task of a
+//! [`PhaseSpec`], so a simulated trial is the same trial; `crates/simulator/tests` holds one against the other.
 //!
 //! ```text
 //! PhaseSpec ── check ──→ SpecError (refused)
 //!   │  tasks, limit, pace, seed (terms)
-//!   └─ work ─┬─ stream ──────→ Offsets (geometry, permute), Ops: which transfer is next
-//!            ├─ files ───────→ Walk, Place: which name is next
-//!            ├─ tail ────────→ a writer, and readers that follow
-//!            ├─ checkpoint ──→ rounds of streams, with snapshots
-//!            └─ command ─────→ copies of a program
+//!   └─ work ─┬─ stream ──────→ Transfers: Offsets (geometry, permutation), Ops   ┐
+//!            ├─ files ───────→ Items: Walk, Place                                │ Program: what a task does next,
+//!            ├─ command ─────→ Copies: dealt to whoever is free                  │ when, and whether at all
+//!            ├─ tail ────────→ Appends of the writer; Followers read             ┘
+//!            └─ checkpoint ──→ Rounds of streams with snapshots, Removals
 //! payload: Payload names the bytes of a seed ──→ Arena stamps them for a write ──→ Verifier checks them after a read
 //! ```
 
@@ -24,6 +24,7 @@ mod pace;
 mod payload;
 mod permutation;
 mod phase;
+mod program;
 mod refused;
 mod source;
 mod stream;
@@ -41,6 +42,10 @@ pub use pace::{Pace, Schedule};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
 pub use phase::{PhaseSpec, Work};
+pub use program::{
+    Appends, Attempts, Copies, Deal, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
+    Removals, RetryRule, RoundStep, Rounds, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
+};
 pub use refused::SpecError;
 pub use source::Source;
 pub use stream::{Ops, Stream};

@@ -6,6 +6,7 @@ use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
 use crate::phase::PhaseSpec;
+use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::source::Source;
 use crate::terms::{CachePolicy, Durability, Op, TaskRange};
@@ -121,6 +122,27 @@ impl Stream {
     #[must_use]
     pub fn file(&self, task: u32, tasks: u32) -> u32 {
         self.geometry.file(self.source_task(task, tasks))
+    }
+
+    /// The files that the tasks of one process work on, each once.
+    #[must_use]
+    pub fn files(&self, tasks: TaskRange) -> Vec<u32> {
+        let mut files: Vec<u32> = (tasks.first..tasks.first + tasks.here).map(|task| self.file(task, tasks.total)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// When `task` ends, and when its operations start.
+    #[must_use]
+    pub fn terms(&self, spec: &PhaseSpec, task: u32) -> Terms {
+        Terms {
+            limit: spec.limit,
+            pace: spec.pace,
+            schedule: spec.pace.schedule(self.geometry.transfer_size, task, spec.tasks.total),
+            pass: self.geometry.operations(),
+            slots: self.queue_depth,
+        }
     }
 
     /// The offsets that `task` of `tasks` visits, in order, endlessly. `seed` is the phase's.

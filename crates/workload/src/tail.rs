@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::phase::PhaseSpec;
+use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::terms::{Durability, TaskRange};
 
@@ -59,6 +61,20 @@ impl Tail {
     #[must_use]
     pub const fn transfers(&self) -> u64 {
         self.file_bytes / self.transfer_size
+    }
+
+    /// When the writer ends, and when its operations start: the whole rate is its own.
+    #[must_use]
+    pub fn terms(&self, spec: &PhaseSpec) -> Terms {
+        let schedule = spec.pace.schedule(self.transfer_size, 0, 1);
+        Terms { limit: spec.limit, pace: spec.pace, schedule, pass: self.transfers(), slots: 1 }
+    }
+
+    /// What is said of a reader that did not read all in the time that it had after the writer's end.
+    #[must_use]
+    pub fn given_up(&self, reader: u32, behind_bytes: u64) -> String {
+        let grace_s = self.grace_ns as f64 / 1e9;
+        format!("reader {reader} is still {behind_bytes} bytes behind {grace_s} s after the writer's end")
     }
 
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {

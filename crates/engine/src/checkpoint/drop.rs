@@ -4,10 +4,10 @@ use std::mem::replace;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
-use tonnage_workload::Checkpoint;
+use tonnage_workload::{Checkpoint, RemovalStep, Removals};
 
-use super::log::RoundLog;
 use super::rounds::fail;
 use super::{Taker, lock};
 use crate::clock::monotonic_ns;
@@ -26,17 +26,23 @@ impl Remover {
         Self { work, taker, log, logs }
     }
 
-    /// Removes each snapshot, the oldest first; `None` if one cannot be, or all are to stop.
-    fn snapshots(&mut self, context: &mut TaskContext) -> Option<()> {
-        let Some(taker) = self.taker.clone().filter(|_| !self.work.is_together() || context.number == 0) else {
-            return Some(());
-        };
-        for round in 0..self.work.rounds {
-            if context.shared.stop.load(Ordering::Relaxed) {
-                return None;
+    /// All removals, step by step; returns early where one fails, or all are to stop.
+    fn removals(&mut self, context: &mut TaskContext) -> Option<()> {
+        let mut removals = Removals::new(&self.work, context.number);
+        while !context.shared.stop.load(Ordering::Relaxed) {
+            match removals.next() {
+                RemovalStep::Snapshot(round) => {
+                    let taker = self.taker.clone()?;
+                    let (begin_ns, took_ns) = timed(context, || lock(&taker).remove(round))?;
+                    self.log.takes.push((round, begin_ns, took_ns));
+                }
+                RemovalStep::Meet(point) => context.meet_at(point, 0).map(drop)?,
+                RemovalStep::Data => {
+                    let storage = Arc::clone(&context.shared.storage);
+                    self.log.leftovers_ns = timed(context, || storage.clear())?.1;
+                }
+                RemovalStep::Done => break,
             }
-            let (begin_ns, took_ns) = timed(context, || lock(&taker).remove(round))?;
-            self.log.takes.push((round, begin_ns, took_ns));
         }
         Some(())
     }
@@ -57,11 +63,7 @@ fn timed(context: &mut TaskContext, remove: impl FnOnce() -> Result<(), StorageE
 
 impl Worker for Remover {
     fn transfer(&mut self, context: &mut TaskContext) {
-        let removed = self.snapshots(context).is_some();
-        if removed && context.meet_at(0, 0).is_some() && context.number == 0 {
-            let storage = Arc::clone(&context.shared.storage);
-            self.log.leftovers_ns = timed(context, || storage.clear()).map_or(0, |(_, took_ns)| took_ns);
-        }
+        self.removals(context);
         let log = replace(&mut self.log, RoundLog::new(context.number));
         lock(&self.logs).push(log);
     }

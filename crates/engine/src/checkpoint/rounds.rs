@@ -4,30 +4,32 @@ use std::mem::replace;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
-use tonnage_workload::Checkpoint;
+use tonnage_workload::{Checkpoint, RoundStep, Rounds, TaskRange};
 
-use super::log::RoundLog;
 use super::{Taker, lock};
 use crate::clock::monotonic_ns;
-use crate::pace::wait_until;
 use crate::retry::Retries;
+use crate::steering::wait_until;
 use crate::stream::StreamWorker;
 use crate::task::{TaskContext, Worker};
 use crate::task_counters::Step;
 
 /// One task that writes all rounds.
-pub struct Rounds {
+pub struct RoundsWorker {
     work: Checkpoint,
     stream: StreamWorker,
     taker: Option<Taker>,
     log: RoundLog,
     logs: Arc<Mutex<Vec<RoundLog>>>,
-    /// Meetings so far.
-    met: u32,
+    /// Begin of the round in hand, whose file is open.
+    begin_ns: Option<u64>,
+    /// Of a snapshot of all that it took and others are to know.
+    token: u64,
 }
 
-impl Rounds {
+impl RoundsWorker {
     pub fn new(
         work: Checkpoint,
         stream: StreamWorker,
@@ -37,7 +39,32 @@ impl Rounds {
     ) -> Self {
         log.rounds.reserve_exact(work.rounds as usize);
         log.takes.reserve_exact(if taker.is_some() { work.rounds as usize } else { 0 });
-        Self { work, stream, taker, log, logs, met: 0 }
+        Self { work, stream, taker, log, logs, begin_ns: None, token: 0 }
+    }
+
+    /// All rounds, step by step; returns early where one fails, or all are to stop.
+    fn rounds(&mut self, context: &mut TaskContext) -> Option<()> {
+        let mut rounds = Rounds::new(&self.work, context.number);
+        loop {
+            match rounds.next() {
+                RoundStep::Think(round) => self.think(context, round),
+                RoundStep::Meet(point) => context.meet_at(point, 0).map(drop)?,
+                RoundStep::Open => self.open(context)?,
+                RoundStep::Write => {
+                    self.stream.transfer(context);
+                    context.counters.set_step(Step::Pausing);
+                }
+                RoundStep::Sync => self.stream.sync(context),
+                RoundStep::Snapshot(round) => self.snapshot(context, round)?,
+                RoundStep::Agree(point) => self.agree(context, point)?,
+                RoundStep::Close => self.close(context),
+                RoundStep::Note(round) => self.note(context, round)?,
+                RoundStep::Done => return Some(()),
+            }
+            if context.shared.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+        }
     }
 
     /// The pause before a round, and the bytes that it will write.
@@ -54,73 +81,44 @@ impl Rounds {
         self.log.think_ns += monotonic_ns() - began_ns;
     }
 
-    /// Meets the other tasks, if that is how rounds are coordinated. `None` if all are to stop.
-    fn meet(&mut self, context: &TaskContext, token: u64) -> Option<u64> {
-        if !self.work.is_together() {
-            return (!context.shared.stop.load(Ordering::Relaxed)).then_some(token);
-        }
-        self.met += 1;
-        context.meet_at(self.met - 1, token)
-    }
-
-    /// One round; `None` if it failed, or all are to stop.
-    fn round(&mut self, context: &mut TaskContext, round: u32) -> Option<()> {
-        self.meet(context, 0)?;
+    /// The round's time begins.
+    fn open(&mut self, context: &mut TaskContext) -> Option<()> {
         let begin_ns = monotonic_ns();
         context.counters.set_step(Step::Transferring);
-        if !self.stream.open(context) {
-            return None;
-        }
-        self.stream.transfer(context);
-        context.counters.set_step(Step::Pausing);
-        if !context.shared.stop.load(Ordering::Relaxed) {
-            self.stream.sync(context);
-        }
-        let saved = self.meet(context, 0).and_then(|_| self.snapshot(context, round));
+        self.stream.open(context).then(|| self.begin_ns = Some(begin_ns))
+    }
+
+    /// The round's time ends, with the file's.
+    fn close(&mut self, context: &mut TaskContext) {
         self.stream.close(context);
-        saved?;
-        self.log.rounds.push((begin_ns, monotonic_ns()));
-        self.note(context, round)
+        self.log.rounds.extend(self.begin_ns.take().map(|begin_ns| (begin_ns, monotonic_ns())));
     }
 
-    /// Whether this task takes snapshots, where there are any.
-    fn takes(&self, context: &TaskContext) -> bool {
-        !self.work.is_together() || context.number == 0
-    }
-
-    /// After the round's time: nobody writes again before it is done.
-    fn note(&self, context: &mut TaskContext, round: u32) -> Option<()> {
-        match &self.taker {
-            Some(taker) if self.takes(context) => {
-                let noted = lock(taker).note(round);
-                self.told(context, noted)
-            }
-            _ => Some(()),
-        }
-    }
-
-    /// The snapshot of a round, where there is one; of all tasks' data the first task takes it, and the rest wait.
     fn snapshot(&mut self, context: &mut TaskContext, round: u32) -> Option<()> {
-        let Some(taker) = self.taker.clone() else { return Some(()) };
-        let own = self.takes(context);
-        let mut token = 0;
-        if own {
-            let begin_ns = monotonic_ns();
-            let outcome = lock(&taker).take(round);
-            let took_ns = monotonic_ns() - begin_ns;
-            token = self.told(context, outcome)?;
-            self.log.takes.push((round, begin_ns, took_ns));
-        }
-        if !self.work.is_together() {
-            return Some(());
-        }
-        let agreed = self.meet(context, token)?;
-        // One task of each process learns what another process's did.
-        if !own && context.number == context.shared.spec.tasks.first {
-            let adopted = lock(&taker).adopt(round, agreed);
+        let taker = self.taker.clone()?;
+        let begin_ns = monotonic_ns();
+        let outcome = lock(&taker).take(round);
+        let took_ns = monotonic_ns() - begin_ns;
+        self.token = self.told(context, outcome)?;
+        self.log.takes.push((round, begin_ns, took_ns));
+        Some(())
+    }
+
+    /// Of a snapshot that the first task took of all: one task of each process learns what another process's did.
+    fn agree(&mut self, context: &mut TaskContext, point: u32) -> Option<()> {
+        let agreed = context.meet_at(point, self.token)?;
+        let TaskRange { first, .. } = context.shared.spec.tasks;
+        let taker = self.taker.clone()?;
+        if context.number > 0 && context.number == first {
+            let adopted = lock(&taker).adopt(self.log.rounds.len() as u32, agreed);
             self.told(context, adopted)?;
         }
         Some(())
+    }
+
+    fn note(&self, context: &mut TaskContext, round: u32) -> Option<()> {
+        let noted = lock(self.taker.as_ref()?).note(round);
+        self.told(context, noted)
     }
 
     /// What was said, if it was no error. One of a program that was ended because all are to stop is not why they are.
@@ -142,13 +140,12 @@ pub fn fail(context: &mut TaskContext, file: u32, error: &StorageError) {
     context.fail(file, 0, errno, error.to_string());
 }
 
-impl Worker for Rounds {
+impl Worker for RoundsWorker {
     fn transfer(&mut self, context: &mut TaskContext) {
-        for round in 0..self.work.rounds {
-            self.think(context, round);
-            if self.round(context, round).is_none() {
-                break;
-            }
+        let done = self.rounds(context);
+        // A round that broke off closes its file, and is none.
+        if done.is_none() && self.begin_ns.is_some() {
+            self.stream.close(context);
         }
         let log = replace(&mut self.log, RoundLog::new(context.number));
         lock(&self.logs).push(log);

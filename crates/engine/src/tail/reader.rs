@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tonnage_storage::Watch;
-use tonnage_workload::{Op, Tail, Verifier, Waiting};
+use tonnage_workload::{FollowStep, Follower, Op, Tail, Verifier, Waiting};
 
 use super::port::Port;
 use super::progress::Progress;
@@ -24,22 +24,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What was read of a transfer is kept in whole pieces of this size, so that a direct read can go on behind it.
 const PIECE: usize = 4096;
 
-/// Which transfers a reader reads: `first`, and each `stride`th after it.
-#[derive(Clone, Copy)]
-pub struct Part {
-    pub first: u64,
-    pub stride: u64,
-}
-
-impl Part {
-    /// How many of the file's first `transfers` are its own.
-    const fn among(self, transfers: u64) -> u64 {
-        transfers.saturating_sub(self.first).div_ceil(self.stride)
-    }
-}
-
+/// One task that follows.
 pub struct Reader {
-    pub part: Part,
+    pub follower: Follower,
     pub port: Port,
     pub progress: Arc<Progress>,
     pub verifier: Option<Arc<Verifier>>,
@@ -93,23 +80,17 @@ impl Reader {
         let shared = Arc::clone(&context.shared);
         let clock = shared.clock;
         let size = self.tail.transfer_size;
-        let grace = clock.ticks_of(self.tail.grace_ns);
-        let mine = self.part.among(self.tail.transfers());
-        let mut done = 0;
         // Of the transfer in hand: bytes that are there, and time spent in calls that gave some.
         let (mut have, mut spent_ns) = (0, 0);
-        while done < mine && !shared.stop.load(Ordering::Relaxed) {
+        while !shared.stop.load(Ordering::Relaxed) {
             // Asked before the file is: what it has after the writer's end, it had at that end.
             let ended = self.progress.ended();
-            let behind = self.part.among(self.progress.written()).saturating_sub(done);
-            if ended.is_some() && behind == 0 {
-                return;
-            }
+            let (number, behind) = match self.follower.next(self.progress.written(), ended, clock.ticks()) {
+                FollowStep::Read { number, behind } => (number, behind),
+                FollowStep::GiveUp { number, behind } => return self.give_up(context, number * size, behind * size),
+                FollowStep::Done => return,
+            };
             followed.max_lag_bytes = followed.max_lag_bytes.max(behind * size);
-            let number = self.part.first + done * self.part.stride;
-            if ended.is_some_and(|ended| clock.ticks().saturating_sub(ended) > grace) {
-                return self.give_up(context, number * size, behind * size);
-            }
             context.counters.set_step(Step::Transferring);
             let begun = clock.ticks();
             let moved = match self.port.read(number * size + have as u64, have..size as usize) {
@@ -128,7 +109,7 @@ impl Reader {
                 context.tally.record(&context.counters, spent_ns, size);
                 followed.lag.record(self.progress.written_at(number).map_or(0, |written| clock.ns_between(written, now)));
                 self.verify(context, number * size);
-                done += 1;
+                self.follower.completed();
                 (have, spent_ns) = (0, 0);
                 continue;
             }
@@ -152,9 +133,7 @@ impl Reader {
 
     #[cold]
     fn give_up(&self, context: &mut TaskContext, offset: u64, behind_bytes: u64) {
-        let (reader, grace_s) = (context.number, self.tail.grace_ns as f64 / 1e9);
-        let message = format!("reader {reader} is still {behind_bytes} bytes behind {grace_s} s after the writer's end");
-        context.fail(FILE, offset, 0, message);
+        context.fail(FILE, offset, 0, self.tail.given_up(context.number, behind_bytes));
     }
 
     /// At the end of the file: until it may have grown.
@@ -172,21 +151,5 @@ impl Reader {
                 None => thread::sleep(left),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_disjoint_and_make_up_the_file() {
-        for readers in [1, 3, 8] {
-            let parts: Vec<Part> = (0..readers).map(|first| Part { first, stride: readers }).collect();
-            for transfers in 0..30 {
-                assert_eq!(parts.iter().map(|part| part.among(transfers)).sum::<u64>(), transfers);
-            }
-        }
-        assert_eq!(Part { first: 0, stride: 1 }.among(17), 17);
     }
 }

@@ -2,16 +2,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use tonnage_workload::{Arena, Durability, Op, Tail};
+use tonnage_workload::{Appends, Arena, Durability, Op, Tail};
 
 use super::FILE;
 use super::port::Port;
 use super::progress::Progress;
 use crate::clock::Clock;
-use crate::pace::{Pacer, wait_until};
 use crate::retry::Retries;
+use crate::steering::Steering;
 use crate::task::{TaskContext, Worker};
 use crate::transfers::describe;
 
@@ -40,24 +39,11 @@ impl Worker for Writer {
     }
 
     fn transfer(&mut self, context: &mut TaskContext) {
-        let shared = Arc::clone(&context.shared);
-        let clock = self.clock;
-        let size = self.tail.transfer_size;
+        let (clock, size) = (self.clock, self.tail.transfer_size);
         let sync_each = self.tail.durability == Durability::FsyncEach;
-        let pacer = Pacer::alone(&shared.spec, size, clock);
-        let mut last = clock.ticks();
-        let deadline = shared.spec.limit.time_ns.map_or(u64::MAX, |ns| last.saturating_add(clock.ticks_of(ns)));
-        let most = shared.spec.limit.operations.unwrap_or(u64::MAX);
-        for number in 0..self.tail.transfers().min(most) {
-            // Latency counts from the intended start, also where the write before ended too late for it.
-            last = pacer.due(number).unwrap_or(if number == 0 { last } else { pacer.ready(last) });
-            if last > clock.ticks() {
-                wait_until(context, last.min(deadline));
-                context.tally.timed_out = last >= deadline;
-            }
-            if context.tally.timed_out || shared.stop.load(Ordering::Relaxed) {
-                return;
-            }
+        let mut steering = Steering::new(context, Appends::default(), &self.tail.terms(&context.shared.spec), None);
+        let mut next = steering.wait_for_next(context, clock.ticks());
+        while let Some((from, number)) = next {
             let offset = number * size;
             let range = self.arena.next(self.port.memory(), 0, FILE, offset);
             let mut moved = self.port.write(offset, range);
@@ -70,12 +56,8 @@ impl Worker for Writer {
                 return context.fail(FILE, offset, errno, describe(Op::Write, &error));
             }
             self.progress.publish(number, now);
-            context.tally.record(&context.counters, clock.ns_between(last, now), size);
-            last = now;
-            if now >= deadline {
-                context.tally.timed_out = true;
-                return;
-            }
+            context.tally.record(&context.counters, clock.ns_between(from, now), size);
+            next = steering.follow(context, now);
         }
     }
 
