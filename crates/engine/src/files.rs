@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, getrlimit};
-use tonnage_records::DamageAt;
+use tonnage_records::{DAMAGE_KEPT, DamageAt};
 use tonnage_storage::{Buffer, CacheState, ItemKind, Names, NamesRequest, Opening, RetryReport, Storage, StorageError};
 use tonnage_workload::{
     Arena, CachePolicy, Damage, FileOp, Files, ItemOf, Items, Payload, PayloadKind, PhaseSpec, Place, Terms, Verifier, Walk,
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::Retries;
 use crate::steering::Steering;
-use crate::task::{DAMAGE_KEPT, PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
+use crate::task::{PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
 use crate::wall::Stonewall;
 

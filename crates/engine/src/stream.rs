@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tonnage_storage::{CacheState, Lane, OpenRequest, RetryReport, Slots, Storage, StorageError};
-use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, RetryRule, Stream, Terms, Transfers, Verifier};
+use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, RetryRule, Stream, Terms, Transfers, Verifier, first_below};
 
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
@@ -57,24 +57,6 @@ impl StreamWorkload {
     pub const fn seeded(stream: Stream, seed: u64) -> Self {
         Self { stream, seed, wall: None }
     }
-
-    fn require_length(&self, storage: &dyn Storage, spec: &PhaseSpec, files: &[u32]) -> Result<(), StorageError> {
-        let needed = self.reach_bytes(spec);
-        for &file in files {
-            let actual = storage.length(file)?;
-            if actual < needed {
-                return Err(StorageError::TooShort { file, needed, actual });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl StreamWorkload {
-    /// Bytes that a file must hold for what is read of it.
-    fn reach_bytes(&self, spec: &PhaseSpec) -> u64 {
-        self.stream.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
-    }
 }
 
 impl PhaseWorkload for StreamWorkload {
@@ -83,7 +65,10 @@ impl PhaseWorkload for StreamWorkload {
         if !self.stream.reads() {
             return storage.prepare_write(&files).map(|()| None);
         }
-        self.require_length(storage, spec, &files)?;
+        let needed = self.stream.needed_bytes(spec);
+        if let Some((file, actual)) = first_below(&files, needed, |file| storage.length(file))? {
+            return Err(StorageError::TooShort { file, needed, actual });
+        }
         storage.settle(&files, self.stream.cache).map(Some)
     }
 
@@ -105,7 +90,7 @@ impl StreamWorkload {
             file,
             // A mix opens as a write does, for both; its files are there.
             op: if stream.writes() { Op::Write } else { Op::Read },
-            file_bytes: if stream.writes() { whole } else { self.reach_bytes(spec) },
+            file_bytes: if stream.writes() { whole } else { stream.needed_bytes(spec) },
             transfer_size,
             queue_depth: depth,
             preallocate: stream.preallocate,

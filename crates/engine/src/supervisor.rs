@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tonnage_records::{
-    BUCKETS, CacheFacts, ErrorAt, Event, FileError, HeldResult, LatencyRecorder, Note, Part, PhaseFiles, PhaseResult,
-    PlacementResult, Role, SNAPSHOTS, SeriesRow, StopReason, Tagged, TaskResult, VerifyResult,
+    BUCKETS, CacheFacts, ErrorAt, Event, FileError, HeldResult, LatencyRecorder, Note, PhaseFiles, PhaseResult, PlacementResult,
+    Role, SIDES, SNAPSHOTS, SeriesRow, Side, Silence, StopReason, Tagged, TaskResult, VerifyResult, parts_of,
 };
 use tonnage_storage::{Buffer, CacheState, Facts, Held, Placement, Traffic};
 use tonnage_workload::Work;
@@ -15,21 +15,12 @@ use tonnage_workload::Work;
 use crate::clock::monotonic_ns;
 use crate::finished::{EngineError, Finished};
 use crate::phase::TaskHandle;
-use crate::task::{DAMAGE_KEPT, Outcome, Shared, Side};
+use crate::task::{Outcome, Shared};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
 use crate::usage::Usage;
 
-/// A task that completed nothing for this long has stalled…
-const STALL_NS: u64 = 1_000_000_000;
-/// …unless its operations usually take that long: at least this many mean latencies, or mean times between two of them
-/// where those are shorter (in an open loop the waiting behind one stall would hide the next).
-const STALL_LATENCIES: u64 = 8;
 /// What "now" means in the live figures.
 const RECENT_NS: u64 = 1_000_000_000;
-
-/// The kinds of operation of a phase that mixes, as its record names them.
-const WRITES: &str = "write";
-const READS: &str = "read";
 
 /// Figures over the last second.
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,10 +140,7 @@ impl Supervisor {
                 total.add(&outcome.recorder);
             }
             if let Some(verify) = &mut verify {
-                verify.checked_bytes += outcome.checked_bytes;
-                verify.damaged_operations += outcome.result.damaged_operations;
-                let room = DAMAGE_KEPT - verify.first_damage.len();
-                verify.first_damage.extend(outcome.damage.into_iter().take(room));
+                verify.add(outcome.checked_bytes, outcome.result.damaged_operations, outcome.damage);
             }
             events.extend(outcome.events);
             first_error = first_error.or(outcome.error);
@@ -164,12 +152,7 @@ impl Supervisor {
         self.check_startups(direct, &mut tasks);
         let placement = self.placement(&mut notes);
         let mut result = PhaseResult {
-            stop_reason: match () {
-                () if first_error.is_some() => StopReason::Error,
-                () if self.shared.interrupted.load(Ordering::Relaxed) => StopReason::Interrupted,
-                () if timed_out => StopReason::Time,
-                () => StopReason::Size,
-            },
+            stop_reason: StopReason::of(first_error.is_some(), self.shared.interrupted.load(Ordering::Relaxed), timed_out),
             tasks,
             latency: total.summary(),
             cpu_user_ns: usage.cpu_user_ns,
@@ -186,7 +169,7 @@ impl Supervisor {
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: notes_of(notes).collect(),
             events,
-            parts: parts.map_or_else(Vec::new, |[writes, reads]| vec![part(WRITES, &writes), part(READS, &reads)]),
+            parts: parts.as_ref().map(parts_of).unwrap_or_default(),
             follow: None,
             copies: Vec::new(),
             checkpoint: None,
@@ -216,16 +199,10 @@ fn sum_of_sides(outcomes: &[Outcome]) -> [Side; 2] {
     let mut sums = <[Side; 2]>::default();
     for sides in outcomes.iter().filter_map(|outcome| outcome.sides.as_ref()) {
         for (sum, side) in sums.iter_mut().zip(sides) {
-            sum.recorder.add(&side.recorder);
-            sum.bytes += side.bytes;
+            sum.add(side);
         }
     }
     sums
-}
-
-fn part(op: &str, side: &Side) -> Part {
-    let latency = side.recorder.summary();
-    Part { op: op.to_owned(), bytes: side.bytes, operations: latency.count, latency }
 }
 
 /// What the supervisor knows of one task.
@@ -354,9 +331,8 @@ impl Sampler {
                     files.operation(outcome.result.task, end_ns.saturating_sub(self.opened_ns), *latency_ns)?;
                 }
             }
-            if let Some([writes, reads]) = parts {
-                files.part(WRITES, &writes.recorder);
-                files.part(READS, &reads.recorder);
+            for (op, side) in SIDES.into_iter().zip(parts.into_iter().flatten()) {
+                files.part(op, &side.recorder);
             }
             let mut snapshots = more.iter().filter(|(tag, _)| matches!(tag, Tagged::Snapshot(_))).map(|(_, recorder)| recorder);
             if let Some(first) = snapshots.next() {
@@ -379,38 +355,8 @@ impl Sampler {
 impl Watched {
     /// The task made progress again: was what lies behind it a stall?
     fn stall_until(&self, now: u64, opened_ns: u64, task: u32, events: &mut Vec<Event>) {
-        let duration_ns = now - self.progress_ns;
-        let latency_ns = self.last.latency_sum_ns.checked_div(self.last.operations).unwrap_or(0);
-        let between_ns = (self.progress_ns - opened_ns).checked_div(self.last.operations).unwrap_or(0);
-        let mean_ns = latency_ns.min(between_ns);
-        if duration_ns >= STALL_NS && duration_ns >= STALL_LATENCIES * mean_ns {
-            let kind = "stall".to_owned();
-            let (time_ns, duration_ns) = (self.progress_ns, Some(duration_ns));
-            events.push(Event { time_ns, kind, task: Some(task), duration_ns, ..Event::default() });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const S: u64 = 1_000_000_000;
-
-    /// Whether a silence of `silence_ns` counts, after 100 operations of `latency_ns` in 100 s.
-    fn is_stall(silence_ns: u64, latency_ns: u64) -> bool {
-        let last = Reading { operations: 100, latency_sum_ns: 100 * latency_ns, ..Reading::default() };
-        let mut events = Vec::new();
-        Watched { last, progress_ns: 105 * S }.stall_until(105 * S + silence_ns, 5 * S, 0, &mut events);
-        !events.is_empty()
-    }
-
-    #[test]
-    fn a_silence_is_a_stall_by_latency_or_by_what_is_usual_between_operations() {
-        assert!(is_stall(S, S / 1000));
-        assert!(!is_stall(S - 1, S / 1000), "shorter than a second");
-        assert!(!is_stall(8 * S - 1, S), "operations take as long, and come as seldom");
-        assert!(is_stall(8 * S, S));
-        assert!(is_stall(8 * S, 20 * S), "in an open loop latencies hold the waiting behind an earlier stall");
+        let Reading { operations, latency_sum_ns, .. } = self.last;
+        let silence = Silence { operations, latency_sum_ns, opened_ns, progress_ns: self.progress_ns, now_ns: now };
+        events.extend(silence.stall(task));
     }
 }

@@ -5,11 +5,12 @@ mod progress;
 mod reader;
 mod writer;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tonnage_records::{FollowResult, LatencyRecorder, Note, PhaseResult, Role, Tagged};
+use tonnage_records::{FollowResult, Followed, LatencyRecorder, Note, PhaseResult, Role, Tagged};
 use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
-use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier, Waiting};
+use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier};
 
 use crate::task::{PhaseWorkload, Shared, Worker, of_places};
 use port::Port;
@@ -29,24 +30,15 @@ pub struct TailWorkload {
     progress: Arc<Progress>,
     verifier: Option<Arc<Verifier>>,
     followed: Arc<Mutex<Vec<Followed>>>,
-}
-
-/// What one reader leaves behind.
-pub struct Followed {
-    pub task: u32,
-    pub bytes: u64,
-    pub lag: LatencyRecorder,
-    pub max_lag_bytes: u64,
-    pub waits: u64,
-    /// It was to be notified, and looked again and again instead.
-    pub polled_instead: bool,
+    /// A reader was to be notified, and looked again and again instead.
+    polled_instead: Arc<AtomicBool>,
 }
 
 impl TailWorkload {
     pub fn new(tail: Tail, seed: u64) -> Self {
         let progress = Arc::new(Progress::new(tail.transfers()));
         let verifier = tail.verify.then(|| Arc::new(Verifier::new(Payload::new(PayloadKind::Unique, seed))));
-        Self { tail, seed, progress, verifier, followed: Arc::default() }
+        Self { tail, seed, progress, verifier, followed: Arc::default(), polled_instead: Arc::default() }
     }
 
     fn request(&self, task: u32, op: Op) -> OpenRequest {
@@ -90,14 +82,8 @@ impl TailWorkload {
             port: Port::new(lane, memory)?,
             progress: Arc::clone(&self.progress),
             verifier: self.verifier.clone(),
-            followed: Some(Followed {
-                task,
-                bytes: 0,
-                lag: LatencyRecorder::new(),
-                max_lag_bytes: 0,
-                waits: 0,
-                polled_instead: false,
-            }),
+            followed: Some(Followed { task, bytes: 0, lag: LatencyRecorder::new(), max_lag_bytes: 0, waits: 0 }),
+            polled_instead: Arc::clone(&self.polled_instead),
             workload: Arc::clone(&self.followed),
             watch: None,
             tail: self.tail.clone(),
@@ -140,22 +126,15 @@ impl PhaseWorkload for TailWorkload {
     fn after(&self, result: &mut PhaseResult) {
         let followed = self.followed();
         let Some(cache) = result.cache.take() else { return };
-        let mut lag = LatencyRecorder::new();
-        let mut follow = FollowResult { readers: followed.len() as u32, device_bytes: cache.device_bytes, ..Default::default() };
         for reader in followed.iter() {
-            lag.add(&reader.lag);
-            follow.bytes += reader.bytes;
-            follow.waits += reader.waits;
-            follow.max_lag_bytes = follow.max_lag_bytes.max(reader.max_lag_bytes);
             if let Some(task) = result.tasks.iter_mut().find(|task| task.task == reader.task) {
                 task.max_lag_ns = Some(reader.lag.summary().max_ns);
                 task.max_lag_bytes = Some(reader.max_lag_bytes);
             }
         }
-        follow.lag = lag.summary();
-        result.follow = Some(follow);
+        result.follow = Some(FollowResult::of(followed.iter(), cache.device_bytes));
         result.facts.insert("readers_past_cache".to_owned(), result.direct);
-        if followed.iter().any(|reader| reader.polled_instead) && self.tail.waiting == Waiting::Notify {
+        if self.polled_instead.load(Ordering::Relaxed) {
             result.notes.push(Note {
                 code: NO_NOTIFY.to_owned(),
                 message: format!(

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tonnage_records::{DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Tagged, TaskResult};
+use tonnage_records::{DAMAGE_KEPT, DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Side, Tagged, TaskResult};
 use tonnage_storage::{CacheState, Storage, StorageError};
 use tonnage_workload::{CachePolicy, Op, PhaseSpec, TaskRange, Verifier};
 
@@ -12,9 +12,6 @@ use crate::clock::{Clock, monotonic_ns};
 use crate::remote_barrier::{Point, RemoteBarrier};
 use crate::retry::Retries;
 use crate::task_counters::{Step, TaskCounters};
-
-/// Damaged places a task remembers; more are counted only.
-pub const DAMAGE_KEPT: usize = 16;
 
 /// What all tasks of a phase share.
 pub struct Shared {
@@ -49,13 +46,6 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// The task ended because its time was up.
     pub timed_out: bool,
-}
-
-/// What operations of one kind did.
-#[derive(Clone, Default)]
-pub struct Side {
-    pub recorder: LatencyRecorder,
-    pub bytes: u64,
 }
 
 /// A task that is ready to start: nothing is allocated after this.
@@ -202,7 +192,8 @@ impl Task {
         let sides = tally.take_sides(&counters);
         let Tally { recorder, errors, error, damage, damaged_operations, checked_bytes, timed_out, stonewall, mut log, .. } =
             tally;
-        let (startup_ns, startup_bytes) = startup(&log, worker.in_flight(&shared.spec), start_ns, timed_out, &counters).unzip();
+        let in_flight = worker.in_flight(&shared.spec);
+        let started_up_ns = in_flight.checked_sub(1).and_then(|last| log.get(last)).map(|&(end_ns, _)| end_ns);
         log.truncate(shared.spec.operation_log as usize);
         let result = TaskResult {
             task: number,
@@ -223,21 +214,12 @@ impl Task {
             wrapped: worker.wrapped(counters.operations()),
             stonewall_operations: stonewall.map(|(operations, _)| operations),
             stonewall_bytes: stonewall.map(|(_, bytes)| bytes),
-            startup_ns,
-            startup_bytes,
             latency: recorder.summary(),
-            max_lag_ns: None,
-            max_lag_bytes: None,
-        };
+            ..TaskResult::default()
+        }
+        .with_startup(in_flight as u64, started_up_ns, timed_out);
         Outcome { result, recorder, sides, error, damage, checked_bytes, log, events: retries.events, timed_out }
     }
-}
-
-/// How long the first `in_flight` operations took, and their bytes; `None` where no other was begun before the time was up.
-fn startup(log: &[(u64, u64)], in_flight: usize, start_ns: u64, timed_out: bool, counters: &TaskCounters) -> Option<(u64, u64)> {
-    let many = in_flight as u64;
-    let &(end_ns, _) = log.get(in_flight.checked_sub(1)?)?;
-    (timed_out && counters.operations() > many).then(|| (end_ns - start_ns, counters.bytes() / counters.operations() * many))
 }
 
 impl Shared {
@@ -303,10 +285,7 @@ impl Tally {
     #[inline]
     pub fn record_as(&mut self, op: Op, counters: &TaskCounters, latency_ns: u64, bytes: u64) {
         match &mut self.reads {
-            Some(reads) if op == Op::Read => {
-                reads.recorder.record(latency_ns);
-                reads.bytes += bytes;
-            }
+            Some(reads) if op == Op::Read => reads.record(latency_ns, bytes),
             _ => self.recorder.record(latency_ns),
         }
         counters.count(latency_ns, bytes);

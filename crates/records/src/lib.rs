@@ -20,6 +20,7 @@ mod rounds;
 mod rows;
 mod share;
 mod table;
+mod tally;
 
 pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, create_file, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
@@ -33,3 +34,4 @@ pub use result::{
 pub use rounds::{RoundLog, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use share::{Share, ShareError};
+pub use tally::{DAMAGE_KEPT, Followed, SIDES, Side, Silence, parts_of};

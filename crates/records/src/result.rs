@@ -251,7 +251,7 @@ impl CheckpointResult {
 }
 
 /// One task's part of a phase. `start_ns` and `end_ns` are on the run's clock, the rest are durations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "docs/record-format.md")]
 pub struct TaskResult {
     pub task: u32,

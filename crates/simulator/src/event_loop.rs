@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use tonnage_records::{DamageAt, ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles};
+use tonnage_records::{DAMAGE_KEPT, DamageAt, ErrorAt, Event, FileError, LatencyRecorder, LatencySummary, PhaseFiles};
 use tonnage_records::{Role, StopReason, TaskResult, VerifyResult};
 use tonnage_workload::{Op, PhaseSpec, Work};
 
@@ -18,8 +18,6 @@ use crate::stalls::Stalls;
 
 pub(crate) const EIO: i32 = 5;
 pub(crate) const ENOSPC: i32 = 28;
-/// Damaged places that a result names; more are counted only.
-const DAMAGE_KEPT: usize = 16;
 
 /// Counted over the life of the storage, so that every so many operations, whatever the phase, one goes wrong.
 #[derive(Debug, Default)]
@@ -329,16 +327,10 @@ impl<'a> EventLoop<'a> {
         }
         let histograms: Vec<_> = runners.iter().flat_map(Runner::histograms).collect();
         let events = sampler.finish(end_ns, &histograms)?;
-        let verify = VerifyResult {
-            checked_bytes: runners.iter().map(|runner| runner.checked_bytes).sum(),
-            damaged_operations: runners.iter().map(|runner| runner.damaged_operations).sum(),
-            first_damage: damage,
-        };
-        let stop_reason = match () {
-            () if first_error.is_some() => StopReason::Error,
-            () if runners.iter().any(|runner| runner.timed_out) => StopReason::Time,
-            () => StopReason::Size,
-        };
+        let mut verify = VerifyResult { first_damage: damage, ..VerifyResult::default() };
+        runners.iter().for_each(|runner| verify.add(runner.checked_bytes, runner.damaged_operations, []));
+        let timed_out = runners.iter().any(|runner| runner.timed_out);
+        let stop_reason = StopReason::of(first_error.is_some(), false, timed_out);
         Ok(Finish { end_ns, stop_reason, tasks, latency: total.summary(), verify, first_error, events })
     }
 }

@@ -125,8 +125,7 @@ pub(crate) fn run(
 
 fn groups(model: &ModelSpec, spec: &PhaseSpec, stream: &Stream) -> Vec<NodeGroup> {
     let (end, per_node) = (spec.tasks.first + spec.tasks.here, per_node(spec));
-    let pass = if spec.limit.wrap { u64::MAX } else { stream.geometry.operations() };
-    let each = pass.min(spec.limit.operations.unwrap_or(u64::MAX));
+    let each = stream.terms(spec, spec.tasks.first).quota();
     let group = |first: u32| {
         let tasks = per_node.min(end - first);
         NodeGroup {
@@ -273,7 +272,7 @@ impl FluidModel<'_> {
         let timed_out = self.groups.iter().any(|group| group.left > 0);
         Ok(Finish {
             end_ns,
-            stop_reason: if timed_out { StopReason::Time } else { StopReason::Size },
+            stop_reason: StopReason::of(false, false, timed_out),
             tasks,
             latency: total.summary(),
             verify: VerifyResult::default(),
@@ -292,25 +291,13 @@ impl NodeGroup {
             role: Role::Work,
             start_ns,
             end_ns: end_ns + self.sync_ns,
-            open_ns: 0,
             transfer_ns: end_ns - start_ns,
             sync_ns: self.sync_ns,
-            close_ns: 0,
-            open_wait_ns: 0,
-            close_wait_ns: 0,
             bytes: self.operations * size,
             operations: self.operations,
-            errors: 0,
-            retries: 0,
-            damaged_operations: 0,
             wrapped: self.operations > pass * u64::from(self.tasks),
-            stonewall_operations: None,
-            stonewall_bytes: None,
-            startup_ns: None,
-            startup_bytes: None,
             latency,
-            max_lag_ns: None,
-            max_lag_bytes: None,
+            ..TaskResult::default()
         }
     }
 }

@@ -71,23 +71,13 @@ impl Runner {
 
     /// Its part of the result of a phase that began at `start_ns`.
     pub fn result(&self, start_ns: u64) -> TaskResult {
-        let beyond = self.timed_out && self.operations > self.in_flight;
-        let (startup_ns, startup_bytes) = self
-            .started_up_ns
-            .filter(|_| beyond)
-            .map(|end_ns| (end_ns - start_ns, self.bytes / self.operations * self.in_flight))
-            .unzip();
         TaskResult {
             task: self.number,
             role: self.role,
             start_ns,
             end_ns: self.end_ns + self.sync_ns,
-            open_ns: 0,
             transfer_ns: self.end_ns - start_ns,
             sync_ns: self.sync_ns,
-            close_ns: 0,
-            open_wait_ns: 0,
-            close_wait_ns: 0,
             bytes: self.bytes,
             operations: self.operations,
             errors: self.errors,
@@ -96,11 +86,11 @@ impl Runner {
             wrapped: self.wrapped,
             stonewall_operations: self.stonewall.map(|(operations, _)| operations),
             stonewall_bytes: self.stonewall.map(|(_, bytes)| bytes),
-            startup_ns,
-            startup_bytes,
             latency: self.recorder.summary(),
             max_lag_ns: self.lag.as_ref().map(|(lag, _)| lag.summary().max_ns),
             max_lag_bytes: self.lag.as_ref().map(|(_, bytes)| *bytes),
+            ..TaskResult::default()
         }
+        .with_startup(self.in_flight, self.started_up_ns, self.timed_out)
     }
 }

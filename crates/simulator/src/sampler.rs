@@ -1,11 +1,7 @@
 //! The series and heat of a simulated phase, and its stalls: what the engine's supervisor samples.
 
-use tonnage_records::{BUCKETS, Event, FileError, LatencyRecorder, PhaseFiles, SeriesRow, Tagged, bucket_of};
+use tonnage_records::{BUCKETS, Event, FileError, LatencyRecorder, PhaseFiles, SeriesRow, Silence, Tagged, bucket_of};
 
-/// A task that completed nothing for this long has stalled, unless its operations usually take that long: at least
-/// this many mean latencies, or mean times between two completions where those are shorter. The engine's rule.
-const STALL_NS: u64 = 1_000_000_000;
-const STALL_LATENCIES: u64 = 8;
 /// Intervals without a completion that are still kept one by one.
 const LONG_SILENCE: u64 = 10_000;
 
@@ -65,18 +61,14 @@ impl Sampler {
     #[inline]
     pub fn count(&mut self, index: usize, now_ns: u64, latency_ns: u64, bytes: u64) {
         let watched = &mut self.watched[index];
-        let gap_ns = now_ns - watched.progress_ns;
-        if gap_ns >= STALL_NS {
-            let latency_ns = watched.latency_sum_ns.checked_div(watched.operations).unwrap_or(0);
-            let between_ns = (watched.progress_ns - self.start_ns).checked_div(watched.operations).unwrap_or(0);
-            let mean_ns = latency_ns.min(between_ns);
-            if gap_ns >= STALL_LATENCIES * mean_ns {
-                let task = Some(self.first_task + index as u32);
-                let kind = "stall".to_owned();
-                let (time_ns, duration_ns) = (watched.progress_ns, Some(gap_ns));
-                self.events.push(Event { time_ns, kind, task, duration_ns, ..Event::default() });
-            }
-        }
+        let silence = Silence {
+            operations: watched.operations,
+            latency_sum_ns: watched.latency_sum_ns,
+            opened_ns: self.start_ns,
+            progress_ns: watched.progress_ns,
+            now_ns,
+        };
+        self.events.extend(silence.stall(self.first_task + index as u32));
         watched.progress_ns = now_ns;
         watched.operations += 1;
         watched.latency_sum_ns += latency_ns;

@@ -1,8 +1,8 @@
 //! `stream` in virtual time.
 
-use tonnage_records::{CacheFacts, LatencyRecorder, Part, PhaseFiles};
+use tonnage_records::{CacheFacts, PhaseFiles, SIDES, Side, parts_of};
 use tonnage_workload::{
-    Attempts, CachePolicy, Durability, Nanoseconds, Op, PhaseSpec, Program, RetryRule, Stream, Transfer, Transfers,
+    Attempts, CachePolicy, Durability, Nanoseconds, Op, PhaseSpec, Program, RetryRule, Stream, Transfer, Transfers, first_below,
 };
 
 use crate::burst::Burst;
@@ -22,19 +22,8 @@ struct InFlight {
     from_device: bool,
 }
 
-/// The kinds of operation of a phase that mixes, as its record names them.
-const KINDS: [&str; 2] = ["write", "read"];
-
 const fn verb(op: Op) -> &'static str {
-    KINDS[(matches!(op, Op::Read)) as usize]
-}
-
-/// Counts of one kind of operation.
-#[derive(Default)]
-struct Kind {
-    recorder: LatencyRecorder,
-    bytes: u64,
-    operations: u64,
+    SIDES[(matches!(op, Op::Read)) as usize]
 }
 
 struct StreamModel<'a> {
@@ -54,7 +43,7 @@ struct StreamModel<'a> {
     plateau: f64,
     device_read_bytes: u64,
     /// Of writes and reads, where the phase mixes both.
-    kinds: Option<[Kind; 2]>,
+    kinds: Option<[Side; 2]>,
 }
 
 /// Runs a stream that starts at `start_ns`.
@@ -99,8 +88,8 @@ pub(crate) fn run(
     let (work, _) = lanes::run(&mut event_loop, stream.queue_depth, programs, work)?;
     work.close(&mut event_loop);
     let cache = before.map(|facts| CacheFacts { device_bytes: Some(work.device_read_bytes), ..facts });
-    let parts = work.parts();
-    for (op, kind) in KINDS.into_iter().zip(work.kinds.iter().flatten()) {
+    let parts = work.kinds.as_ref().map(parts_of).unwrap_or_default();
+    for (op, kind) in SIDES.into_iter().zip(work.kinds.iter().flatten()) {
         event_loop.part(op, &kind.recorder);
     }
     let touched = work.files.close(pages);
@@ -115,12 +104,10 @@ pub(crate) fn run(
 pub(crate) fn cache_before(state: &mut State, spec: &PhaseSpec, stream: &Stream) -> Result<CacheFacts, SimulatorError> {
     let tasks = spec.tasks;
     let numbers = stream.files(tasks);
-    let needed = stream.reach_bytes(tasks.total, spec.seed, spec.limit.operations);
-    for &file in &numbers {
-        let actual = state.pages.by_number.get(&file).map_or(0, |file| file.length);
-        if actual < needed {
-            return Err(SimulatorError::TooShort { file, needed, actual });
-        }
+    let needed = stream.needed_bytes(spec);
+    let length = |file| Ok::<u64, SimulatorError>(state.pages.by_number.get(&file).map_or(0, |file| file.length));
+    if let Some((file, actual)) = first_below(&numbers, needed, length)? {
+        return Err(SimulatorError::TooShort { file, needed, actual });
     }
     if stream.cache == CachePolicy::Drop {
         state.pages.drop_cached(&numbers);
@@ -188,10 +175,7 @@ impl Model for StreamModel<'_> {
             }
         }
         if let Some(kinds) = &mut self.kinds {
-            let kind = &mut kinds[usize::from(op == Op::Read)];
-            kind.recorder.record(latency_ns);
-            kind.bytes += size;
-            kind.operations += 1;
+            kinds[usize::from(op == Op::Read)].record(latency_ns, size);
         }
     }
 }
@@ -249,15 +233,5 @@ impl StreamModel<'_> {
             }
             event_loop.runners[index].wrapped = event_loop.runners[index].operations > self.stream.geometry.operations();
         }
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let part = |(op, kind): (&str, &Kind)| Part {
-            op: op.to_owned(),
-            bytes: kind.bytes,
-            operations: kind.operations,
-            latency: kind.recorder.summary(),
-        };
-        self.kinds.iter().flat_map(|kinds| KINDS.into_iter().zip(kinds).map(part)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tonnage_records::{FollowResult, LatencyRecorder, PhaseFiles};
+use tonnage_records::{FollowResult, Followed, PhaseFiles};
 use tonnage_workload::{Appends, Durability, FollowStep, Follower, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, Waiting};
 
 use crate::chance::Chance;
@@ -10,6 +10,7 @@ use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
 use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
+use crate::runner::Runner;
 use crate::stalls::Stalls;
 use crate::state::{Outcome, SimulatorError, State};
 
@@ -38,6 +39,7 @@ struct Reader {
     follower: Follower,
     flying: bool,
     waited: bool,
+    waits: u64,
     from_ns: u64,
     errno: i32,
 }
@@ -52,7 +54,6 @@ struct TailPlay<'a> {
     write_s: f64,
     read_s: f64,
     cache_bytes: u64,
-    waits: u64,
     device_bytes: u64,
 }
 
@@ -107,6 +108,7 @@ impl<'a> TailPlay<'a> {
             follower: Follower::new(tail, number as u32, readers as u32, tail.grace_ns),
             flying: false,
             waited: false,
+            waits: 0,
             from_ns: event_loop.start_ns,
             errno: 0,
         };
@@ -130,29 +132,18 @@ impl<'a> TailPlay<'a> {
             write_s: size as f64 / model.plateau(Op::Write, size) / slowed,
             read_s: size as f64 / model.plateau(Op::Read, size),
             cache_bytes,
-            waits: 0,
             device_bytes: 0,
         }
     }
 
     /// How the readers followed.
     fn result(&self, event_loop: &EventLoop) -> FollowResult {
-        let mut follow = FollowResult {
-            readers: self.readers.len() as u32,
-            waits: self.waits,
-            device_bytes: Some(self.device_bytes),
-            ..FollowResult::default()
+        let followed = |(runner, reader): (&Runner, &Reader)| {
+            let (lag, max_lag_bytes) = runner.lag.clone()?;
+            Some(Followed { task: runner.number, bytes: runner.bytes, lag, max_lag_bytes, waits: reader.waits })
         };
-        let mut total = LatencyRecorder::new();
-        for runner in &event_loop.runners {
-            if let Some((lag, most)) = &runner.lag {
-                total.add(lag);
-                follow.bytes += runner.bytes;
-                follow.max_lag_bytes = follow.max_lag_bytes.max(*most);
-            }
-        }
-        follow.lag = total.summary();
-        follow
+        let all: Vec<_> = event_loop.runners[1..].iter().zip(&self.readers).filter_map(followed).collect();
+        FollowResult::of(&all, Some(self.device_bytes))
     }
 
     fn step_writer(&mut self, event_loop: &mut EventLoop, now_ns: u64) -> Option<u64> {
@@ -252,7 +243,7 @@ impl<'a> TailPlay<'a> {
             FollowStep::Done => return None,
         }
         reader.waited = true;
-        self.waits += 1;
+        reader.waits += 1;
         Some(match self.tail.waiting {
             Waiting::Poll => now_ns + self.tail.poll_ns,
             Waiting::Notify => self.writer.due_ns,

@@ -48,7 +48,7 @@ pub use program::{
 };
 pub use refused::SpecError;
 pub use source::Source;
-pub use stream::{Ops, Stream};
+pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
 pub use terms::{CachePolicy, Durability, MOST_ROUNDS, Op, TaskRange};
 pub use walk::{Place, Walk};

@@ -170,6 +170,12 @@ impl Stream {
         self.spread().unwrap_or_else(|| self.geometry.reach_bytes(tasks, self.order_seed.unwrap_or(seed), operations))
     }
 
+    /// Bytes that a file must hold for what `spec` reads of it.
+    #[must_use]
+    pub fn needed_bytes(&self, spec: &PhaseSpec) -> u64 {
+        self.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
+    }
+
     /// What the operations of `task` do, in order, endlessly.
     #[must_use]
     pub fn ops(&self, task: u32, seed: u64) -> Ops {
@@ -208,6 +214,21 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+/// The first of `files` that has fewer than `needed` bytes, and how many it has.
+pub fn first_below<E>(
+    files: &[u32],
+    needed: u64,
+    mut length: impl FnMut(u32) -> Result<u64, E>,
+) -> Result<Option<(u32, u64)>, E> {
+    for &file in files {
+        let actual = length(file)?;
+        if actual < needed {
+            return Ok(Some((file, actual)));
+        }
+    }
+    Ok(None)
 }
 
 /// What one task's operations do, one after the other.

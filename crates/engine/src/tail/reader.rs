@@ -1,17 +1,18 @@
 //! A task that follows the growing file through a descriptor of its own.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tonnage_records::Followed;
 use tonnage_storage::Watch;
 use tonnage_workload::{FollowStep, Follower, Op, Tail, Verifier, Waiting};
 
+use super::FILE;
 use super::port::Port;
 use super::progress::Progress;
-use super::{FILE, Followed};
 use crate::retry::Retries;
 use crate::task::{TaskContext, Worker};
 use crate::task_counters::Step;
@@ -32,6 +33,7 @@ pub struct Reader {
     pub verifier: Option<Arc<Verifier>>,
     /// Handed to the workload at the end.
     pub followed: Option<Followed>,
+    pub polled_instead: Arc<AtomicBool>,
     pub workload: Arc<Mutex<Vec<Followed>>>,
     pub watch: Option<Watch>,
     pub tail: Tail,
@@ -58,7 +60,9 @@ impl Worker for Reader {
 
     fn transfer(&mut self, context: &mut TaskContext) {
         let Some(mut followed) = self.followed.take() else { return };
-        followed.polled_instead = self.tail.waiting == Waiting::Notify && self.watch.is_none();
+        if self.tail.waiting == Waiting::Notify && self.watch.is_none() {
+            self.polled_instead.store(true, Ordering::Relaxed);
+        }
         self.follow(context, &mut followed);
         followed.bytes = context.counters.bytes();
         self.workload.lock().unwrap_or_else(PoisonError::into_inner).push(followed);
@@ -137,7 +141,7 @@ impl Reader {
     }
 
     /// At the end of the file: until it may have grown.
-    fn wait(&self, stop: &std::sync::atomic::AtomicBool) {
+    fn wait(&self, stop: &AtomicBool) {
         let begun = Instant::now();
         let limit = if self.watch.is_some() { LOOK } else { Duration::from_nanos(self.tail.poll_ns) };
         while !stop.load(Ordering::Relaxed) {

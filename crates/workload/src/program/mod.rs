@@ -103,6 +103,14 @@ pub struct Terms {
     pub slots: u32,
 }
 
+impl Terms {
+    /// Operations that are due at first: a pass, or as many as are allowed.
+    #[must_use]
+    pub fn quota(&self) -> u64 {
+        if self.limit.wrap { u64::MAX } else { self.pass }.min(self.limit.operations.unwrap_or(u64::MAX))
+    }
+}
+
 /// One task's operations and their times. Instants are in units of `U`, which both sides choose.
 #[derive(Debug)]
 pub struct Program<U, O: Operations> {
@@ -126,7 +134,7 @@ pub struct Program<U, O: Operations> {
 impl<U: TimeUnit, O: Operations> Program<U, O> {
     /// A task that begins `now`.
     pub fn new(operations: O, terms: &Terms, unit: U, now: u64) -> Self {
-        let stop_rule = StopRule::new(&terms.limit, terms.pass, unit, now);
+        let stop_rule = StopRule::new(terms, unit, now);
         let at_once = !terms.pace.waits() && !operations.may_be_alone();
         Self {
             operations,

@@ -1,6 +1,6 @@
 //! How long a task goes on: its pass, the time, and what lies beyond them (repeated passes, wear-out).
 
-use crate::limit::Limit;
+use crate::program::Terms;
 use crate::program::starts::TimeUnit;
 
 /// What follows when a task has begun all operations of its quota, and all of them have ended.
@@ -47,14 +47,14 @@ pub struct StopRule {
 }
 
 impl StopRule {
-    /// That of a task that begins `now`, whose pass has `pass` operations.
-    pub fn new(limit: &Limit, pass: u64, unit: impl TimeUnit, now: u64) -> Self {
-        let most = limit.operations.unwrap_or(u64::MAX);
+    /// That of a task that begins `now`.
+    pub fn new(terms: &Terms, unit: impl TimeUnit, now: u64) -> Self {
+        let (limit, pass) = (terms.limit, terms.pass);
         Self {
-            quota: if limit.wrap { most } else { pass.min(most) },
+            quota: terms.quota(),
             deadline: limit.time_ns.map_or(u64::MAX, |ns| now.saturating_add(unit.units(ns))),
             pass,
-            most,
+            most: limit.operations.unwrap_or(u64::MAX),
             least: now.saturating_add(unit.units(limit.min_time_ns)),
             wear: if limit.wear_out { Wear::Before } else { Wear::Not },
         }
