@@ -89,6 +89,8 @@ pub struct Facts {
 }
 
 /// A place under test. Shared by all tasks of a process.
+///
+/// A call that is added here is added to [`Wrapper`](crate::Wrapper) as well: a default would hide that it is not passed on.
 pub trait Storage: Send + Sync {
     /// Prepares one task's way to its file, before the clock starts: memory, rings, checks. The file itself is opened
     /// by [`Lane::open`], inside the clock.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::api::Storage;
 use crate::error::{Result, StorageError};
+use crate::fs::file_storage::FileStorage;
 use crate::fs::mmap::Mapped;
 use crate::fs::posix::Posix;
 use crate::fs::uring::Uring;
@@ -21,10 +22,10 @@ use crate::target::{Delays, StorageKind, TargetSpec};
 pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
     refuse_options_of_others(spec)?;
     let storage: Arc<dyn Storage> = match spec.kind {
-        StorageKind::Posix => Arc::new(Posix::new(spec)?),
+        StorageKind::Posix => FileStorage::open(spec, Posix::new(spec))?,
         StorageKind::Null => Arc::new(Null::new(spec.delays)),
-        StorageKind::Uring => Arc::new(Uring::new(spec)?),
-        StorageKind::Mmap => Arc::new(Mapped::new(spec)?),
+        StorageKind::Uring => FileStorage::open(spec, Uring)?,
+        StorageKind::Mmap => FileStorage::open(spec, Mapped::new(spec)?)?,
         StorageKind::Memory => Arc::new(Memory::default()),
         StorageKind::Rados => Arc::new(Rados::new(spec)?),
         StorageKind::Nfs => Arc::new(Nfs::new(spec)?),

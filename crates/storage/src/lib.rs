@@ -13,6 +13,8 @@
 //!              scratch directories (scratch) or of the user (fs::named)
 //! ```
 //!
+//! A storage around another one is a [`Wrapper`]: it states the calls that it changes.
+//!
 //! A new kind of storage is a file or folder of this crate that implements the traits of `api`, an arm in `kinds`, and a line
 //! in the conformance suite (`tests/conformance.rs`). Nothing but what `scratch` marked, and what `fs::named` may, is removed.
 
@@ -36,6 +38,7 @@ mod slots;
 mod snapshots;
 mod target;
 mod wait;
+mod wrapper;
 
 pub use api::{
     CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request,
@@ -56,3 +59,4 @@ pub use scratch::{Leftover, Scratch};
 pub use slots::Slots;
 pub use target::{Advice, BucketSpec, Cut, Delays, DirectMode, Existing, ExportSpec, PoolSpec, Process, StorageKind, TargetSpec};
 pub use wait::{end_waits, waits_are_over};
+pub use wrapper::Wrapper;

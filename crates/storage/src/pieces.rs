@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use tonnage_workload::CachePolicy;
 
-use crate::api::{
-    CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, RetryReport, SnapshotRequest, Snapshots, Storage,
-};
+use crate::api::{CacheState, File, Lane, OpenRequest, RetryReport, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::fs::watch::Watch;
-use crate::placement::Placement;
 use crate::target::Cut;
+use crate::wrapper::Wrapper;
 
 /// Another storage, whose files each are several. A task has one of them open at a time: the one of its latest
 /// operation, in whose latency the closing of the one before and the opening are.
@@ -35,7 +33,11 @@ impl Pieces {
     }
 }
 
-impl Storage for Pieces {
+impl Wrapper for Pieces {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
         if self.cut.count == 0 || self.cut.bytes == 0 || !self.cut.bytes.is_multiple_of(request.transfer_size.max(1) as u64) {
             let (bytes, transfer) = (self.cut.bytes, request.transfer_size);
@@ -57,10 +59,6 @@ impl Storage for Pieces {
         Ok(Lane::Sync(Box::new(PiecesFile { inner, cut: self.cut, request, opened, unsynced, lost, retried })))
     }
 
-    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        self.inner.names(request)
-    }
-
     fn length(&self, file: u32) -> Result<u64> {
         self.pieces(&[file]).map(|piece| self.inner.length(piece)).sum()
     }
@@ -80,34 +78,6 @@ impl Storage for Pieces {
     fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         let text = "no snapshots are taken of files that are kept in pieces; give a layout of one file a task, or a shared one";
         Err(StorageError::Unsupported(text.to_owned()))
-    }
-
-    fn cut_short(&self) {
-        self.inner.cut_short();
-    }
-
-    fn clear(&self) -> Result<()> {
-        self.inner.clear()
-    }
-
-    fn finish(&self) -> Result<Vec<Note>> {
-        self.inner.finish()
-    }
-
-    fn keep_named(&self, keep: bool) {
-        self.inner.keep_named(keep);
-    }
-
-    fn placement(&self) -> Result<Option<Placement>> {
-        self.inner.placement()
-    }
-
-    fn explain(&self, error: &io::Error) -> Option<String> {
-        self.inner.explain(error)
-    }
-
-    fn facts(&self) -> Facts {
-        self.inner.facts()
     }
 }
 

@@ -137,6 +137,18 @@ impl Files {
         }
     }
 
+    /// Notes that a depth above one was asked of a kind that has none.
+    pub(crate) fn note_depth(&self, request: &OpenRequest, kind: &str) {
+        if request.queue_depth > 1 {
+            self.note("depth-one", || {
+                let depth = request.queue_depth;
+                format!(
+                    "{kind} does one operation at a time, so queue_depth {depth} had no effect; uring keeps several in flight"
+                )
+            });
+        }
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         let mut facts = lock(&self.facts).clone();
         let passages: Vec<_> =

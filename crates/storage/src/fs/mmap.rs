@@ -8,22 +8,19 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, ftruncate};
 use rustix::io::Errno;
 use rustix::mm::{Advice as Told, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
-use tonnage_workload::{CachePolicy, Op};
+use tonnage_workload::Op;
 
-use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
+use crate::api::{File, Lane, OpenRequest};
 use crate::error::{Result, StorageError};
 use crate::fs::direct::NO_DIRECT;
+use crate::fs::file_storage::FileAccess;
 use crate::fs::files::Files;
-use crate::fs::held::close;
-use crate::fs::held::failed;
-use crate::fs::posix::note_depth;
-use crate::snapshots::of_files;
+use crate::fs::held::{close, failed};
 use crate::target::{Advice, DirectMode, TargetSpec};
 
-/// Files of a directory, mapped.
+/// Copies to and from mapped files.
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    files: Arc<Files>,
     /// The cache was not asked for, so a note says that it was used.
     told: bool,
     advice: Arc<[Advice]>,
@@ -36,53 +33,19 @@ impl Mapped {
         if spec.direct == DirectMode::Yes {
             return Err(StorageError::Unsupported(format!("{WHY}; use direct = \"no\", or kind posix or uring")));
         }
-        Ok(Self { files: Arc::new(Files::new(spec)?), told: spec.direct == DirectMode::Auto, advice: spec.advice.clone().into() })
+        Ok(Self { told: spec.direct == DirectMode::Auto, advice: spec.advice.clone().into() })
     }
 }
 
-impl Storage for Mapped {
-    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        note_depth(&self.files, request, "mmap");
-        self.files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
-        let files = Arc::clone(&self.files);
-        Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, advice: Arc::clone(&self.advice), opened: None })))
-    }
+impl FileAccess for Mapped {
+    /// A store to a mapping is no write that inotify tells of.
+    const IS_WATCHED: bool = false;
 
-    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        self.files.names(request)
-    }
-
-    fn length(&self, file: u32) -> Result<u64> {
-        self.files.length(file)
-    }
-
-    fn prepare_write(&self, files: &[u32]) -> Result<()> {
-        self.files.prepare_write(files)
-    }
-
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
-        self.files.settle(files, cache)
-    }
-
-    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
-        let (told, advice) = (self.told, Arc::clone(&self.advice));
-        of_files(&self.files, request, Box::new(move |files| Arc::new(Self { files, told, advice: Arc::clone(&advice) })))
-    }
-
-    fn clear(&self) -> Result<()> {
-        self.files.clear()
-    }
-
-    fn finish(&self) -> Result<Vec<Note>> {
-        self.files.finish()
-    }
-
-    fn keep_named(&self, keep: bool) {
-        self.files.keep_named(keep);
-    }
-
-    fn facts(&self) -> Facts {
-        self.files.facts()
+    fn lane(&self, files: &Arc<Files>, request: &OpenRequest) -> Result<Lane> {
+        files.note_depth(request, "mmap");
+        files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
+        let (files, advice) = (Arc::clone(files), Arc::clone(&self.advice));
+        Ok(Lane::Sync(Box::new(MappedFile { files, request: *request, advice, opened: None })))
     }
 }
 

@@ -1,19 +1,22 @@
 //! Storages on a file system: what they open and how, the files of scratch directories and those that users name.
 //!
-//! `files` is what the kinds share (`posix`, `uring`, `mmap` differ in their lane); `place` says where a file is: in a scratch
-//! directory (`devices`) or by a name of the user (`named`). `tree` is the way to the names of a tree.
+//! `file_storage` is the storage of every kind, on `files`, which opens and settles them; a kind is no more than its lane
+//! (`posix`, `uring`, `mmap`). `place` says where a file is: in a scratch directory (`devices`) or by a name of the user
+//! (`named`). `tree` is the way to the names of a tree, whose files are an `open_file` as those of lanes are.
 
 pub(crate) mod accounting;
 pub(crate) mod cache_state;
 pub(crate) mod create_directory;
 pub(crate) mod devices;
 pub(crate) mod direct;
+pub(crate) mod file_storage;
 pub(crate) mod files;
 pub(crate) mod held;
 pub(crate) mod holes;
 pub(crate) mod mark;
 pub(crate) mod mmap;
 pub(crate) mod named;
+pub(crate) mod open_file;
 pub(crate) mod place;
 pub(crate) mod posix;
 pub(crate) mod range_locks;

@@ -6,12 +6,12 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, Advice, AtFlags, FileType, Mode, OFlags, RawDir};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::Errno;
 
 use crate::api::{ItemKind, Names, NamesRequest, Opening};
 use crate::error::{LINKED, Result, StorageError};
-use crate::fs::held::close;
-use crate::fs::held::{open_below, require_one_name};
+use crate::fs::held::{close, open_below, require_one_name};
+use crate::fs::open_file::OpenFile;
 use crate::names::{Spelling, directory_name, parent_of, tree_name};
 use crate::scratch::directory::Directory;
 
@@ -29,7 +29,7 @@ pub(crate) struct TreeNames {
     held: Vec<Option<(u64, OwnedFd)>>,
     /// Which of them is entered.
     here: usize,
-    open: Option<OwnedFd>,
+    open: OpenFile,
     listing: Box<[MaybeUninit<u8>]>,
 }
 
@@ -43,14 +43,9 @@ impl TreeNames {
             other_spelling: Spelling::new(request.owner),
             held: (0..request.handles.max(1)).map(|_| None).collect(),
             here: 0,
-            open: None,
+            open: OpenFile::default(),
             listing: Box::new_uninit_slice(LISTING_BYTES),
         })
-    }
-
-    #[inline]
-    fn open_file(&self) -> io::Result<&OwnedFd> {
-        self.open.as_ref().ok_or_else(|| Errno::BADF.into())
     }
 
     fn open_directory(&self, directory: u64) -> rustix::io::Result<OwnedFd> {
@@ -146,8 +141,8 @@ impl Names for TreeNames {
     fn forget(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
         self.open(kind, number, Opening::Read)?;
         // Dirty pages cannot be dropped.
-        fs::fdatasync(self.open_file()?)?;
-        fs::fadvise(self.open_file()?, 0, None, Advice::DontNeed)?;
+        fs::fdatasync(self.open.handle()?)?;
+        fs::fadvise(self.open.handle()?, 0, None, Advice::DontNeed)?;
         self.close()
     }
 
@@ -168,24 +163,22 @@ impl Names for TreeNames {
         if matches!(how, Opening::Write | Opening::WriteOrCreate) {
             require_one_name(&file).map_err(told)?;
         }
-        self.open = Some(file);
+        self.open.hold(file);
         Ok(())
     }
 
     #[inline]
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let file = self.open_file()?;
-        Ok(retry_on_intr(|| pread(file, &mut *buffer, offset))?)
+        self.open.read_at(offset, buffer)
     }
 
     #[inline]
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
-        let file = self.open_file()?;
-        Ok(retry_on_intr(|| pwrite(file, buffer, offset))?)
+        self.open.write_at(offset, buffer)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        Ok(fs::fsync(self.open_file()?)?)
+        self.open.sync()
     }
 
     fn sync_file_system(&mut self) -> io::Result<()> {
@@ -194,6 +187,6 @@ impl Names for TreeNames {
 
     #[inline]
     fn close(&mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), close)
+        self.open.close()
     }
 }

@@ -5,110 +5,55 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode, squeue, types};
-use rustix::fs::{OFlags, fsync};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
-use tonnage_workload::{CachePolicy, Op};
+use tonnage_workload::Op;
 
-use crate::api::{
-    CacheState, Completion, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Queue, Request, SnapshotRequest, Snapshots,
-    Storage,
-};
+use crate::api::{Completion, Lane, OpenRequest, Queue, Request};
 use crate::error::{Result, StorageError};
+use crate::fs::file_storage::FileAccess;
 use crate::fs::files::Files;
-use crate::fs::held::close;
+use crate::fs::open_file::OpenFile;
 use crate::fs::posix::PosixFile;
-use crate::fs::watch::Watch;
 use crate::serial::Serial;
 use crate::slots::Slots;
-use crate::snapshots::of_files;
-use crate::target::TargetSpec;
 
 /// Between two attempts at handing operations to a kernel that has no room, and how long it is asked.
 const BUSY_NAP: Duration = Duration::from_micros(100);
 const BUSY_MOST: Duration = Duration::from_secs(10);
 
-/// Files of a directory, through `io_uring`.
+/// Reads and writes through `io_uring`.
 #[derive(Debug)]
-pub(crate) struct Uring {
-    files: Arc<Files>,
-}
+pub(crate) struct Uring;
 
-impl Uring {
-    pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        Ok(Self { files: Arc::new(Files::new(spec)?) })
-    }
-}
-
-impl Storage for Uring {
-    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        let direct = self.files.decide_direct(request)?;
-        let files = Arc::clone(&self.files);
+impl FileAccess for Uring {
+    fn lane(&self, files: &Arc<Files>, request: &OpenRequest) -> Result<Lane> {
+        let direct = files.decide_direct(request)?;
         let ring = match make_ring(request.queue_depth as u32) {
             Ok(ring) => ring,
             // Switched off (sysctl kernel.io_uring_disabled, seccomp), not there, or over RLIMIT_MEMLOCK before 5.12.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES | libc::ENOMEM)) => {
-                self.files.set_flag("io_uring", false);
-                self.files.note("io-uring-off", || {
+                files.set_flag("io_uring", false);
+                files.note("io-uring-off", || {
                     let cause = "switched off by sysctl kernel.io_uring_disabled or seccomp, or RLIMIT_MEMLOCK is too small";
                     format!(
                         "io_uring cannot be used here ({error}: {cause}); operations were done one at a time by pread and pwrite"
                     )
                 });
-                let file = Box::new(PosixFile::new(files, *request, direct));
+                let file = Box::new(PosixFile::new(Arc::clone(files), *request, direct));
                 return Ok(Lane::Queued(Box::new(Serial::new(file, request.queue_depth))));
             }
             Err(source) => {
-                let path = self.files.path(request.file);
-                return Err(StorageError::Path { action: "set up io_uring for", path, source });
+                return Err(StorageError::Path { action: "set up io_uring for", path: files.path(request.file), source });
             }
         };
-        self.files.set_flag("io_uring", true);
-        Ok(Lane::Queued(Box::new(UringQueue::new(files, *request, direct, ring))))
-    }
-
-    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        self.files.names(request)
-    }
-
-    fn length(&self, file: u32) -> Result<u64> {
-        self.files.length(file)
-    }
-
-    fn prepare_write(&self, files: &[u32]) -> Result<()> {
-        self.files.prepare_write(files)
-    }
-
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
-        self.files.settle(files, cache)
-    }
-
-    fn watch(&self, file: u32) -> Option<Watch> {
-        self.files.watch(file)
-    }
-
-    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
-        of_files(&self.files, request, Box::new(|files| Arc::new(Self { files })))
-    }
-
-    fn clear(&self) -> Result<()> {
-        self.files.clear()
-    }
-
-    fn finish(&self) -> Result<Vec<Note>> {
-        self.files.finish()
-    }
-
-    fn keep_named(&self, keep: bool) {
-        self.files.keep_named(keep);
-    }
-
-    fn facts(&self) -> Facts {
-        self.files.facts()
+        files.set_flag("io_uring", true);
+        Ok(Lane::Queued(Box::new(UringQueue::new(Arc::clone(files), *request, direct, ring))))
     }
 }
 
@@ -165,7 +110,7 @@ struct UringQueue {
     ring: IoUring,
     /// Freed by hand: never while the kernel may still write to it.
     memory: ManuallyDrop<Option<Slots>>,
-    handle: Option<OwnedFd>,
+    opened: OpenFile,
     fixed_buffers: bool,
     fixed_file: bool,
     enabled: bool,
@@ -184,7 +129,7 @@ impl UringQueue {
             flags,
             ring,
             memory: ManuallyDrop::new(None),
-            handle: None,
+            opened: OpenFile::default(),
             fixed_buffers: false,
             fixed_file,
             enabled: false,
@@ -194,12 +139,12 @@ impl UringQueue {
 
     fn entry(&self, request: &Request, start: *mut u8) -> squeue::Entry {
         let length = request.length as u32;
-        let plain = types::Fd(self.handle.as_ref().map_or(-1, AsRawFd::as_raw_fd));
         macro_rules! on_file {
             ($opcode:ident $(, $more:expr)?) => {
                 if self.fixed_file {
                     opcode::$opcode::new(types::Fixed(0), start, length $(, $more)?).offset(request.offset).build()
                 } else {
+                    let plain = types::Fd(self.opened.handle().map_or(-1, AsRawFd::as_raw_fd));
                     opcode::$opcode::new(plain, start, length $(, $more)?).offset(request.offset).build()
                 }
             };
@@ -228,7 +173,7 @@ impl Queue for UringQueue {
         if self.fixed_file {
             self.ring.submitter().register_files_update(0, &[handle.as_raw_fd()]).map_err(refused)?;
         }
-        self.handle = Some(handle);
+        self.opened.hold(handle);
         Ok(())
     }
 
@@ -318,16 +263,15 @@ impl Queue for UringQueue {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        Ok(fsync(self.handle.as_ref().ok_or(Errno::BADF)?)?)
+        self.opened.sync()
     }
 
     fn close(&mut self) -> io::Result<()> {
-        let Some(handle) = self.handle.take() else { return Ok(()) };
-        if self.fixed_file {
+        if self.fixed_file && self.opened.handle().is_ok() {
             // The table holds the file as well and would keep it open.
             self.ring.submitter().register_files_update(0, &[-1])?;
         }
-        close(handle)
+        self.opened.close()
     }
 }
 

@@ -62,20 +62,6 @@ impl NfsFile {
     pub(super) fn new(run: &Arc<RunDirectory>, request: &OpenRequest) -> Result<Self> {
         Opened::new(run, request).map(Self)
     }
-
-    fn operate(&mut self, op: Op, offset: u64, mut memory: Memory<'_>, length: usize) -> io::Result<usize> {
-        operate(&mut self.0.pipeline, op, offset, &mut memory, length)
-    }
-}
-
-/// One operation from its beginning to its end; how many bytes it moved.
-pub(super) fn operate(pipeline: &mut Pipeline, op: Op, offset: u64, memory: &mut Memory<'_>, length: usize) -> io::Result<usize> {
-    pipeline.begin(&Request { slot: 0, op, offset, start: 0, length });
-    pipeline.run(memory, 1, None)?;
-    match pipeline.next_ended().map_or(0, |completion| completion.result) {
-        moved if moved >= 0 => Ok(moved as usize),
-        errno => Err(io::Error::from_raw_os_error(-errno)),
-    }
 }
 
 impl File for NfsFile {
@@ -84,12 +70,11 @@ impl File for NfsFile {
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = buffer.len();
-        self.operate(Op::Read, offset, Memory::Into(buffer), length)
+        self.0.pipeline.read_at(offset, buffer)
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
-        self.operate(Op::Write, offset, Memory::From(buffer), buffer.len())
+        self.0.pipeline.write_at(offset, buffer)
     }
 
     fn sync(&mut self) -> io::Result<()> {

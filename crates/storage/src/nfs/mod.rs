@@ -36,9 +36,9 @@ use crate::target::{Process, TargetSpec};
 use crate::wait::SILENCE;
 use client::Client;
 use export::Export;
-use lanes::{NfsFile, NfsQueue, operate};
+use lanes::{NfsFile, NfsQueue};
 use names::NfsNames;
-use pipeline::{Memory, Pipeline};
+use pipeline::Pipeline;
 
 /// How often another process of the run is given time to mark the directory that it has just made.
 const LOOKS: u32 = 100;
@@ -191,7 +191,7 @@ impl RunDirectory {
         let mut pipeline = Pipeline::new(client.another()?, 1, self.sizes);
         pipeline.set_file(file, true);
         let text = Marker::of_this_process(&self.run_id).text();
-        let moved = operate(&mut pipeline, tonnage_workload::Op::Write, 0, &mut Memory::From(&text), text.len())?;
+        let moved = pipeline.write_at(0, &text)?;
         if moved == text.len() { Ok(()) } else { Err(Errno::NOSPC.into()) }
     }
 
@@ -217,7 +217,7 @@ impl RunDirectory {
         let mut pipeline = Pipeline::new(client.another()?, 1, self.sizes);
         pipeline.set_file(file, false);
         let mut text = [0; MARKER_BYTES];
-        let count = operate(&mut pipeline, tonnage_workload::Op::Read, 0, &mut Memory::Into(&mut text), MARKER_BYTES)?;
+        let count = pipeline.read_at(0, &mut text)?;
         Marker::parse(&text[..count]).map_err(io::Error::other)
     }
 }

@@ -6,13 +6,10 @@ use std::sync::Arc;
 
 use nfs3_types::nfs3::nfs_fh3;
 use rustix::io::Errno;
-use tonnage_workload::Op;
 
 use super::RunDirectory;
-use super::lanes::operate;
-use super::pipeline::{Memory, Pipeline};
-use crate::api::RetryReport;
-use crate::api::{ItemKind, Names, NamesRequest, Opening};
+use super::pipeline::Pipeline;
+use crate::api::{ItemKind, Names, NamesRequest, Opening, RetryReport};
 use crate::error::{Result, StorageError};
 use crate::names::{Spelling, directory_name, parent_of, tree_name};
 
@@ -97,7 +94,7 @@ impl NfsNames {
         if committed.is_err() && !self.pipeline.take_lost().is_empty() {
             // All of it: what the server kept of it is only written over with the same.
             for (offset, bytes) in &self.kept {
-                operate(&mut self.pipeline, Op::Write, *offset, &mut Memory::From(bytes), bytes.len())?;
+                self.pipeline.write_at(*offset, bytes)?;
             }
             committed = self.pipeline.commit();
         }
@@ -200,15 +197,14 @@ impl Names for NfsNames {
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.open.as_ref().ok_or(Errno::BADF)?;
-        let length = buffer.len();
-        operate(&mut self.pipeline, Op::Read, offset, &mut Memory::Into(buffer), length)
+        self.pipeline.read_at(offset, buffer)
     }
 
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
         self.open.as_ref().ok_or(Errno::BADF)?;
         let keep = self.kept_bytes + buffer.len() <= KEPT_BYTES;
         self.pipeline.set_stable(!keep);
-        let moved = operate(&mut self.pipeline, Op::Write, offset, &mut Memory::From(buffer), buffer.len())?;
+        let moved = self.pipeline.write_at(offset, buffer)?;
         if keep {
             self.kept.push((offset, buffer[..moved].to_vec()));
             self.kept_bytes += moved;

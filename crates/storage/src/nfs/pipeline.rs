@@ -155,6 +155,26 @@ impl Pipeline {
         self.ended.pop_front()
     }
 
+    /// One read from its beginning to its end; how many bytes it moved.
+    pub(super) fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len();
+        self.operate(Op::Read, offset, &mut Memory::Into(buffer), length)
+    }
+
+    /// One write from its beginning to its end; how many bytes it moved.
+    pub(super) fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize> {
+        self.operate(Op::Write, offset, &mut Memory::From(buffer), buffer.len())
+    }
+
+    fn operate(&mut self, op: Op, offset: u64, memory: &mut Memory<'_>, length: usize) -> io::Result<usize> {
+        self.begin(&Request { slot: 0, op, offset, start: 0, length });
+        self.run(memory, 1, None)?;
+        match self.next_ended().map_or(0, |completion| completion.result) {
+            moved if moved >= 0 => Ok(moved as usize),
+            errno => Err(io::Error::from_raw_os_error(-errno)),
+        }
+    }
+
     /// Sends what is to be sent, until `wanted` operations have come back or it is `until`.
     ///
     /// # Errors
