@@ -1,15 +1,18 @@
 //! Whatever is asked for, the engine and the simulator do the same operations of each task in the same order.
 //!
-//! Drawn are streams (all orders, layouts, sources, mixes, depths, paces, limits, wear-out) and sequences of phases on
-//! names. Not drawn: limits of time, which end each side at times of its own, and copies, tails and checkpoints.
+//! Drawn are all kinds of work: streams (orders, layouts, sources, mixes, depths, paces, limits, wear-out), phases on names,
+//! copies of a command, tails, and checkpoints with their restart and removal. A limit of time ends each side at a time of
+//! its own: what the one did is then the beginning of what the other did.
 
 mod support;
+
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use support::{Told, by_engine, by_simulator};
 use tonnage_workload::{
-    Access, CachePolicy, FileOp, Files, Geometry, Layout, Limit, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, TaskRange,
-    Tree, Work,
+    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Follow, Geometry, Layout,
+    Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
 };
 
 /// So long that nothing here is ended by it.
@@ -114,6 +117,10 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
         Tree { depth, branch, items_per_directory: items, leaves_only, shared }
     });
     let last = prop::sample::select(vec![
+        FileOp::RemoveTree,
+        FileOp::StatDirectory,
+        FileOp::RenameDirectory,
+        FileOp::RemoveDirectory,
         FileOp::Create,
         FileOp::Write,
         FileOp::Stat,
@@ -140,8 +147,8 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
             mknod: mknod && file_bytes == 0,
             collective,
             // Only a file may be there when it is made.
-            shared_files: shared_files && tree.shared && op != FileOp::MakeDirectory,
-            shift: if op == FileOp::MakeTree { 0 } else { shift },
+            shared_files: shared_files && tree.shared && !op.is_on_directories(),
+            shift: if matches!(op, FileOp::MakeTree | FileOp::RemoveTree) { 0 } else { shift },
             random,
             cache: CachePolicy::Keep,
             payload: PayloadKind::Unique,
@@ -152,7 +159,10 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
         let whole = |op| phase(tasks, Limit::default(), Pace::default(), seed, Work::Files(files(op)));
         let before: &[FileOp] = match op {
             FileOp::MakeTree => &[],
-            FileOp::Create | FileOp::MakeDirectory | FileOp::OpenWriteClose => &[FileOp::MakeTree],
+            FileOp::Create | FileOp::MakeDirectory | FileOp::OpenWriteClose | FileOp::RemoveTree => &[FileOp::MakeTree],
+            FileOp::StatDirectory | FileOp::RenameDirectory | FileOp::RemoveDirectory => {
+                &[FileOp::MakeTree, FileOp::MakeDirectory]
+            }
             _ => &[FileOp::MakeTree, FileOp::Create],
         };
         let last = phase(tasks, limit, pace, seed, Work::Files(files(op)));
@@ -160,15 +170,141 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
     })
 }
 
-/// What both are to agree on: why not, or operations and bytes of each task and each operation in its order.
+/// A writer and its readers.
+fn tails() -> impl Strategy<Value = Vec<PhaseSpec>> {
+    let follows = prop_oneof![Just(Follow::Whole), Just(Follow::Share)];
+    let limits = prop::option::of(1..60_u64).prop_map(|operations| Limit { operations, ..Limit::default() });
+    let shapes = (1..5_u64, 1..60_u64, follows, 50_000..1_000_000_u64);
+    (shapes, 1..5_u32, limits, paces(), any::<u64>()).prop_map(|((size, transfers, follow, poll_ns), here, limit, pace, seed)| {
+        let tail = Tail {
+            transfer_size: size * 512,
+            file_bytes: size * 512 * transfers,
+            follow,
+            waiting: Waiting::Poll,
+            poll_ns,
+            grace_ns: HOUR,
+            durability: Durability::None,
+            verify: false,
+        };
+        vec![phase(TaskRange { first: 0, here, total: here }, limit, pace, seed, Work::Tail(tail))]
+    })
+}
+
+/// Copies of a program that does nothing.
+fn copies() -> impl Strategy<Value = Vec<PhaseSpec>> {
+    let limits = prop::option::of(1..5_u64).prop_map(|operations| Limit { operations, ..Limit::default() });
+    (1..12_u32, tasks(), limits, paces()).prop_map(|(copies, tasks, limit, pace)| {
+        let pace = Pace { bytes_per_s: None, ..pace };
+        let (argv, directory) = (vec!["true".to_owned()], "/".to_owned());
+        let command = Command { argv, copies, directory, environment: BTreeMap::new(), output: None };
+        vec![phase(tasks, limit, pace, 1, Work::Command(command))]
+    })
+}
+
+prop_compose! {
+    /// Rounds; and after them a restart, or the removal of what they left.
+    fn checkpoints()(
+        geometry in geometries(), here in 1..4_u32, rounds in 1..4_u32, queue_depth in 1..5_u32, together in any::<bool>(),
+        snapshots in any::<bool>(), think_ns in 0..200_000_u64, of_round in 0..4_u32, seed in any::<u64>(),
+        last in prop::sample::select(vec![CheckpointStep::Checkpoint, CheckpointStep::Restart, CheckpointStep::Drop]),
+    ) -> Vec<PhaseSpec> {
+        let tasks = TaskRange { first: 0, here, total: here };
+        let own = geometry.layout == Layout::FilePerTask;
+        // Drawn blocks leave holes, which no restart can read.
+        let access = if geometry.access == Access::RandomBlocks { Access::Random } else { geometry.access };
+        let step = |step| phase(tasks, Limit::default(), Pace::default(), seed, Work::Checkpoint(Checkpoint {
+            step,
+            rounds,
+            think_ns,
+            coordination: if together || !own { Coordination::Together } else { Coordination::Each },
+            geometry: Geometry { access, ..geometry.clone() },
+            queue_depth,
+            durability: Durability::Fsync,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: false,
+            retry_ns: None,
+            snapshot: snapshots.then_some(Means::Model {}),
+            of_round: (snapshots && step == CheckpointStep::Restart).then_some(of_round.min(rounds - 1)),
+        }));
+        let written = (last != CheckpointStep::Checkpoint).then(|| step(CheckpointStep::Checkpoint));
+        written.into_iter().chain([step(last)]).collect()
+    }
+}
+
+prop_compose! {
+    /// The same streams and names, of which a time is the end, or a wall behind which they wear out.
+    fn timed()(mut phases in prop_oneof![streams(), names()], time_ns in 200_000..3_000_000_u64, wears in any::<bool>()) -> Vec<PhaseSpec> {
+        if let Some(last) = phases.last_mut() {
+            let apart = last.tasks.here < last.tasks.total;
+            let wrap = matches!(last.work, Work::Stream(_)) && !wears;
+            last.limit = Limit { time_ns: Some(time_ns), wrap, wear_out: wears && !apart, min_time_ns: 0, ..last.limit };
+            last.pace = if apart { Pace::default() } else { last.pace };
+        }
+        phases
+    }
+}
+
+/// What both are to agree on: why not, or operations and bytes of each task, each operation in its order, and what became
+/// of the rounds.
 fn agree(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
     let says = |(told, seen): Told| {
         told.map(|result| {
             let counts: Vec<_> = result.tasks.iter().map(|task| (task.task, task.operations, task.bytes, task.wrapped)).collect();
-            (result.first_error.map(|error| error.message), counts, seen)
+            let snapshots: BTreeMap<_, _> = result.events.into_iter().filter(|event| event.kind.starts_with("snapshot")).fold(
+                BTreeMap::new(),
+                |mut of_task: BTreeMap<_, Vec<_>>, event| {
+                    of_task.entry(event.task).or_default().push(event.kind);
+                    of_task
+                },
+            );
+            let rounds = result.checkpoint.map(|of| (of.step, of.rounds, of.windows.len(), of.leftovers_ns > 0));
+            (result.first_error.map(|error| error.message), counts, seen, snapshots, rounds)
         })
     };
     prop_assert_eq!(says(by_engine(phases)), says(by_simulator(phases)));
+    Ok(())
+}
+
+/// Copies are dealt to whoever is free: both run the same ones, each once, and no task more than it may.
+fn agree_on_copies(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
+    let says = |(told, _): Told| {
+        told.map(|result| {
+            let most = result.tasks.iter().map(|task| task.operations).max().unwrap_or(0);
+            assert!(phases[0].limit.operations.is_none_or(|operations| most <= operations), "{most} of {phases:?}");
+            result.copies.iter().map(|copy| (copy.copy, copy.exit_code)).collect::<Vec<_>>()
+        })
+    };
+    prop_assert_eq!(says(by_engine(phases)), says(by_simulator(phases)));
+    Ok(())
+}
+
+/// Each side was ended by its own clock: what a task did on the one is the beginning of what it did on the other. Behind
+/// their wall, all tasks of a side that are not through with their part have done as much.
+fn agree_until_the_time_is_up(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
+    let last = phases.last().expect("a phase");
+    let ((engine, here), (simulator, there)) = (by_engine(phases), by_simulator(phases));
+    let (engine, simulator) = match (engine, simulator) {
+        (Ok(engine), Ok(simulator)) => (engine, simulator),
+        (engine, simulator) => {
+            prop_assert_eq!(engine.err(), simulator.err());
+            return Ok(());
+        }
+    };
+    for task in last.tasks.first..last.tasks.first + last.tasks.here {
+        let [here, there] = [&here, &there].map(|seen| seen.get(&task).map_or(&[][..], Vec::as_slice));
+        let common = here.len().min(there.len());
+        prop_assert_eq!(&here[..common], &there[..common], "task {}", task);
+    }
+    for result in [engine, simulator] {
+        prop_assert_eq!(&result.first_error, &None);
+        let done: Vec<u64> = result.tasks.iter().map(|task| task.operations).collect();
+        if let (Work::Stream(_), true) = (&last.work, last.limit.wear_out) {
+            prop_assert!(done.iter().all(|count| *count == done[0]), "{:?} of {:?}", done, last);
+        }
+        let most = last.limit.operations.unwrap_or(u64::MAX);
+        prop_assert!(done.iter().all(|count| *count <= most), "{:?} of {:?}", done, last);
+    }
     Ok(())
 }
 
@@ -182,5 +318,29 @@ proptest! {
     #[test]
     fn phases_on_names_are_the_same_operations_on_both_sides(phases in names()) {
         agree(&phases)?;
+    }
+}
+
+proptest! {
+    // Each case waits by the clock as well.
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_checkpoint_its_restart_and_its_removal_are_the_same_operations_on_both_sides(phases in checkpoints()) {
+        agree(&phases)?;
+    }
+
+    #[test]
+    fn until_the_time_is_up_both_sides_do_the_same_operations(phases in timed()) {
+        agree_until_the_time_is_up(&phases)?;
+    }
+
+    #[test]
+    fn a_writer_and_its_readers_do_the_same_operations_on_both_sides(phases in tails()) {
+        agree(&phases)?;
+    }
+
+    #[test]
+    fn the_same_copies_of_a_command_run_on_both_sides(phases in copies()) {
+        agree_on_copies(&phases)?;
     }
 }

@@ -10,7 +10,7 @@ use tonnage_records::PhaseResult;
 use tonnage_simulator::{ModelSpec, Simulator};
 use tonnage_storage::{
     CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request, Result,
-    Slots, Storage,
+    Slots, SnapshotRequest, Snapshots, Storage,
 };
 use tonnage_workload::{CachePolicy, Op, PhaseSpec};
 
@@ -51,7 +51,14 @@ impl Watched {
 
 impl Storage for Watched {
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        let way = Way { storage: self.clone(), task: request.task, file: request.file, memory: None, done: VecDeque::new() };
+        let way = Way {
+            storage: self.clone(),
+            task: request.task,
+            file: request.file,
+            memory: None,
+            done: VecDeque::new(),
+            pushed: Vec::new(),
+        };
         Ok(if request.queue_depth > 1 { Lane::Queued(Box::new(way)) } else { Lane::Sync(Box::new(way)) })
     }
 
@@ -72,6 +79,10 @@ impl Storage for Watched {
         Ok(CacheState::default())
     }
 
+    fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        Ok(Box::new(Kept))
+    }
+
     fn clear(&self) -> Result<()> {
         Ok(())
     }
@@ -85,13 +96,32 @@ impl Storage for Watched {
     }
 }
 
+/// Snapshots that take nothing: that they are taken, the result tells.
+struct Kept;
+
+impl Snapshots for Kept {
+    fn take(&mut self, _round: u32) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn at(&mut self, _round: u32) -> Result<Option<Arc<dyn Storage>>> {
+        Ok(None)
+    }
+
+    fn remove(&mut self, _round: u32) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// One task's way to its file, with one or several operations in flight.
 struct Way {
     storage: Watched,
     task: u32,
     file: u32,
     memory: Option<Slots>,
+    /// Completions that a wait has made known, and those that none has.
     done: VecDeque<Completion>,
+    pushed: Vec<Completion>,
 }
 
 impl File for Way {
@@ -138,15 +168,16 @@ impl Queue for Way {
 
     fn push(&mut self, request: Request) {
         self.storage.transfer(self.task, request.op, self.file, request.offset, request.length);
-        self.done.push_back(Completion { slot: request.slot, result: request.length as i32 });
+        self.pushed.push(Completion { slot: request.slot, result: request.length as i32 });
     }
 
     fn submit_and_wait(&mut self, _wait_for: usize) -> io::Result<()> {
+        self.done.extend(self.pushed.drain(..));
         Ok(())
     }
 
-    fn submit_and_wait_for(&mut self, _wait_for: usize, _timeout: Duration) -> io::Result<()> {
-        Ok(())
+    fn submit_and_wait_for(&mut self, wait_for: usize, _timeout: Duration) -> io::Result<()> {
+        self.submit_and_wait(wait_for)
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
