@@ -9,10 +9,7 @@ use std::time::Duration;
 use support::{in_memory, null, on_disk, run, spec};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_storage::{
-    CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, Result, SnapshotRequest, Snapshots, Storage, StorageError,
-    StorageKind,
-};
+use tonnage_storage::{Result, SnapshotRequest, Snapshots, Storage, StorageError, StorageKind, Wrapper};
 use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{
     CachePolicy, Checkpoint, CheckpointStep, Coordination, Durability, Means, Op, PayloadKind, PhaseSpec, SnapshotCommand, Work,
@@ -87,35 +84,15 @@ impl Snapshots for SlowSnapshots {
     }
 }
 
-impl Storage for Slow {
-    fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        self.inner.lane(request)
+impl Wrapper for Slow {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
     }
-    fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        self.inner.names(request)
-    }
-    fn length(&self, file: u32) -> Result<u64> {
-        self.inner.length(file)
-    }
-    fn prepare_write(&self, files: &[u32]) -> Result<()> {
-        self.inner.prepare_write(files)
-    }
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
-        self.inner.settle(files, cache)
-    }
+
     fn snapshots(&self, _request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let (taken, removed, noted) = (Arc::clone(&self.taken), Arc::clone(&self.removed), Arc::clone(&self.noted));
         Ok(Box::new(SlowSnapshots { taken, removed, noted, fails_at: self.fails_at }))
-    }
-    fn clear(&self) -> Result<()> {
-        self.inner.clear()
-    }
-    fn finish(&self) -> Result<Vec<Note>> {
-        self.inner.finish()
-    }
-    fn facts(&self) -> Facts {
-        self.inner.facts()
     }
 }
 

@@ -7,68 +7,27 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use support::{run_with_latencies, spec, streaming};
+use support::{null, run_with_latencies, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_storage::{Completion, File, Lane, OpenRequest, Queue, Request, Result, Slots, Storage};
-use tonnage_testing::Stub;
+use tonnage_testing::{Call, Hook, Hooked, Leave, Stub};
 use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
 
 const LATENCY: Duration = Duration::from_millis(50);
 
 /// Every operation takes [`LATENCY`], however many there are.
-#[derive(Default)]
-struct Distant {
-    memory: Option<Slots>,
-    flying: VecDeque<(Instant, Completion)>,
-}
+struct Distant;
 
-impl Queue for Distant {
-    fn open(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn set_memory(&mut self, memory: Slots) -> Result<()> {
-        self.memory = Some(memory);
-        Ok(())
-    }
-
-    fn memory(&mut self, slot: u32) -> &mut [u8] {
-        self.memory.as_mut().map_or(&mut [], |memory| memory.bytes(slot))
-    }
-
-    fn push(&mut self, request: Request) {
-        let completion = Completion { slot: request.slot, result: request.length as i32 };
-        self.flying.push_back((Instant::now() + LATENCY, completion));
-    }
-
-    fn submit_and_wait(&mut self, wait_for: usize) -> io::Result<()> {
-        self.submit_and_wait_for(wait_for, Duration::MAX)
-    }
-
-    fn submit_and_wait_for(&mut self, wait_for: usize, timeout: Duration) -> io::Result<()> {
-        let last = wait_for.checked_sub(1).and_then(|last| self.flying.get(last));
-        let wait = last.map_or(Duration::ZERO, |(due, _)| due.saturating_duration_since(Instant::now()));
-        std::thread::sleep(wait.min(timeout));
-        Ok(())
-    }
-
-    fn next_completion(&mut self) -> Option<Completion> {
-        let (due, _) = self.flying.front()?;
-        if *due > Instant::now() { None } else { self.flying.pop_front().map(|(_, completion)| completion) }
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        Ok(())
+impl Hook for Distant {
+    fn before(&mut self, call: Call) -> std::result::Result<Leave, i32> {
+        let length = if let Call::Transfer(_, _, length) = call { length } else { 0 };
+        Ok(Leave { length, alter: None, due: Some(Instant::now() + LATENCY) })
     }
 }
 
 #[test]
 fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
-    let storage: Arc<dyn Storage> = Arc::new(Stub(|_: &OpenRequest| Lane::Queued(Box::<Distant>::default())));
+    let storage: Arc<dyn Storage> = Arc::new(Hooked::new(null(), |_| Distant));
     let pace = Pace { operations_per_s: Some(100), ..Pace::default() };
     let limit = Limit { operations: Some(60), ..Limit::default() };
     let phase = streaming(PhaseSpec { pace, limit, ..spec(Op::Write, 1) }, |stream| stream.queue_depth = 16);

@@ -159,6 +159,16 @@ fn what_a_snapshot_leads_to_has_the_same_faults_and_the_same_rate() {
 }
 
 #[test]
+fn a_watch_is_had_through_a_wrapper_and_of_no_mapped_file() {
+    for (storage, is_watched) in [(StorageKind::Posix, true), (StorageKind::Uring, true), (StorageKind::Mmap, false)] {
+        let rig = Rig::new(&Kind { storage, ..posix() }, &disk());
+        rig.fill(SIZE, 1);
+        let wrapped = Faulty::storage(Arc::clone(&rig.storage), Vec::new());
+        assert_eq!([rig.storage.watch(0).is_some(), wrapped.watch(0).is_some()], [is_watched; 2], "{storage:?}");
+    }
+}
+
+#[test]
 fn a_throttled_queue_waits_no_longer_than_it_may_and_gives_the_operation_when_it_is_due() {
     let inner = open(&TargetSpec::new(StorageKind::Memory)).unwrap();
     let geometry = geometry(512, 2, Access::Sequential);

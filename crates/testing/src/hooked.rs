@@ -8,12 +8,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tonnage_storage::{
-    CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Placement, Queue,
-    Request, Result, RetryReport, Slots, SnapshotRequest, Snapshots, Storage, Watch,
+    Completion, File, ItemKind, Lane, Names, NamesRequest, OpenRequest, Opening, Queue, Request, Result, RetryReport, Slots,
+    SnapshotRequest, Snapshots, Storage, Wrapper,
 };
-use tonnage_workload::{CachePolicy, Op};
+use tonnage_workload::Op;
 
 use crate::snapshots::Wrapped;
+
+/// What a hook is made for.
+#[derive(Debug, Clone, Copy)]
+pub enum Way<'a> {
+    /// A task's lane to its file.
+    Lane(&'a OpenRequest),
+    /// A task's way to the names of a tree.
+    Names(&'a NamesRequest),
+}
 
 /// What is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +31,8 @@ pub enum Call {
     Transfer(Op, u64, usize),
     /// The same on the file that an act on a name opened.
     OfNamed(Op, u64, usize),
-    /// An act on a name: make, stat, rename, remove, list, open.
-    Name,
+    /// An act on a name: make, stat, rename, remove, list, open. The number of its item, or of its directory.
+    Name(u64),
     /// Before what was written is made durable.
     Sync,
     /// After a file was closed.
@@ -45,24 +54,36 @@ pub struct Leave {
 pub trait Hook: Send {
     /// Before each call; the number of the system with which it fails instead.
     fn before(&mut self, call: Call) -> std::result::Result<Leave, i32>;
+
+    /// Before a sync or close: what the storage has lost of what was written. If anything, the call is an EIO instead, and
+    /// the lane tells of it.
+    fn lose(&mut self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
 }
 
-/// `inner`, with a hook of its own around each lane.
+type Hooks<H> = dyn Fn(Way<'_>) -> H + Send + Sync;
+
+/// `inner`, with a hook of its own around each way into it.
 pub struct Hooked<H> {
     inner: Arc<dyn Storage>,
-    hook: Arc<dyn Fn() -> H + Send + Sync>,
+    hook: Arc<Hooks<H>>,
 }
 
 impl<H> Hooked<H> {
-    /// `hook` makes one for each lane.
-    pub fn new(inner: Arc<dyn Storage>, hook: impl Fn() -> H + Send + Sync + 'static) -> Self {
+    /// `hook` makes one for each lane, and for each way to names.
+    pub fn new(inner: Arc<dyn Storage>, hook: impl Fn(Way<'_>) -> H + Send + Sync + 'static) -> Self {
         Self { inner, hook: Arc::new(hook) }
     }
 }
 
-impl<H: Hook + 'static> Storage for Hooked<H> {
+impl<H: Hook + 'static> Wrapper for Hooked<H> {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
     fn lane(&self, request: &OpenRequest) -> Result<Lane> {
-        let hook = Guard((self.hook)());
+        let hook = Guard::new((self.hook)(Way::Lane(request)));
         Ok(match self.inner.lane(request)? {
             Lane::Sync(inner) => Lane::Sync(Box::new(HookedFile { inner, hook })),
             Lane::Queued(inner) => {
@@ -74,23 +95,7 @@ impl<H: Hook + 'static> Storage for Hooked<H> {
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        Ok(Box::new(HookedNames { inner: self.inner.names(request)?, hook: Guard((self.hook)()) }))
-    }
-
-    fn length(&self, file: u32) -> Result<u64> {
-        self.inner.length(file)
-    }
-
-    fn prepare_write(&self, files: &[u32]) -> Result<()> {
-        self.inner.prepare_write(files)
-    }
-
-    fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
-        self.inner.settle(files, cache)
-    }
-
-    fn watch(&self, file: u32) -> Option<Watch> {
-        self.inner.watch(file)
+        Ok(Box::new(HookedNames { inner: self.inner.names(request)?, hook: Guard::new((self.hook)(Way::Names(request))) }))
     }
 
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
@@ -98,43 +103,26 @@ impl<H: Hook + 'static> Storage for Hooked<H> {
         let wrap = move |inner| Arc::new(Self { inner, hook: Arc::clone(&hook) }) as Arc<dyn Storage>;
         Ok(Box::new(Wrapped { inner: self.inner.snapshots(request)?, wrap }))
     }
-
-    fn cut_short(&self) {
-        self.inner.cut_short();
-    }
-
-    fn clear(&self) -> Result<()> {
-        self.inner.clear()
-    }
-
-    fn finish(&self) -> Result<Vec<Note>> {
-        self.inner.finish()
-    }
-
-    fn keep_named(&self, keep: bool) {
-        self.inner.keep_named(keep);
-    }
-
-    fn placement(&self) -> Result<Option<Placement>> {
-        self.inner.placement()
-    }
-
-    fn explain(&self, error: &io::Error) -> Option<String> {
-        self.inner.explain(error)
-    }
-
-    fn facts(&self) -> Facts {
-        self.inner.facts()
-    }
 }
 
 /// A hook, asked where a call begins and ends in one place.
-struct Guard<H>(H);
+struct Guard<H> {
+    hook: H,
+    lost: Vec<Range<u64>>,
+}
 
 impl<H: Hook> Guard<H> {
+    const fn new(hook: H) -> Self {
+        Self { hook, lost: Vec::new() }
+    }
+
+    fn before(&mut self, call: Call) -> io::Result<Leave> {
+        self.hook.before(call).map_err(io::Error::from_raw_os_error)
+    }
+
     /// Of a call that moves no bytes.
     fn done<T>(&mut self, call: Call, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let leave = self.0.before(call).map_err(io::Error::from_raw_os_error)?;
+        let leave = self.before(call)?;
         let done = act();
         sleep_until(leave.due);
         done
@@ -147,7 +135,7 @@ impl<H: Hook> Guard<H> {
         buffer: &mut [u8],
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let leave = self.0.before(call(buffer.len())).map_err(io::Error::from_raw_os_error)?;
+        let leave = self.before(call(buffer.len()))?;
         let done = read(&mut buffer[..leave.length]);
         if let (Ok(count), Some(alter)) = (&done, leave.alter) {
             alter(&mut buffer[..*count]);
@@ -163,15 +151,33 @@ impl<H: Hook> Guard<H> {
         buffer: &[u8],
         write: impl FnOnce(&[u8]) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let leave = self.0.before(call(buffer.len())).map_err(io::Error::from_raw_os_error)?;
+        let leave = self.before(call(buffer.len()))?;
         let done = write(&buffer[..leave.length]);
         sleep_until(leave.due);
         done
     }
 
+    fn lose(&mut self) -> io::Result<()> {
+        self.lost.extend(self.hook.lose());
+        if self.lost.is_empty() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
+    }
+
+    fn sync(&mut self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.lose()?;
+        self.done(Call::Sync, sync)
+    }
+
     fn close(&mut self, close: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.lose()?;
         close()?;
-        self.0.before(Call::Close).map(drop).map_err(io::Error::from_raw_os_error)
+        self.before(Call::Close).map(drop)
+    }
+
+    /// What was lost, and `more` that the storage tells of itself.
+    fn take_lost(&mut self, more: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        let mut lost = std::mem::take(&mut self.lost);
+        lost.extend(more);
+        lost
     }
 }
 
@@ -200,7 +206,7 @@ impl<H: Hook> File for HookedFile<H> {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.hook.done(Call::Sync, || self.inner.sync())
+        self.hook.sync(|| self.inner.sync())
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -208,7 +214,7 @@ impl<H: Hook> File for HookedFile<H> {
     }
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
-        self.inner.take_lost()
+        self.hook.take_lost(self.inner.take_lost())
     }
 
     fn take_retry_reports(&mut self) -> Vec<RetryReport> {
@@ -263,7 +269,7 @@ impl<H: Hook> Queue for HookedQueue<H> {
     }
 
     fn push(&mut self, request: Request) {
-        match self.hook.0.before(Call::Transfer(request.op, request.offset, request.length)) {
+        match self.hook.hook.before(Call::Transfer(request.op, request.offset, request.length)) {
             Err(errno) => self.failed.push_back(Completion { slot: request.slot, result: -errno }),
             Ok(leave) => {
                 self.leaves[request.slot as usize] = Some((request, leave));
@@ -301,7 +307,7 @@ impl<H: Hook> Queue for HookedQueue<H> {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.hook.done(Call::Sync, || self.inner.sync())
+        self.hook.sync(|| self.inner.sync())
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -309,7 +315,7 @@ impl<H: Hook> Queue for HookedQueue<H> {
     }
 
     fn take_lost(&mut self) -> Vec<Range<u64>> {
-        self.inner.take_lost()
+        self.hook.take_lost(self.inner.take_lost())
     }
 
     fn take_retry_reports(&mut self) -> Vec<RetryReport> {
@@ -324,35 +330,35 @@ struct HookedNames<H> {
 
 impl<H: Hook> Names for HookedNames<H> {
     fn make_tree(&mut self, directory: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.make_tree(directory))
+        self.hook.done(Call::Name(directory), || self.inner.make_tree(directory))
     }
 
     fn remove_tree(&mut self, directory: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.remove_tree(directory))
+        self.hook.done(Call::Name(directory), || self.inner.remove_tree(directory))
     }
 
     fn make(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.make(kind, number))
+        self.hook.done(Call::Name(number), || self.inner.make(kind, number))
     }
 
     fn stat(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.stat(kind, number))
+        self.hook.done(Call::Name(number), || self.inner.stat(kind, number))
     }
 
     fn rename(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.rename(kind, number))
+        self.hook.done(Call::Name(number), || self.inner.rename(kind, number))
     }
 
     fn remove(&mut self, kind: ItemKind, number: u64) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.remove(kind, number))
+        self.hook.done(Call::Name(number), || self.inner.remove(kind, number))
     }
 
     fn open(&mut self, kind: ItemKind, number: u64, how: Opening) -> io::Result<()> {
-        self.hook.done(Call::Name, || self.inner.open(kind, number, how))
+        self.hook.done(Call::Name(number), || self.inner.open(kind, number, how))
     }
 
     fn list(&mut self, directory: u64) -> io::Result<u64> {
-        self.hook.done(Call::Name, || self.inner.list(directory))
+        self.hook.done(Call::Name(directory), || self.inner.list(directory))
     }
 
     fn enter(&mut self, directory: u64) -> io::Result<()> {
@@ -372,11 +378,11 @@ impl<H: Hook> Names for HookedNames<H> {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.hook.done(Call::Sync, || self.inner.sync())
+        self.hook.sync(|| self.inner.sync())
     }
 
     fn sync_file_system(&mut self) -> io::Result<()> {
-        self.hook.done(Call::Sync, || self.inner.sync_file_system())
+        self.hook.sync(|| self.inner.sync_file_system())
     }
 
     fn close(&mut self) -> io::Result<()> {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A storage of tests is a [`Hook`]: it says before each call how much of it may be done, whether it fails, what becomes of
-//! the bytes that it reads and when it may end. [`Hooked`] asks it on every way that a storage has: a file, a queue, names.
+//! the bytes that it reads, when it may end, and what of the file is lost before it is durable. [`Hooked`] asks it on every
+//! way that a storage has: a file, a queue, names. A [`Stub`] is a storage whose lanes a test gives.
 
 mod faulty;
 mod hooked;
@@ -16,6 +17,6 @@ mod stub;
 mod throttled;
 
 pub use faulty::{Fault, Faulty};
-pub use hooked::{Call, Hook, Hooked, Leave};
+pub use hooked::{Call, Hook, Hooked, Leave, Way};
 pub use stub::Stub;
 pub use throttled::Throttled;

@@ -28,7 +28,7 @@ impl Throttled {
             bytes_until_ns: AtomicU64::new(0),
             operations_until_ns: AtomicU64::new(0),
         });
-        Hooked::new(inner, move || Self { meter: Arc::clone(&meter) })
+        Hooked::new(inner, move |_| Self { meter: Arc::clone(&meter) })
     }
 }
 
@@ -37,7 +37,7 @@ impl Hook for Throttled {
         let (length, due_ns) = match call {
             Call::Transfer(_, _, length) => (length, self.meter.take(length)),
             Call::OfNamed(_, _, length) => (length, self.meter.take_bytes(length)),
-            Call::Name => (0, self.meter.take(0)),
+            Call::Name(_) => (0, self.meter.take(0)),
             Call::Sync | Call::Close => (0, 0),
         };
         Ok(Leave { length, alter: None, due: Some(self.meter.origin + Duration::from_nanos(due_ns)) })
