@@ -73,8 +73,8 @@ def test_figures_of_an_object_are_0_where_there_is_none(trials: Trials) -> None:
     assert trials.distinct("setting") == [{"tasks": 2}, {"tasks": 4}]
     assert trials.seen("cache", "state") == {None, "cold", "warm"}
     assert trials.where("phase", "read").seen("cache", "state") == {"cold"}
-    assert trials.told("direct").tolist() == [True, False, False, True]
-    assert trials.told("cache").tolist() == [False, True, True, True]
+    assert trials.has_value("direct").tolist() == [True, False, False, True]
+    assert trials.has_value("cache").tolist() == [False, True, True, True]
 
 
 def test_numbers_are_added_and_put_in_order_unless_one_is_not_known(trials: Trials) -> None:

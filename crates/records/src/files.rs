@@ -102,9 +102,9 @@ impl fmt::Display for Tagged {
 /// engine takes an `Option<PhaseFiles>`: `None` keeps nothing.
 ///
 /// Dropped without [`PhaseFiles::finish`], the files stay without footer or histograms, and readers call them unfinished.
-pub struct PhaseFiles(Kept);
+pub struct PhaseFiles(Destination);
 
-enum Kept {
+enum Destination {
     Files(Box<Files>),
     Memory(Box<Memory>),
 }
@@ -125,21 +125,21 @@ impl PhaseFiles {
     /// three directories exist. With `replace`, what a phase that never ended left in their place is overwritten;
     /// without, it is an error.
     pub fn create(run_dir: &Path, record: &str, replace: bool) -> Result<Self, FileError> {
-        Files::create(run_dir, record, replace).map(|files| Self(Kept::Files(Box::new(files))))
+        Files::create(run_dir, record, replace).map(|files| Self(Destination::Files(Box::new(files))))
     }
 
     /// Touches no file: what was kept is in the second value once the phase has [finished](Self::finish).
     #[must_use]
     pub fn in_memory(keep_operations: bool) -> (Self, Collected) {
         let (memory, collected) = Memory::new(keep_operations);
-        (Self(Kept::Memory(Box::new(memory))), collected)
+        (Self(Destination::Memory(Box::new(memory))), collected)
     }
 
     /// Also keeps single operations, in `operations/<record>.parquet`; that directory exists.
     pub fn keep_operations(&mut self, run_dir: &Path, record: &str) -> Result<(), FileError> {
         match &mut self.0 {
-            Kept::Files(files) => files.keep_operations(run_dir, record),
-            Kept::Memory(_) => Ok(()),
+            Destination::Files(files) => files.keep_operations(run_dir, record),
+            Destination::Memory(_) => Ok(()),
         }
     }
 
@@ -147,8 +147,8 @@ impl PhaseFiles {
     pub fn operation(&mut self, task: u32, end_ns: u64, latency_ns: u64) -> Result<(), FileError> {
         let row = [u64::from(task), end_ns, latency_ns];
         match &mut self.0 {
-            Kept::Files(files) => files.operation(row)?,
-            Kept::Memory(memory) => memory.operation(row),
+            Destination::Files(files) => files.operation(row)?,
+            Destination::Memory(memory) => memory.operation(row),
         }
         Ok(())
     }
@@ -156,8 +156,8 @@ impl PhaseFiles {
     /// Adds a row to the series.
     pub fn series(&mut self, row: SeriesRow) -> Result<(), FileError> {
         match &mut self.0 {
-            Kept::Files(files) => files.series(row)?,
-            Kept::Memory(memory) => memory.series(row),
+            Destination::Files(files) => files.series(row)?,
+            Destination::Memory(memory) => memory.series(row),
         }
         Ok(())
     }
@@ -168,8 +168,8 @@ impl PhaseFiles {
             return Ok(());
         }
         match &mut self.0 {
-            Kept::Files(files) => files.heat(start_ns, end_ns, bucket, count)?,
-            Kept::Memory(memory) => memory.heat([start_ns, end_ns, bucket as u64, count]),
+            Destination::Files(files) => files.heat(start_ns, end_ns, bucket, count)?,
+            Destination::Memory(memory) => memory.heat([start_ns, end_ns, bucket as u64, count]),
         }
         Ok(())
     }
@@ -177,20 +177,20 @@ impl PhaseFiles {
     /// The latencies of one kind of operation of a phase that mixes several. No file has them: the summaries in the
     /// result come from them, and those of several processes are added before.
     pub fn part(&mut self, op: &str, latencies: &LatencyRecorder) {
-        if let Kept::Memory(memory) = &mut self.0 {
+        if let Destination::Memory(memory) = &mut self.0 {
             memory.part(op, latencies);
         }
     }
 
     /// Writes the footers and the histograms, and makes everything durable.
     pub fn finish<T: Copy + Into<Tagged>>(self, histograms: &[(T, &LatencyRecorder)]) -> Result<(), FileError> {
-        let recorders = histograms.iter().map(|&(whose, recorder)| (whose.into(), recorder));
+        let recorders = histograms.iter().map(|&(tag, recorder)| (tag.into(), recorder));
         match self.0 {
-            Kept::Files(files) => {
+            Destination::Files(files) => {
                 let mut encoder = Encoder::default();
-                files.finish(histograms.len(), recorders.map(|(whose, recorder)| encoder.encode(whose, recorder)))
+                files.finish(histograms.len(), recorders.map(|(tag, recorder)| encoder.encode(tag, recorder)))
             }
-            Kept::Memory(memory) => memory.finish(recorders).map_err(|error| FileError::io(Path::new("(memory)"), error)),
+            Destination::Memory(memory) => memory.finish(recorders).map_err(|error| FileError::io(Path::new("(memory)"), error)),
         }
     }
 }

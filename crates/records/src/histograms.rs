@@ -17,7 +17,7 @@ pub(crate) const COUNT_HEADER: &str = "[Histograms: ";
 /// A histogram, ready to be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Encoded {
-    pub whose: Tagged,
+    pub tag: Tagged,
     pub max_ns: u64,
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
@@ -28,9 +28,9 @@ pub(crate) struct Encoded {
 pub(crate) struct Encoder(V2DeflateSerializer);
 
 impl Encoder {
-    pub fn encode(&mut self, whose: Tagged, recorder: &LatencyRecorder) -> io::Result<Encoded> {
+    pub fn encode(&mut self, tag: Tagged, recorder: &LatencyRecorder) -> io::Result<Encoded> {
         let bytes = self.bytes(recorder)?;
-        Ok(Encoded { whose, max_ns: recorder.histogram().max(), bytes })
+        Ok(Encoded { tag, max_ns: recorder.histogram().max(), bytes })
     }
 
     pub fn bytes(&mut self, recorder: &LatencyRecorder) -> io::Result<Vec<u8>> {
@@ -51,9 +51,9 @@ pub(crate) fn write_log(
     writeln!(out, "#[Histogram log format version 1.3]\n#{COUNT_HEADER}{count}]")?;
     let seconds = length_ns as f64 / 1e9;
     for histogram in histograms {
-        let Encoded { whose, max_ns, bytes } = histogram?;
+        let Encoded { tag, max_ns, bytes } = histogram?;
         // The format has the maximum as a decimal number.
-        writeln!(out, "Tag={whose},0.000,{seconds:.3},{:.3},{}", max_ns as f64, STANDARD.encode(bytes))?;
+        writeln!(out, "Tag={tag},0.000,{seconds:.3},{:.3},{}", max_ns as f64, STANDARD.encode(bytes))?;
     }
     out.flush()
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! LatencyRecorder (a task, in its loop) ─→ histograms ┐
 //! SeriesRow (the supervisor)            ─→ series     ├─→ PhaseFiles: tables on disk, or in memory → Share of a process
-//! operations kept one by one            ─→ operations ┘                       shares of all processes ─ fold ─→ one result
+//! operations kept one by one            ─→ operations ┘                       shares of all processes ─ combine ─→ one result
 //! PhaseResult, TaskResult, Event: what the line of a trial says
 //! ```
 

@@ -9,7 +9,7 @@ use crate::latency::LatencyRecorder;
 
 /// Rows and histograms of one process.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct PhaseRows {
     /// `start_ns`, length, `task`, `bytes`, `operations`, `latency_sum_ns`.
     pub series: Vec<[u64; 6]>,
     /// `start_ns`, length, bucket, `count`.
@@ -25,25 +25,25 @@ pub(crate) struct Rows {
 
 /// What was kept in memory of a phase, once it has ended.
 #[derive(Debug, Clone, Default)]
-pub struct Collected(Arc<Mutex<Option<Rows>>>);
+pub struct Collected(Arc<Mutex<Option<PhaseRows>>>);
 
 impl Collected {
     /// Once, and only of a phase that ended well.
-    pub(crate) fn take(&self) -> Option<Rows> {
+    pub(crate) fn take(&self) -> Option<PhaseRows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 /// Keeps rows and histograms while the phase runs.
 pub(crate) struct Memory {
-    rows: Rows,
+    rows: PhaseRows,
     collected: Collected,
 }
 
 impl Memory {
     pub fn new(keep_operations: bool) -> (Self, Collected) {
         let collected = Collected::default();
-        let rows = Rows { operations: keep_operations.then(Vec::new), ..Rows::default() };
+        let rows = PhaseRows { operations: keep_operations.then(Vec::new), ..PhaseRows::default() };
         (Self { rows, collected: collected.clone() }, collected)
     }
 
@@ -68,11 +68,11 @@ impl Memory {
 
     pub fn finish<'a>(mut self, histograms: impl Iterator<Item = (Tagged, &'a LatencyRecorder)>) -> io::Result<()> {
         let mut encoder = Encoder::default();
-        for (whose, recorder) in histograms {
-            if matches!(whose, Tagged::Task(_)) {
+        for (tag, recorder) in histograms {
+            if matches!(tag, Tagged::Task(_)) {
                 self.rows.total.add(recorder);
             }
-            self.rows.histograms.push(encoder.encode(whose, recorder)?);
+            self.rows.histograms.push(encoder.encode(tag, recorder)?);
         }
         *self.collected.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.rows);
         Ok(())

@@ -16,12 +16,12 @@ use thiserror::Error;
 
 /// Keys, and kinds of rows (the same keys in the same order), that a file may have: other lines are not what this is good
 /// for.
-const MOST: usize = 256;
+const MAX_KEYS: usize = 256;
 /// A value with fewer objects and lists than the library lets be nested needs no look at how deep they are.
-const DEEPEST: usize = 64;
+const MAX_UNCHECKED_OPENINGS: usize = 64;
 /// A column whose texts hardly ever come again is not searched for them any more, after so many.
-const TRIED: u32 = 1000;
-const SEEN_AGAIN: u32 = 10;
+const ENOUGH_LOOKUPS: u32 = 1000;
+const MIN_HITS: u32 = 10;
 
 /// Of [`Rows::numbers`], where there is none: no integer of 62 bits.
 pub const NOTHING: i64 = i64::MIN;
@@ -149,20 +149,20 @@ impl Cell {
         Self(u64::from(text) << 2 | 2)
     }
 
-    fn own(text: u32) -> Self {
+    fn unique(text: u32) -> Self {
         Self(u64::from(text) << 2 | 3)
     }
 }
 
 /// Texts, each once as far as it pays.
 #[derive(Debug, Default)]
-struct Texts {
+struct Interner {
     bytes: String,
     ends: Vec<usize>,
     by_hash: HashMap<u64, u32>,
 }
 
-impl Texts {
+impl Interner {
     fn get(&self, text: u32) -> &str {
         let text = text as usize;
         let start = if text == 0 { 0 } else { self.ends[text - 1] };
@@ -184,32 +184,32 @@ impl Texts {
         Some(text)
     }
 
-    /// Of a text that stands in a column with this habit.
-    fn cell(&mut self, habit: &mut Habit, json: &str) -> Option<Cell> {
+    /// Of a text in a column of which so much was looked for.
+    fn cell(&mut self, lookups: &mut Lookups, json: &str) -> Option<Cell> {
         // Many columns have the same text all the way.
-        if self.ends.len() > habit.last as usize && self.get(habit.last) == json {
-            return Some(Cell::shared(habit.last));
+        if self.ends.len() > lookups.last as usize && self.get(lookups.last) == json {
+            return Some(Cell::shared(lookups.last));
         }
-        if habit.tried >= TRIED && habit.found < SEEN_AGAIN {
-            return self.add(json).map(Cell::own);
+        if lookups.made >= ENOUGH_LOOKUPS && lookups.hits < MIN_HITS {
+            return self.add(json).map(Cell::unique);
         }
-        habit.tried = habit.tried.saturating_add(1);
+        lookups.made = lookups.made.saturating_add(1);
         if let Some(text) = self.find(json) {
-            habit.found = habit.found.saturating_add(1);
-            habit.last = text;
+            lookups.hits = lookups.hits.saturating_add(1);
+            lookups.last = text;
         } else {
-            habit.last = self.add(json)?;
-            self.by_hash.insert(hash(json.as_bytes()), habit.last);
+            lookups.last = self.add(json)?;
+            self.by_hash.insert(hash(json.as_bytes()), lookups.last);
         }
-        Some(Cell::shared(habit.last))
+        Some(Cell::shared(lookups.last))
     }
 }
 
 /// How often a column's texts were looked for, and found, and which came last.
 #[derive(Debug, Clone, Copy, Default)]
-struct Habit {
-    tried: u32,
-    found: u32,
+struct Lookups {
+    made: u32,
+    hits: u32,
     last: u32,
 }
 
@@ -218,7 +218,7 @@ struct Habit {
 struct Column {
     key: Box<str>,
     cells: Vec<Cell>,
-    habit: Habit,
+    lookups: Lookups,
 }
 
 /// The lines of a file.
@@ -230,7 +230,7 @@ pub struct Rows {
     shapes: Vec<Vec<usize>>,
     /// …and which of these each row has.
     shape_of: Vec<u32>,
-    texts: Texts,
+    texts: Interner,
 }
 
 impl Rows {
@@ -357,7 +357,7 @@ impl Rows {
             if column.cells.len() > row {
                 return None; // twice in this line
             }
-            column.cells.push(Cell::plain(json).or_else(|| self.texts.cell(&mut column.habit, json))?);
+            column.cells.push(Cell::plain(json).or_else(|| self.texts.cell(&mut column.lookups, json))?);
             found.push(place);
             Some(())
         })?;
@@ -375,9 +375,9 @@ impl Rows {
             return Some(place);
         }
         let place = self.columns.len();
-        self.columns.push(Column { key: key.into(), cells: vec![Cell::MISSING; row], habit: Habit::default() });
+        self.columns.push(Column { key: key.into(), cells: vec![Cell::MISSING; row], lookups: Lookups::default() });
         self.places.insert(key.into(), place);
-        (place < MOST).then_some(place)
+        (place < MAX_KEYS).then_some(place)
     }
 
     /// The shape with these columns; `None` where there are too many.
@@ -386,7 +386,7 @@ impl Rows {
             return Some(known);
         }
         self.shapes.push(columns);
-        (self.shapes.len() <= MOST).then(|| self.shapes.len() - 1)
+        (self.shapes.len() <= MAX_KEYS).then(|| self.shapes.len() - 1)
     }
 }
 
@@ -429,7 +429,7 @@ fn each_member<'a>(json: &'a str, take: impl FnMut(&'a str, &'a str) -> Option<(
 /// Whether it is nested deeper than any record, and than Python reads.
 fn is_deep(json: &str) -> bool {
     let opened = json.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    opened > DEEPEST && serde_json::from_str::<serde_json::Value>(json).is_err()
+    opened > MAX_UNCHECKED_OPENINGS && serde_json::from_str::<serde_json::Value>(json).is_err()
 }
 
 /// Of which equal texts have the same. Two that differ and have it too are kept apart all the same: each is compared.

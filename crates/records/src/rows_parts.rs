@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
-use super::{Cell, Rows, RowsError, Texts, hash};
+use super::{Cell, Interner, Rows, RowsError, hash};
 
 /// Less of a file is read by one thread.
 const PART_BYTES: u64 = 16 << 20;
@@ -71,7 +71,7 @@ impl Rows {
     }
 }
 
-impl Texts {
+impl Interner {
     /// For each of the other's texts its number here.
     fn append(&mut self, other: &Self) -> Option<Vec<u32>> {
         self.bytes.reserve(other.bytes.len());

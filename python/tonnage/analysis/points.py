@@ -211,7 +211,7 @@ def _cache(lines: Trials) -> tuple[str | None, float | None, float | None]:
     states = told.seen("cache", "state")
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
     # An older record has no mixes, so that all it moved was read.
-    mixed = told.told("cache", "read_bytes")
+    mixed = told.has_value("cache", "read_bytes")
     moved = (told.only(mixed).total("cache", "read_bytes") or 0) + (told.only(~mixed).total("bytes") or 0)
     device_bytes = told.total("cache", "device_bytes")
     ratio = device_bytes / moved if moved and device_bytes is not None else None

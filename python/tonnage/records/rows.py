@@ -134,7 +134,7 @@ class Trials(Sequence[Line]):
         codes, values = self._coded(*path)
         return {values[code] for code in np.unique(codes).tolist()}
 
-    def told(self, *path: str) -> NDArray[np.bool_]:
+    def has_value(self, *path: str) -> NDArray[np.bool_]:
         """Whether each has something there, and be it 0."""
         import numpy as np
 

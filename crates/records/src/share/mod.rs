@@ -1,11 +1,11 @@
 //! One process's share of a phase, as it travels to the process that writes the files. Shares are merged pairwise, in
 //! any order, until there is one: what several processes left behind then is what one would have.
 //!
-//! A share holds a piece of each process that it covers, packed and never opened on the way, and the sums that cannot
-//! be made of results (histograms). So a merge costs a copy and a few additions, however many tasks there are.
+//! A share holds the result and rows of each process that it covers, packed and never opened on the way, and the sums
+//! that cannot be made of results (histograms). So a merge costs a copy and a few additions, however many tasks there are.
 
-mod fold;
-mod piece;
+mod combine;
+mod process_share;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::histograms::Encoder;
 use crate::latency::LatencyRecorder;
 use crate::memory::Collected;
 use crate::result::PhaseResult;
-use piece::Piece;
+use process_share::ProcessShare;
 
 /// Shares of another layout are refused.
 const FORMAT: u32 = 2;
@@ -57,12 +57,12 @@ pub struct Share<'a> {
     totals: BTreeMap<String, ByteBuf>,
     /// In the order of their tasks.
     #[serde(borrow)]
-    pieces: Vec<Packed<'a>>,
+    processes: Vec<PackedShare<'a>>,
 }
 
 /// What one process left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Packed<'a> {
+struct PackedShare<'a> {
     first_task: u32,
     #[serde(borrow, with = "serde_bytes")]
     bytes: Cow<'a, [u8]>,
@@ -80,8 +80,8 @@ impl Share<'static> {
             totals.insert(name.to_owned(), ByteBuf::from(encoder.bytes(recorder).map_err(|error| damaged(&error))?));
         }
         let first_task = result.tasks.first().map_or(0, |task| task.task);
-        let bytes = Cow::Owned(Piece::new(result, line_ns, rows).pack()?);
-        Ok(Self { format: FORMAT, totals, pieces: vec![Packed { first_task, bytes }] })
+        let bytes = Cow::Owned(ProcessShare::new(result, line_ns, rows).pack()?);
+        Ok(Self { format: FORMAT, totals, processes: vec![PackedShare { first_task, bytes }] })
     }
 }
 
@@ -111,9 +111,9 @@ impl<'a> Share<'a> {
             };
             self.totals.insert(name, sum);
         }
-        self.pieces.extend(other.pieces);
-        self.pieces.sort_by_key(|piece| piece.first_task);
-        match self.pieces.windows(2).find(|pair| pair[0].first_task == pair[1].first_task) {
+        self.processes.extend(other.processes);
+        self.processes.sort_by_key(|process| process.first_task);
+        match self.processes.windows(2).find(|pair| pair[0].first_task == pair[1].first_task) {
             Some(pair) => Err(ShareError::Twice(pair[0].first_task)),
             None => Ok(self),
         }
@@ -127,8 +127,9 @@ impl<'a> Share<'a> {
             Ok((name.clone(), recorder.summary()))
         });
         let totals: BTreeMap<_, _> = totals.collect::<Result<_, ShareError>>()?;
-        let mut pieces = self.pieces.iter().map(|packed| Piece::unpack(&packed.bytes)).collect::<Result<Vec<_>, _>>()?;
-        let mut tasks = pieces.iter().flat_map(|piece| &piece.result.tasks).map(|task| task.task);
+        let mut processes =
+            self.processes.iter().map(|packed| ProcessShare::unpack(&packed.bytes)).collect::<Result<Vec<_>, _>>()?;
+        let mut tasks = processes.iter().flat_map(|process| &process.result.tasks).map(|task| task.task);
         let mut before = tasks.next();
         for task in tasks {
             if before.replace(task) >= Some(task) {
@@ -136,35 +137,35 @@ impl<'a> Share<'a> {
             }
         }
         if let Some(run_dir) = run_dir {
-            write_files(&mut pieces, run_dir, record)?;
+            write_files(&mut processes, run_dir, record)?;
         }
-        let results = pieces.into_iter().map(|piece| piece.result).collect();
-        fold::fold(results, &totals, line_ns).ok_or_else(|| damaged(&"it covers no process"))
+        let results = processes.into_iter().map(|process| process.result).collect();
+        combine::combine(results, &totals, line_ns).ok_or_else(|| damaged(&"it covers no process"))
     }
 }
 
 /// Rows in the order of time, as a single process writes them. Intervals of different processes have different bounds.
-fn write_files(pieces: &mut [Piece], run_dir: &Path, record: &str) -> Result<(), FileError> {
+fn write_files(processes: &mut [ProcessShare], run_dir: &Path, record: &str) -> Result<(), FileError> {
     let mut files = Files::create(run_dir, record, true)?;
-    if pieces.iter().any(|piece| piece.operations.is_some()) {
+    if processes.iter().any(|process| process.operations.is_some()) {
         files.keep_operations(run_dir, record)?;
     }
-    let mut series: Vec<_> = pieces.iter_mut().flat_map(|piece| piece.series.take()).collect();
+    let mut series: Vec<_> = processes.iter_mut().flat_map(|process| process.series.take()).collect();
     series.sort_by_key(|row| (row[0], row[2]));
     for [start_ns, length_ns, task, bytes, operations, latency_sum_ns] in series {
         let (end_ns, task) = (start_ns + length_ns, task as u32);
         files.series(SeriesRow { start_ns, end_ns, task, bytes, operations, latency_sum_ns })?;
     }
-    let mut heat: Vec<_> = pieces.iter_mut().flat_map(|piece| piece.heat.take()).collect();
+    let mut heat: Vec<_> = processes.iter_mut().flat_map(|process| process.heat.take()).collect();
     heat.sort_by_key(|row| (row[0], row[2]));
     for [start_ns, length_ns, bucket, count] in heat {
         files.heat(start_ns, start_ns + length_ns, bucket as usize, count)?;
     }
-    for operations in pieces.iter_mut().filter_map(|piece| piece.operations.as_mut()) {
+    for operations in processes.iter_mut().filter_map(|process| process.operations.as_mut()) {
         operations.take().into_iter().try_for_each(|row| files.operation(row))?;
     }
-    let mut histograms: Vec<_> = pieces.iter_mut().flat_map(|piece| std::mem::take(&mut piece.histograms)).collect();
-    histograms.sort_by_key(|histogram| matches!(histogram.whose, Tagged::Lag(_) | Tagged::Snapshot(_)));
+    let mut histograms: Vec<_> = processes.iter_mut().flat_map(|process| std::mem::take(&mut process.histograms)).collect();
+    histograms.sort_by_key(|histogram| matches!(histogram.tag, Tagged::Lag(_) | Tagged::Snapshot(_)));
     files.finish(histograms.len(), histograms.into_iter().map(Ok))
 }
 

@@ -146,7 +146,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
     };
     result.events.sort_by_key(|event| (event.time_ns, event.task));
     result.copies.sort_by_key(|copy| copy.copy);
-    piece::shift(&mut result, |time_ns| time_ns + line_ns);
+    process_share::shift(&mut result, |time_ns| time_ns + line_ns);
     result
 }
 
@@ -275,7 +275,7 @@ fn what_differs_between_processes_becomes_one_by_the_graver_the_sum_or_the_agree
         result.direct = false;
         result.facts = [("fixed_buffers".to_owned(), false), ("preallocated".to_owned(), true)].into();
     });
-    let result = other.merge(one).expect("merged").write(None, "0000-mix", 0).expect("folded");
+    let result = other.merge(one).expect("merged").write(None, "0000-mix", 0).expect("combined");
     assert_eq!((result.stop_reason, result.direct), (StopReason::Interrupted, false));
     assert_eq!(result.facts, [("fixed_buffers".to_owned(), false), ("preallocated".to_owned(), true)].into());
     assert_eq!(result.cache.map(|cache| cache.cached_before_bytes), Some(None), "one process could not say");
@@ -319,5 +319,5 @@ fn latencies_of_no_operation_are_no_figure() {
     files.finish(&[(0, &LatencyRecorder::new())]).expect("finished");
     let quiet = Did { rows: Vec::new(), latencies: <[LatencyRecorder; 2]>::default(), ..did(0, 1) };
     let share = Share::new(result_of(&[quiet], 0), 0, &collected).expect("a share");
-    assert_eq!(share.write(None, "0000-mix", 0).expect("folded").latency, LatencySummary::default());
+    assert_eq!(share.write(None, "0000-mix", 0).expect("combined").latency, LatencySummary::default());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::TOTAL;
-use super::piece::shift;
+use super::process_share::shift;
 use crate::files::SNAPSHOTS;
 use crate::result::{CacheFacts, CheckpointResult, LatencySummary, PhaseResult, StopReason, VerifyResult};
 
@@ -14,7 +14,7 @@ const TOGETHER: &str = "together";
 
 /// The result of all tasks; `results` are in their order, and their instants count from the start line, which was at
 /// `line_ns`. `None` of no results.
-pub(super) fn fold(results: Vec<PhaseResult>, totals: &BTreeMap<String, LatencySummary>, line_ns: u64) -> Option<PhaseResult> {
+pub(super) fn combine(results: Vec<PhaseResult>, totals: &BTreeMap<String, LatencySummary>, line_ns: u64) -> Option<PhaseResult> {
     let first_error = earliest_error(&results);
     let mut sum = results.into_iter().reduce(add)?;
     sum.first_error = first_error;

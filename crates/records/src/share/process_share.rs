@@ -4,27 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{ShareError, damaged};
 use crate::histograms::Encoded;
-use crate::memory::Rows;
+use crate::memory::PhaseRows;
 use crate::result::PhaseResult;
 
-/// Fast: pieces are mostly numbers that were deflated or are noise.
+/// Fast: shares are mostly numbers that were deflated or are noise.
 const ZSTD_LEVEL: i32 = 1;
 
 /// One process's result and rows; instants count from the opening of its start line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Piece {
+pub(super) struct ProcessShare {
     pub result: PhaseResult,
-    pub series: Columns,
-    pub heat: Columns,
-    pub operations: Option<Columns>,
+    pub series: DeltaColumns,
+    pub heat: DeltaColumns,
+    pub operations: Option<DeltaColumns>,
     pub histograms: Vec<Encoded>,
 }
 
 /// A table by columns, each value as its difference from the one above: most are small then, or the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Columns(Vec<Vec<i64>>);
+pub(super) struct DeltaColumns(Vec<Vec<i64>>);
 
-impl Columns {
+impl DeltaColumns {
     fn new<const N: usize>(rows: &[[u64; N]]) -> Self {
         let column = |index: usize| {
             let mut above = 0_u64;
@@ -52,14 +52,14 @@ impl Columns {
     }
 }
 
-impl Piece {
-    pub fn new(mut result: PhaseResult, line_ns: u64, rows: Rows) -> Self {
+impl ProcessShare {
+    pub fn new(mut result: PhaseResult, line_ns: u64, rows: PhaseRows) -> Self {
         shift(&mut result, |time_ns| time_ns.saturating_sub(line_ns));
         Self {
             result,
-            series: Columns::new(&rows.series),
-            heat: Columns::new(&rows.heat),
-            operations: rows.operations.map(|operations| Columns::new(&operations)),
+            series: DeltaColumns::new(&rows.series),
+            heat: DeltaColumns::new(&rows.heat),
+            operations: rows.operations.map(|operations| DeltaColumns::new(&operations)),
             histograms: rows.histograms,
         }
     }
@@ -71,10 +71,10 @@ impl Piece {
 
     pub fn unpack(bytes: &[u8]) -> Result<Self, ShareError> {
         let bytes = zstd::decode_all(bytes).map_err(|error| damaged(&error))?;
-        let piece: Self = postcard::from_bytes(&bytes).map_err(|error| damaged(&error))?;
-        let operations = piece.operations.as_ref().is_none_or(Columns::is_table::<3>);
-        if piece.series.is_table::<6>() && piece.heat.is_table::<4>() && operations {
-            Ok(piece)
+        let share: Self = postcard::from_bytes(&bytes).map_err(|error| damaged(&error))?;
+        let operations = share.operations.as_ref().is_none_or(DeltaColumns::is_table::<3>);
+        if share.series.is_table::<6>() && share.heat.is_table::<4>() && operations {
+            Ok(share)
         } else {
             Err(damaged(&"its columns are not of one length"))
         }
