@@ -48,7 +48,9 @@ pub fn transfer(worker: &mut StreamWorker, context: &mut TaskContext) {
         if step == Step::Done {
             break;
         } else if traffic.steering.program.in_flight() == 0 {
-            until.into_iter().for_each(|until| wait_until(context, until));
+            if let Some(until) = until {
+                wait_until(context, until);
+            }
         } else if let Err(error) = traffic.wait(worker, until, now)
             && error.kind() != io::ErrorKind::Interrupted
         {

@@ -49,7 +49,9 @@ impl<O: Operations> Steering<O> {
             match (step, &mut self.seat) {
                 (Step::Tell(begun), seat) => {
                     context.tally.stonewall = Some((self.program.completed_operations(), context.counters.bytes()));
-                    seat.iter_mut().for_each(|seat| seat.tell(begun));
+                    if let Some(seat) = seat {
+                        seat.tell(begun);
+                    }
                 }
                 (Step::Learn(done), Some(seat)) => {
                     let learn = || seat.most_beyond(done, &context.shared.stop);

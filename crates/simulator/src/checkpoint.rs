@@ -19,8 +19,8 @@ use crate::stream;
 struct TaskState {
     file: usize,
     rounds: Rounds,
-    /// The step that it does.
-    step: RoundStep,
+    /// The step that it does; `None` at the end.
+    step: Option<RoundStep>,
     /// When that ends, where it takes a time that is known.
     until_ns: Option<u64>,
     /// Its operations of the round in hand.
@@ -171,7 +171,8 @@ impl RoundsModel<'_> {
     /// Whether a task's step is over; begins an operation where it is that of writing, and one is due.
     fn is_over(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) -> bool {
         let task_state = &mut self.states[task];
-        match task_state.step {
+        let Some(step) = task_state.step else { return false };
+        match step {
             // The first pause begins with the phase.
             RoundStep::Think(0) if task_state.until_ns.is_none() => {
                 self.enter(event_loop, task, now_ns);
@@ -181,7 +182,7 @@ impl RoundsModel<'_> {
                 task_state.until_ns.is_some_and(|until_ns| now_ns >= until_ns)
             }
             RoundStep::Open | RoundStep::Close | RoundStep::Note(_) => true,
-            RoundStep::Meet(_) | RoundStep::Agree(_) | RoundStep::Done => false,
+            RoundStep::Meet(_) | RoundStep::Agree(_) => false,
             RoundStep::Write => match task_state.program.as_mut().map(|program| program.next(now_ns)) {
                 Some(Step::Issue { slot, from, operation }) => {
                     self.begin(event_loop, task, (slot, from, operation), now_ns);
@@ -197,7 +198,8 @@ impl RoundsModel<'_> {
     fn enter(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) {
         let model = event_loop.model;
         let task_state = &mut self.states[task];
-        match task_state.step {
+        let Some(step) = task_state.step else { return };
+        match step {
             RoundStep::Think(round) => {
                 task_state.round = round;
                 task_state.log.think_ns += self.work.think_ns;
@@ -224,7 +226,7 @@ impl RoundsModel<'_> {
                 task_state.log.rounds.push((task_state.begin_ns, now_ns));
                 event_loop.ended(task, now_ns, false);
             }
-            RoundStep::Note(_) | RoundStep::Done => {}
+            RoundStep::Note(_) => {}
         }
     }
 
@@ -249,12 +251,12 @@ impl RoundsModel<'_> {
             let task_state = &mut self.states[task];
             (task_state.step, task_state.until_ns) = (task_state.rounds.next(), None);
             self.enter(event_loop, task, now_ns);
-            if self.states[task].step == RoundStep::Open {
+            if self.states[task].step == Some(RoundStep::Open) {
                 let task_state = &mut self.states[task];
                 task_state.step = task_state.rounds.next();
                 self.enter(event_loop, task, now_ns);
             }
-            if self.states[task].step != RoundStep::Write {
+            if self.states[task].step != Some(RoundStep::Write) {
                 event_loop.schedule(task, now_ns);
             }
         }
@@ -358,15 +360,15 @@ impl EventHandler for RemovalsModel {
         }
         let mean_ns = event_loop.speed.device_ns(self.name_s, now_ns);
         match self.removals[task].next() {
-            RemovalStep::Meet(_) => {
+            Some(RemovalStep::Meet(_)) => {
                 self.met += 1;
                 if self.met == self.removals.len() {
                     (0..self.met).for_each(|task| event_loop.schedule(task, now_ns));
                 }
                 None
             }
-            RemovalStep::Done => None,
-            step => {
+            None => None,
+            Some(step) => {
                 event_loop.board(task, 1);
                 self.from_ns[task] = Some(now_ns);
                 let end_ns = event_loop.end_of(task, now_ns, mean_ns);

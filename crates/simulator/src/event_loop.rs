@@ -328,7 +328,9 @@ impl<'a> EventLoop<'a> {
         let histograms: Vec<_> = runners.iter().flat_map(Runner::histograms).collect();
         let events = sampler.finish(end_ns, &histograms)?;
         let mut verify = VerifyResult { first_damage: damage, ..VerifyResult::default() };
-        runners.iter().for_each(|runner| verify.add(runner.checked_bytes, runner.damaged_operations, []));
+        for runner in &runners {
+            verify.add(runner.checked_bytes, runner.damaged_operations, []);
+        }
         let timed_out = runners.iter().any(|runner| runner.timed_out);
         let stop_reason = StopReason::of(first_error.is_some(), false, timed_out);
         Ok(Finish { end_ns, stop_reason, tasks, latency: total.summary(), verify, first_error, events })

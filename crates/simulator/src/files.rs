@@ -72,7 +72,7 @@ pub(crate) fn run(
         device_read_bytes: 0,
         moved_bytes: 0,
     };
-    let (work, _) = lanes::run(&mut event_loop, 1, programs, work)?;
+    let work = lanes::run(&mut event_loop, 1, programs, work)?;
     if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
         (0..work.by_task.len()).for_each(|task| event_loop.sync_at_end(task));
     }

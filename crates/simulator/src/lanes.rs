@@ -53,13 +53,13 @@ pub(crate) struct Lanes<M: Model> {
     waiting: Vec<usize>,
 }
 
-/// Plays `programs`, one a task with `depth` slots each, to their end; the model as it is then, and the programs.
+/// Plays `programs`, one a task with `depth` slots each, to their end; the model as it is then.
 pub(crate) fn run<M: Model>(
     event_loop: &mut EventLoop,
     depth: u32,
     programs: Vec<TaskProgram<M::Operations>>,
     model: M,
-) -> Result<(M, Vec<TaskProgram<M::Operations>>), FileError> {
+) -> Result<M, FileError> {
     let tasks = programs.len();
     let depth = depth as usize;
     // Operations that follow each other at once are all in flight from the beginning; others as they start.
@@ -77,7 +77,7 @@ pub(crate) fn run<M: Model>(
         event_loop.board(task, aboard as u64);
     }
     event_loop.run(tasks * depth, &mut lanes)?;
-    Ok((lanes.model, lanes.programs))
+    Ok(lanes.model)
 }
 
 impl<M: Model> Lanes<M> {

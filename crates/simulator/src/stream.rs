@@ -85,7 +85,7 @@ pub(crate) fn run(
         kinds: stream.read_percent.is_some().then(Default::default),
     };
     work.open(&mut event_loop);
-    let (work, _) = lanes::run(&mut event_loop, stream.queue_depth, programs, work)?;
+    let work = lanes::run(&mut event_loop, stream.queue_depth, programs, work)?;
     work.close(&mut event_loop);
     let cache = before.map(|facts| CacheFacts { device_bytes: Some(work.device_read_bytes), ..facts });
     let parts = work.kinds.as_ref().map(parts_of).unwrap_or_default();

@@ -28,9 +28,11 @@ impl Remover {
 
     /// All removals, step by step; returns early where one fails, or all are to stop.
     fn removals(&mut self, context: &mut TaskContext) -> Option<()> {
-        let mut removals = Removals::new(&self.work, context.number);
-        while !context.shared.stop.load(Ordering::Relaxed) {
-            match removals.next() {
+        for step in Removals::new(&self.work, context.number) {
+            if context.shared.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            match step {
                 RemovalStep::Snapshot(round) => {
                     let taker = self.taker.clone()?;
                     let (begin_ns, took_ns) = timed(context, || lock(&taker).remove(round))?;
@@ -41,7 +43,6 @@ impl Remover {
                     let storage = Arc::clone(&context.shared.storage);
                     self.log.leftovers_ns = timed(context, || storage.clear())?.1;
                 }
-                RemovalStep::Done => break,
             }
         }
         Some(())

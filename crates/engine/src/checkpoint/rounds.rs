@@ -44,9 +44,8 @@ impl RoundsWorker {
 
     /// All rounds, step by step; returns early where one fails, or all are to stop.
     fn rounds(&mut self, context: &mut TaskContext) -> Option<()> {
-        let mut rounds = Rounds::new(&self.work, context.number);
-        loop {
-            match rounds.next() {
+        for step in Rounds::new(&self.work, context.number) {
+            match step {
                 RoundStep::Think(round) => self.think(context, round),
                 RoundStep::Meet(point) => context.meet_at(point, 0).map(drop)?,
                 RoundStep::Open => self.open(context)?,
@@ -59,12 +58,12 @@ impl RoundsWorker {
                 RoundStep::Agree(point) => self.agree(context, point)?,
                 RoundStep::Close => self.close(context),
                 RoundStep::Note(round) => self.note(context, round)?,
-                RoundStep::Done => return Some(()),
             }
             if context.shared.stop.load(Ordering::Relaxed) {
                 return None;
             }
         }
+        Some(())
     }
 
     /// The pause before a round, and the bytes that it will write.

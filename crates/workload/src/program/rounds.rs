@@ -23,14 +23,12 @@ pub enum RoundStep {
     Close,
     /// After the round's time, whoever took its snapshot takes down where it is: nobody writes again before that.
     Note(u32),
-    /// All rounds are done.
-    Done,
 }
 
 /// One task's way through the rounds of a phase.
 #[derive(Debug, Clone)]
 pub struct Rounds {
-    rounds: u32,
+    count: u32,
     is_together: bool,
     has_snapshots: bool,
     /// It takes the snapshots of all, or its own.
@@ -71,7 +69,7 @@ impl Rounds {
     #[must_use]
     pub fn new(work: &Checkpoint, task: u32) -> Self {
         Self {
-            rounds: work.rounds,
+            count: work.rounds,
             is_together: work.is_together(),
             has_snapshots: work.snapshot.is_some(),
             takes: work.snapshot.is_some() && (!work.is_together() || task == 0),
@@ -81,8 +79,17 @@ impl Rounds {
         }
     }
 
-    /// The next step, after the one that it said before is done.
-    pub fn next(&mut self) -> RoundStep {
+    const fn meeting(&mut self) -> u32 {
+        self.met += 1;
+        self.met - 1
+    }
+}
+
+/// The steps, each after the one before it is done.
+impl Iterator for Rounds {
+    type Item = RoundStep;
+
+    fn next(&mut self) -> Option<RoundStep> {
         loop {
             let at = self.at;
             self.at = match at {
@@ -97,10 +104,10 @@ impl Rounds {
                 Place::Close => Place::Note,
                 Place::Note => Place::Think,
             };
-            return match at {
-                Place::Think if self.round == self.rounds => {
+            return Some(match at {
+                Place::Think if self.round == self.count => {
                     self.at = Place::Think;
-                    RoundStep::Done
+                    return None;
                 }
                 Place::Think => RoundStep::Think(self.round),
                 Place::Begin | Place::Written if self.is_together => RoundStep::Meet(self.meeting()),
@@ -118,13 +125,8 @@ impl Rounds {
                     RoundStep::Note(self.round - 1)
                 }
                 Place::Begin | Place::Written | Place::Snapshot | Place::Agree => continue,
-            };
+            });
         }
-    }
-
-    const fn meeting(&mut self) -> u32 {
-        self.met += 1;
-        self.met - 1
     }
 }
 
@@ -137,8 +139,6 @@ pub enum RemovalStep {
     Meet(u32),
     /// It removes the data.
     Data,
-    /// Nothing is left to it.
-    Done,
 }
 
 /// One task's removals: the snapshots that it took, the oldest first, and then, of the first task, the data.
@@ -156,16 +156,20 @@ impl Removals {
         let takes = work.snapshot.is_some() && (!work.is_together() || task == 0);
         Self { snapshots: 0..if takes { work.rounds } else { 0 }, has_met: false, has_data: task == 0 }
     }
+}
 
-    /// The next step, after the one that it said before is done.
-    pub fn next(&mut self) -> RemovalStep {
+/// The steps, each after the one before it is done.
+impl Iterator for Removals {
+    type Item = RemovalStep;
+
+    fn next(&mut self) -> Option<RemovalStep> {
         if let Some(round) = self.snapshots.next() {
-            return RemovalStep::Snapshot(round);
+            return Some(RemovalStep::Snapshot(round));
         }
         if !std::mem::replace(&mut self.has_met, true) {
-            return RemovalStep::Meet(0);
+            return Some(RemovalStep::Meet(0));
         }
-        if std::mem::take(&mut self.has_data) { RemovalStep::Data } else { RemovalStep::Done }
+        std::mem::take(&mut self.has_data).then_some(RemovalStep::Data)
     }
 }
 
@@ -197,8 +201,7 @@ mod tests {
     }
 
     fn steps(work: &Checkpoint, task: u32) -> Vec<RoundStep> {
-        let mut rounds = Rounds::new(work, task);
-        std::iter::from_fn(|| Some(rounds.next()).filter(|step| *step != RoundStep::Done)).collect()
+        Rounds::new(work, task).collect()
     }
 
     #[test]
@@ -226,10 +229,7 @@ mod tests {
 
     #[test]
     fn data_go_last_and_once() {
-        let of = |coordination, task| {
-            let mut removals = Removals::new(&work(coordination, true), task);
-            std::iter::from_fn(|| Some(removals.next()).filter(|step| *step != RemovalStep::Done)).collect::<Vec<_>>()
-        };
+        let of = |coordination, task| Removals::new(&work(coordination, true), task).collect::<Vec<_>>();
         use RemovalStep::{Data, Meet, Snapshot};
         assert_eq!(of(Coordination::Together, 0), [Snapshot(0), Snapshot(1), Meet(0), Data]);
         assert_eq!(of(Coordination::Together, 1), [Meet(0)]);

@@ -66,12 +66,11 @@ impl StopRule {
         let again = done.saturating_add(self.pass).min(self.most);
         match self.wear {
             Wear::Beyond => AtQuota::Learn,
-            Wear::Over => AtQuota::End,
             Wear::Not | Wear::Before if again > done && now < self.least => {
                 self.quota = again;
                 AtQuota::Again
             }
-            Wear::Not => AtQuota::End,
+            Wear::Not | Wear::Over => AtQuota::End,
             Wear::Before => {
                 self.wear = Wear::Over;
                 AtQuota::Tell
