@@ -60,8 +60,9 @@ impl FileAccess for Uring {
 /// A disabled ring with the best flags that this kernel takes.
 fn make_ring(depth: u32) -> io::Result<IoUring> {
     let mut error = io::Error::from(Errno::INVAL);
-    // Completions handled by the task itself when it waits (6.1), without an interrupt to it (5.19), plain (5.10).
-    for level in [2, 1, 0] {
+    // Without a second list of what is submitted (6.6), completions handled by the task itself when it waits (6.1), without
+    // an interrupt to it (5.19), plain (5.10).
+    for level in [3, 2, 1, 0] {
         let mut builder = IoUring::builder();
         builder.dontfork().setup_r_disabled();
         if level >= 1 {
@@ -69,6 +70,9 @@ fn make_ring(depth: u32) -> io::Result<IoUring> {
         }
         if level >= 2 {
             builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if level >= 3 {
+            builder.setup_no_sqarray();
         }
         match builder.build(depth.max(1)) {
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => error = e,
@@ -137,7 +141,37 @@ impl UringQueue {
         }
     }
 
-    fn entry(&self, request: &Request, start: *mut u8) -> squeue::Entry {
+    /// Pushes the operation on the bytes from `start`. Each kind pushes its own entry: one that comes from several places is
+    /// put together in memory and copied from there.
+    ///
+    /// # Safety
+    /// The bytes were lent, and their memory and the file outlive the operation.
+    #[inline]
+    unsafe fn push_entry(&mut self, request: &Request, start: *mut u8) -> std::result::Result<(), squeue::PushError> {
+        let (file, length, slot) = (types::Fixed(0), request.length as u32, u64::from(request.slot));
+        if !(self.fixed_file && self.fixed_buffers) {
+            let entry = self.unregistered_entry(request, start).user_data(slot);
+            // SAFETY: as this function's.
+            return unsafe { self.ring.submission().push(&entry) };
+        }
+        match request.op {
+            Op::Read => {
+                let entry = opcode::ReadFixed::new(file, start, length, 0).offset(request.offset).build().user_data(slot);
+                // SAFETY: as this function's.
+                unsafe { self.ring.submission().push(&entry) }
+            }
+            Op::Write => {
+                let entry = opcode::WriteFixed::new(file, start, length, 0).offset(request.offset).build().user_data(slot);
+                // SAFETY: as this function's.
+                unsafe { self.ring.submission().push(&entry) }
+            }
+        }
+    }
+
+    /// The operation where the kernel did not take the file or the memory beforehand.
+    #[cold]
+    #[inline(never)]
+    fn unregistered_entry(&self, request: &Request, start: *mut u8) -> squeue::Entry {
         let length = request.length as u32;
         macro_rules! on_file {
             ($opcode:ident $(, $more:expr)?) => {
@@ -200,10 +234,9 @@ impl Queue for UringQueue {
     fn push(&mut self, request: Request) {
         let Some(memory) = &mut *self.memory else { return };
         let start = memory.lend(request.slot, request.start, request.length);
-        let entry = self.entry(&request, start).user_data(u64::from(request.slot));
         // SAFETY: the bytes were lent, and their memory outlives the operation (see `drop`); the handle stays open until
         // `close`.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
+        let pushed = unsafe { self.push_entry(&request, start) };
         pushed.expect("the ring has room for as many as the depth");
         self.in_flight += 1;
     }
