@@ -321,3 +321,48 @@ impl Drop for UringQueue {
         unsafe { ManuallyDrop::drop(&mut self.memory) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use crate::target::{DirectMode, StorageKind, TargetSpec};
+
+    /// One operation on the whole of a slot, from its beginning to its end.
+    fn operate(queue: &mut UringQueue, slot: u32, op: Op, offset: u64) {
+        queue.push(Request { slot, op, offset, start: 0, length: 4096 });
+        queue.submit_and_wait(1).unwrap();
+        assert_eq!(queue.next_completion(), Some(Completion { slot, result: 4096 }));
+    }
+
+    #[test]
+    fn bytes_are_moved_the_same_whatever_the_kernel_knows_beforehand() {
+        for (file, buffers) in [(true, true), (true, false), (false, true), (false, false)] {
+            let home = tempfile::tempdir().unwrap();
+            let scratch = Scratch::create(home.path(), "known").unwrap();
+            let directories = vec![scratch.path().to_owned()];
+            let spec = TargetSpec { directories, direct: DirectMode::No, ..TargetSpec::new(StorageKind::Uring) };
+            let request = OpenRequest {
+                task: 0,
+                file: 0,
+                op: Op::Write,
+                file_bytes: 8192,
+                transfer_size: 4096,
+                queue_depth: 2,
+                preallocate: false,
+                durable_each: false,
+                retry_ns: None,
+            };
+            let Ok(ring) = make_ring(2) else { return eprintln!("skipped: io_uring is switched off") };
+            let mut queue = UringQueue::new(Arc::new(Files::new(&spec).unwrap()), request, false, ring);
+            queue.set_memory(Slots::new(2, 4096).unwrap()).unwrap();
+            (queue.fixed_file, queue.fixed_buffers) = (queue.fixed_file && file, queue.fixed_buffers && buffers);
+            queue.open().unwrap();
+            queue.memory(0).fill(7);
+            operate(&mut queue, 0, Op::Write, 4096);
+            operate(&mut queue, 1, Op::Read, 4096);
+            assert!(queue.memory(1).iter().all(|&byte| byte == 7), "known: the file {file}, the buffers {buffers}");
+            queue.close().unwrap();
+        }
+    }
+}
