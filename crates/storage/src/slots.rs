@@ -33,7 +33,9 @@ impl Slots {
     /// If the slot's operation is in flight, or there is no such slot.
     #[inline]
     pub fn bytes(&mut self, slot: u32) -> &mut [u8] {
-        assert!(!self.in_flight[slot as usize], "the operation of slot {slot} is in flight");
+        if self.in_flight[slot as usize] {
+            in_flight(slot);
+        }
         // SAFETY: the slot exists, so its part lies in the buffer; nobody else has it, and `self` is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.buffer.start().add(slot as usize * self.part), self.part) }
     }
@@ -45,10 +47,12 @@ impl Slots {
     /// If the slot's operation is in flight, or the bytes are outside its part.
     #[inline]
     pub fn lend(&mut self, slot: u32, start: usize, length: usize) -> *mut u8 {
-        let in_part = start.checked_add(length).is_some_and(|end| end <= self.part);
-        assert!(in_part, "{length} bytes from {start} are not in a part of {}", self.part);
-        let was_in_flight = std::mem::replace(&mut self.in_flight[slot as usize], true);
-        assert!(!was_in_flight, "the operation of slot {slot} is in flight");
+        if start.checked_add(length).is_none_or(|end| end > self.part) {
+            outside(start, length, self.part);
+        }
+        if std::mem::replace(&mut self.in_flight[slot as usize], true) {
+            in_flight(slot);
+        }
         // SAFETY: the range was checked to lie in the slot's part, and the slot exists.
         unsafe { self.buffer.start().add(slot as usize * self.part + start) }
     }
@@ -75,6 +79,22 @@ impl Slots {
     pub(crate) fn whole(&self) -> (*mut u8, usize) {
         (self.buffer.start(), self.in_flight.len() * self.part)
     }
+}
+
+// The texts are made out of line: a number that a text borrows would be stored at each operation.
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn in_flight(slot: u32) -> ! {
+    panic!("the operation of slot {slot} is in flight")
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn outside(start: usize, length: usize, part: usize) -> ! {
+    panic!("{length} bytes from {start} are not in a part of {part}")
 }
 
 #[cfg(test)]
