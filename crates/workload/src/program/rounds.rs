@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn data_go_last_and_once() {
-        let of = |coordination, task| Removals::new(&work(coordination, true), task).collect::<Vec<_>>();
         use RemovalStep::{Data, Meet, Snapshot};
+        let of = |coordination, task| Removals::new(&work(coordination, true), task).collect::<Vec<_>>();
         assert_eq!(of(Coordination::Together, 0), [Snapshot(0), Snapshot(1), Meet(0), Data]);
         assert_eq!(of(Coordination::Together, 1), [Meet(0)]);
         assert_eq!(of(Coordination::Each, 1), [Snapshot(0), Snapshot(1), Meet(0)]);
