@@ -18,11 +18,13 @@
 //! | `copy` | one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |
-//! | `limit`, `tuner`, `adaptive_throttle` | bytes and files a second; how many workers; the application first |
+//! | `control` | from measurements to decisions: how many workers, and how fast beside an application |
+//! | `limit`, `adaptive_throttle` | bytes and files a second; what is seen of the application, and what follows from it |
 //! | `mover` | the threads, and what they say of themselves |
 
 pub mod adaptive_throttle;
 mod bytes;
+pub mod control;
 pub mod copy;
 mod entry;
 mod error;
@@ -46,7 +48,6 @@ mod stores;
 #[cfg(test)]
 mod testing;
 mod tree;
-pub mod tuner;
 mod version;
 pub mod watch;
 

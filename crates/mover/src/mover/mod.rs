@@ -25,6 +25,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::core::Core;
 use crate::adaptive_throttle;
+use crate::control::workers::Tuner;
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
 use crate::journal::{Journal, Opened, Owed};
@@ -37,7 +38,6 @@ use crate::rules::Rules;
 use crate::settle::Settler;
 use crate::status::Status;
 use crate::stores::Stores;
-use crate::tuner::Tuner;
 use crate::watch::Watch;
 use desk::Desk;
 pub use offline::{Listed, list, status_of};

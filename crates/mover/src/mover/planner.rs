@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
+use crate::control::workers::Tuner;
 use crate::entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
@@ -14,7 +15,6 @@ use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
 use crate::stores::Stores;
-use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::adaptive_throttle::Own;
+use crate::control::throttle::Own;
 use crate::entry::State;
 use crate::journal::Journal;
 use crate::options::{Clear, Options};
