@@ -12,7 +12,7 @@
 //! | `journal` | what was found, what is where; SQLite on node-local storage |
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
-//! | `scan`, `watch`, `settle` | the truth, the hint, and whether a file can be taken now |
+//! | `scan`, `watch`, `quiescence` | the truth, the hint, and whether a file can be taken now |
 //! | `stores` | what a store through a mapping leaves behind, by file system |
 //! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
 //! | `copy` | one file's way over, whole or in chunks by several workers |
@@ -40,9 +40,9 @@ mod options;
 mod path;
 pub mod preflight;
 pub mod purge;
+pub mod quiescence;
 pub mod rules;
 pub mod scan;
-pub mod settle;
 mod status;
 mod stores;
 #[cfg(test)]

@@ -23,8 +23,8 @@ use crate::error::Result;
 use crate::journal::Journal;
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
-use crate::preflight::Standing;
-use crate::settle::Settler;
+use crate::preflight::Established;
+use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
 use crate::version::Version;
 use group::Waiting;
@@ -54,10 +54,10 @@ pub struct Purger<'a> {
     from: &'a Tree,
     to: &'a Tree,
     journal: &'a Journal,
-    settler: &'a Settler,
+    quiescence: &'a QuiescenceCheck,
     options: &'a Options,
     halt: &'a AtomicBool,
-    standing: &'a Standing,
+    established: &'a Established,
     aside: Quarantine<'a>,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
@@ -103,10 +103,10 @@ impl<'a> Purger<'a> {
         from: &'a Tree,
         to: &'a Tree,
         journal: &'a Journal,
-        settler: &'a Settler,
+        quiescence: &'a QuiescenceCheck,
         options: &'a Options,
         halt: &'a AtomicBool,
-        standing: &'a Standing,
+        established: &'a Established,
     ) -> Self {
         if options.clear != Clear::Never && options.check == Check::ReadBack {
             journal.remember_done();
@@ -115,10 +115,10 @@ impl<'a> Purger<'a> {
             from,
             to,
             journal,
-            settler,
+            quiescence,
             options,
             halt,
-            standing,
+            established,
             aside: Quarantine::new(from, journal.id()),
             after: None,
             expected: 0,
@@ -272,11 +272,11 @@ impl<'a> Purger<'a> {
         if self.unsettled && self.settled.is_none_or(|since| since.elapsed() > REST) {
             self.give_all_back();
         }
-        self.standing.check_state()?;
+        self.established.check_state()?;
         let (waiting, more, passed) = self.set_some_aside()?;
         if !waiting.is_empty() {
             std::thread::sleep(GRACE);
-            if let Err(error) = self.standing.check_state() {
+            if let Err(error) = self.established.check_state() {
                 self.let_go(&waiting);
                 return Err(error);
             }

@@ -213,11 +213,11 @@ impl<'a> Batch<'a> {
         let shared = self.shared;
         let source_dir = self.handles.source(&entry.path)?;
         let target = self.handles.target(&entry.path)?;
-        shared.settle(target.as_fd(), &entry)?;
+        shared.end_replacement(target.as_fd(), &entry)?;
         shared.recognise(target.as_fd(), &mut entry, &mut self.buffer)?;
         let path = &entry.path;
-        let source = Source::open_short(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-        if let Some(item) = self.is_there(&entry, &source, source_dir.as_fd(), &target)? {
+        let source = Source::open_short(&shared.parts.from, &shared.parts.quiescence, source_dir.as_fd(), path)?;
+        if let Some(item) = self.existing(&entry, &source, source_dir.as_fd(), &target)? {
             return Ok(item);
         }
         // Of several names of one file that must be copied after all, one is: the others become links to it once that is done.
@@ -233,7 +233,7 @@ impl<'a> Batch<'a> {
         let temporary = shared.temporary(&entry);
         let sink = shared.create(&target, &temporary, path)?;
         let filled = self.fill(&source, &target, &sink, path).and_then(|(checksum, mut dropped)| {
-            source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+            source.require_unchanged(&shared.parts.from, &shared.parts.quiescence, source_dir.as_fd(), path)?;
             if each || !target.covered {
                 shared.sync_file(sink.as_fd(), path)?;
             }
@@ -263,7 +263,7 @@ impl<'a> Batch<'a> {
     ) -> Attempt<Item> {
         let (shared, path) = (self.shared, &entry.path);
         let same = shared.compare(source, target, path, there, &mut self.buffer)?;
-        source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir, path)?;
+        source.require_unchanged(&shared.parts.from, &shared.parts.quiescence, source_dir, path)?;
         let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
@@ -335,7 +335,7 @@ impl<'a> Batch<'a> {
 
     /// Everything from the journal's *placing* to its *done*, for copies that are whole and synced.
     pub(super) fn finish(&mut self, items: Vec<Item>) -> Result<()> {
-        self.shared.parts.standing.check_state()?;
+        self.shared.parts.established.check_state()?;
         let made = std::mem::take(&mut self.handles.made);
         self.say_dropped(&items)?;
         let refused = self.say_placing(&items, &made)?;
@@ -349,7 +349,7 @@ impl<'a> Batch<'a> {
         }
         let lines: Vec<Line> = items.iter().map(|item| Line::of(&item.entry.path, &item.version, Some(&item.placed))).collect();
         let parts = &self.shared.parts;
-        parts.standing.check_destination(&parts.to)?;
+        parts.established.check_destination(&parts.to)?;
         let appended = parts.manifest.append(&lines, self.shared.reads_back());
         if let Err(error @ MoverError::Moved(_)) = appended {
             return Err(error);

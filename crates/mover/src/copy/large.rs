@@ -100,16 +100,16 @@ impl Carrier {
         let mut entry = entry;
         let source_dir = batch.handles.source(&entry.path)?;
         let target = batch.handles.target(&entry.path)?;
-        shared.settle(target.as_fd(), &entry)?;
+        shared.end_replacement(target.as_fd(), &entry)?;
         shared.recognise(target.as_fd(), &mut entry, &mut batch.buffer)?;
         let path = &entry.path;
-        let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
+        let source = Source::open(&shared.parts.from, &shared.parts.quiescence, source_dir.as_fd(), path)?;
         if source.version.size <= super::SMALL_BYTES {
             // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
             shared.parts.journal.requeue(entry.id, source.version)?;
             return Err(Outcome::Changed.into());
         }
-        if let Some(item) = batch.is_there(&entry, &source, source_dir.as_fd(), &target)? {
+        if let Some(item) = batch.existing(&entry, &source, source_dir.as_fd(), &target)? {
             return Ok(Begun::Whole(Box::new(item)));
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
@@ -296,7 +296,7 @@ impl Large {
 
     /// Whether a chunk that was copied earlier still is what the source has, where no time would tell.
     fn is_of_now(&self, index: usize, known: ChainingValue, buffer: &mut Buffer) -> Attempt<bool> {
-        if self.shared.parts.settler.stores() == Stores::Timed {
+        if self.shared.parts.quiescence.stores() == Stores::Timed {
             return Ok(true);
         }
         let (offset, end) = self.plan.range(index);
@@ -372,7 +372,7 @@ impl Large {
         let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
         let (copy, source) = (self.plain.as_fd(), self.source.file.as_fd());
         let mut dropped = attributes::give(copy, source, version, self.source.accessed, None).map_err(failed)?;
-        self.source.require_unchanged(&parts.from, &parts.settler, self.source_dir.as_fd(), path)?;
+        self.source.require_unchanged(&parts.from, &parts.quiescence, self.source_dir.as_fd(), path)?;
         self.shared.sync_file(self.plain.as_fd(), path)?;
         let made = Version::of(&self.plain).map_err(failed)?;
         attributes::compare(version, &made, &mut dropped);

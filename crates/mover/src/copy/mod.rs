@@ -10,6 +10,7 @@ mod chunks;
 mod device;
 mod directories;
 mod ended;
+mod existing;
 mod handles;
 mod large;
 mod look;
@@ -18,7 +19,6 @@ mod recovery;
 mod resume;
 mod source;
 mod special;
-mod stands;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -31,8 +31,8 @@ use crate::log::Log;
 use crate::manifest::Manifest;
 use crate::options::{Check, Options};
 use crate::path::TreePath;
-use crate::preflight::Standing;
-use crate::settle::Settler;
+use crate::preflight::Established;
+use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
 pub use attributes::{Extended, extended};
 pub use directories::Renewed;
@@ -52,13 +52,13 @@ pub struct Parts {
     /// Where each entry stands.
     pub journal: Arc<Journal>,
     /// Whether the trees are where they were.
-    pub standing: Arc<Standing>,
+    pub established: Arc<Established>,
     /// What lies at the destination.
     pub manifest: Arc<Manifest>,
     /// Spectral's lines.
     pub log: Arc<Log>,
     /// Who still writes a file.
-    pub settler: Arc<Settler>,
+    pub quiescence: Arc<QuiescenceCheck>,
     /// Bounds in bytes and files a second.
     pub limiter: Arc<Limiter>,
     /// What was asked.

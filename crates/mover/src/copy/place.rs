@@ -96,12 +96,12 @@ impl Shared {
     }
 
     /// Ends what an earlier attempt at replacing what has the entry's name left half done.
-    pub(super) fn settle(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
+    pub(super) fn end_replacement(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
         // Nothing is replaced before the journal says what by.
         let Some(new) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(()) };
         let expected = |there: &Version| self.may_replace(entry, &entry.version, there);
         let names = self.names(entry);
-        match names::settle(dir, &names, &|there| is(&new, there), &expected) {
+        match names::end_replacement(dir, &names, &|there| is(&new, there), &expected) {
             Ok(None) => Ok(()),
             Ok(Some(kept)) => Err(self.kept(&entry.path, &kept)),
             Err(errno) => Err(ended::target("look at what was replaced by", &self.parts.to, &entry.path, errno)),

@@ -118,7 +118,7 @@ impl Carrier {
     pub fn abandon(&self, entry: &Entry) -> Result<()> {
         let shared = &self.shared;
         if let Ok(target) = shared.parts.to.directory(&entry.path.parent()) {
-            if let Err(Outcome::Failed { reason, .. }) = split(shared.settle(target.as_fd(), entry))? {
+            if let Err(Outcome::Failed { reason, .. }) = split(shared.end_replacement(target.as_fd(), entry))? {
                 shared.note(reason);
             }
             let _ = names::remove(target.as_fd(), &shared.temporary(entry));

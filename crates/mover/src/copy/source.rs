@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::ended::{self, Attempt};
 use crate::entry::Outcome;
 use crate::path::TreePath;
-use crate::settle::Settler;
+use crate::quiescence::QuiescenceCheck;
 use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
@@ -35,20 +35,20 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens the regular file `path`, which lies in `dir`. Nothing else is ever opened, and a file that somebody writes is `Busy`.
-    pub(super) fn open(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
+    pub(super) fn open(tree: &Tree, quiescence: &QuiescenceCheck, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
         let source = Self::open_unasked(tree, dir, path)?;
         // In this order: a writer that comes after the version was taken moves its times, one that was there before is seen here.
-        source.require_no_writer(tree, settler, path)?;
+        source.require_no_writer(tree, quiescence, path)?;
         Ok(source)
     }
 
     /// The same for a file that is read in a moment: where every writer is told of when it closes, it is enough to ask
     /// [afterwards](Self::require_unchanged), and a lease less is taken.
-    pub(super) fn open_short(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
-        if settler.stores() == Stores::Closed {
+    pub(super) fn open_short(tree: &Tree, quiescence: &QuiescenceCheck, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
+        if quiescence.stores() == Stores::Closed {
             Self::open_unasked(tree, dir, path)
         } else {
-            Self::open(tree, settler, dir, path)
+            Self::open(tree, quiescence, dir, path)
         }
     }
 
@@ -70,18 +70,24 @@ impl Source {
     }
 
     /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.
-    pub(super) fn require_unchanged(&self, tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
+    pub(super) fn require_unchanged(
+        &self,
+        tree: &Tree,
+        quiescence: &QuiescenceCheck,
+        dir: BorrowedFd,
+        path: &TreePath,
+    ) -> Attempt<()> {
         // The inode is held open, so its number cannot have been given to another: the name's own state is the file's.
         let now = Version::at(dir, path.name()).map_err(|errno| ended::source("look at", tree, path, errno))?;
         if now != self.version {
             return Err(Outcome::Changed.into());
         }
         // Stores through a mapping move no times on every file system.
-        self.require_no_writer(tree, settler, path)
+        self.require_no_writer(tree, quiescence, path)
     }
 
-    fn require_no_writer(&self, tree: &Tree, settler: &Settler, path: &TreePath) -> Attempt<()> {
-        match settler.writer(&self.file, &self.version) {
+    fn require_no_writer(&self, tree: &Tree, quiescence: &QuiescenceCheck, path: &TreePath) -> Attempt<()> {
+        match quiescence.writer(&self.file, &self.version) {
             Ok(None) => Ok(()),
             Ok(Some(who)) => Err(Outcome::Busy(who).into()),
             Err(errno) => Err(ended::source("look at", tree, path, errno)),

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::settle::Guard;
+use crate::quiescence::Guard;
 use crate::stores::Stores;
 use crate::version::{Kind, Version};
 
@@ -134,7 +134,7 @@ impl Purger<'_> {
             }
             copies.push(placed);
         }
-        let guard = self.settler.guard(&file, &first.version)?.ok_or(Errno::AGAIN)?;
+        let guard = self.quiescence.guard(&file, &first.version)?.ok_or(Errno::AGAIN)?;
         let extended = extended(file.as_fd())?;
         match self.bytes(first, &copies[0], &file, &guard)? {
             Bytes::Left => return Err(Errno::AGAIN),
@@ -246,7 +246,7 @@ impl Purger<'_> {
     }
 
     /// Gives back, when nothing else is left to do, what could not be before; whether anything was, which a scan must look at.
-    pub fn settle(&mut self) -> Result<bool> {
+    pub fn give_back_rest(&mut self) -> Result<bool> {
         let mut any = false;
         for number in 0..TRIES {
             let restored = self.times.restore().is_empty();
@@ -288,14 +288,14 @@ impl Purger<'_> {
         if waiting.guard.sees() {
             return Ok(());
         }
-        let unseen = self.settler.writer(file, &waiting.version)?.is_none()
+        let unseen = self.quiescence.writer(file, &waiting.version)?.is_none()
             && matches!(self.bytes(first, &copies[0], file, &waiting.guard)?, Bytes::Same);
         if unseen && Version::of(file)? == waiting.version { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
     /// Compares the file's bytes with those that are done, where its version does not tell.
     fn bytes(&self, entry: &Entry, placed: &Placed, file: &OwnedFd, guard: &Guard) -> SysResult<Bytes> {
-        if guard.sees() && self.settler.stores() == Stores::Timed {
+        if guard.sees() && self.quiescence.stores() == Stores::Timed {
             return Ok(Bytes::Same);
         }
         // A question that fails is asked again by the caller.
@@ -332,7 +332,7 @@ impl Purger<'_> {
         let good = |there: &Version| (there.kind, there.size, there.mtime_ns) == (Kind::File, placed.size, placed.mtime_ns);
         match there {
             // Another file of the same time and size, or a copy that somebody brought back: its bytes tell.
-            Ok(there) if good(&there) && self.standing.inodes_last && there.ino != placed.ino => {
+            Ok(there) if good(&there) && self.established.inodes_last && there.ino != placed.ino => {
                 self.unsure.push(entry.path.clone());
                 Ok(None)
             }
