@@ -1,7 +1,20 @@
-//! Bytes of a file: moved, hashed on the way, and read back from the device.
+//! Bytes of a file: moved, hashed on the way, read back from the device, compared. The only part that reads, writes or hashes what is
+//! staged.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`stream`] | from a source to a temporary, hashed on the way; and what makes that durable |
+//! | [`chunks`] | the same in parts, whose hashes give that of the whole |
+//! | [`stored`] | as the device has them, and not the cache |
 
+pub(crate) mod chunks;
 pub(crate) mod stored;
 pub(crate) mod stream;
+
+/// BLAKE3 of bytes in memory.
+pub(crate) fn checksum(bytes: &[u8]) -> [u8; 32] {
+    *blake3::hash(bytes).as_bytes()
+}
 
 /// BLAKE3 of an open regular file of this size; `None` if it is shorter, or `leave` said no between two pieces.
 pub(crate) fn hash_of(

@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use blake3::Hasher;
 use rustix::fs::{self, Mode, OFlags};
 
 use super::attributes::{self, Dropped};
@@ -15,7 +14,7 @@ use super::place::{self, Claim, Fate};
 use super::source::Source;
 use super::special::{LINKS, anew, lacks_links};
 use super::{Carrier, Shared};
-use crate::bytes::stream::{self, Buffer, Range, Sink, Sync};
+use crate::bytes::stream::{self, Buffer, Sink, Sync};
 use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::{MoverError, Result};
 use crate::manifest::Line;
@@ -275,22 +274,17 @@ impl<'a> Batch<'a> {
     /// Copies bytes and attributes; the checksum of what was read, which is what was written.
     fn fill(&mut self, source: &Source, dir: &Target, sink: &OwnedFd, path: &TreePath) -> Attempt<(Option<[u8; 32]>, Dropped)> {
         let shared = self.shared;
-        let size = source.version.size;
-        let mut hasher = (shared.parts.options.check != Check::None).then(Hasher::new);
+        let (whole, checked) = ((source.version.size, source.sparse), shared.parts.options.check != Check::None);
         let target = Sink { plain: sink.as_fd(), direct: None };
         let mut leave = |bytes| shared.leave(bytes);
-        let range = Range { offset: 0, end: size, sparse: source.sparse };
-        stream::copy(source.file.as_fd(), Some(&target), range, hasher.as_mut(), &mut self.buffer, &mut leave)
+        let checksum = stream::copy_whole(source.file.as_fd(), &target, whole, checked, &mut self.buffer, &mut leave)
             .map_err(|trouble| shared.trouble(path, trouble))?;
         let failed = |errno| ended::target("write", &shared.parts.to, path, errno);
-        if source.sparse {
-            fs::ftruncate(sink, size).map_err(failed)?;
-        }
         // A directory that got another group meanwhile may have handed that one down.
         let beside = (!shared.groups.load(Ordering::SeqCst)).then_some(dir.group);
         let dropped =
             attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
-        Ok((hasher.map(|hasher| *hasher.finalize().as_bytes()), dropped))
+        Ok((checksum, dropped))
     }
 
     /// Keeps what is on the device as it was written, where that is to be looked at.

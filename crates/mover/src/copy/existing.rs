@@ -9,8 +9,7 @@ use super::ended::{self, Attempt};
 use super::handles::{self, Target};
 use super::source::Source;
 use super::{attributes, place};
-use crate::bytes::stream;
-use crate::entry::{Entry, Outcome, Placed};
+use crate::entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -89,9 +88,7 @@ impl Batch<'_> {
         known: &Placed,
     ) -> Attempt<Option<[u8; 32]>> {
         let shared = self.shared;
-        let mut leave = |bytes| shared.take(bytes, 0).is_ok();
-        let read = stream::hash(source.file.as_fd(), source.version.size, &mut self.buffer, &mut leave);
-        let read = read.map_err(|trouble| shared.trouble(path, trouble))?.ok_or(Outcome::Changed)?;
+        let read = shared.hash_source(source, path, &mut self.buffer)?;
         if known.checksum.is_some_and(|checksum| checksum != read) {
             return Ok(None);
         }

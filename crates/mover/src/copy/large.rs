@@ -4,19 +4,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use blake3::hazmat::{ChainingValue, HasherExt};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::attributes::{self, Dropped};
 use super::batch::{Batch, Item, Shape};
-use super::chunks::Plan;
 use super::ended::{self, Attempt, split};
 use super::place::{self, Claim};
 use super::source::Source;
 use super::{Carrier, Shared, handles};
-use crate::bytes::stored::Stored;
-use crate::bytes::stream::{self, Buffer, Range, Sink, Trouble};
+use crate::bytes::chunks::{ChainingValue, Plan};
+use crate::bytes::stream::{Buffer, Sink, Trouble};
 use crate::entry::{Chunk, Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::names;
@@ -255,25 +253,20 @@ impl Large {
         }
         let (shared, path) = (&self.shared, &self.entry.path);
         let check = shared.parts.options.check;
-        let mut hasher = (check != Check::None).then(|| self.plan.hasher(index));
         let (offset, end) = self.plan.range(index);
         // What a hole is not written over must be one there too.
         let sparse = self.source.sparse && (!self.reused || self.punch(offset, end).is_ok());
-        let range = Range { offset, end, sparse };
-        let sink = Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) };
+        let (sink, checked) = (self.sink(), check != Check::None);
         let mut leave = |bytes| shared.leave(bytes);
-        let copied = stream::copy(self.source.file.as_fd(), Some(&sink), range, hasher.as_mut(), buffer, &mut leave);
+        let copied = self.plan.copy(index, self.source.file.as_fd(), &sink, (sparse, checked), buffer, &mut leave);
         if let Err(Trouble::Write(Errno::NOSPC | Errno::DQUOT)) = copied {
             self.lock().full = true;
         }
-        copied.map_err(|trouble| shared.trouble(path, trouble))?;
-        let value = hasher.map(|hasher| hasher.finalize_non_root());
+        let value = copied.map_err(|trouble| shared.trouble(path, trouble))?;
         if check == Check::ReadBack && self.read_again(index, buffer)? != value {
             return Err(shared.differs(path));
         }
-        if self.direct.is_none() {
-            self.start_writing(offset, end);
-        }
+        sink.start_writing(offset, end);
         Ok(value)
     }
 
@@ -286,12 +279,12 @@ impl Large {
     fn read_again(&self, index: usize, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
         let (shared, path) = (&self.shared, &self.entry.path);
         let failed = |errno| ended::target("read back", &shared.parts.to, path, errno);
-        let (offset, end) = self.plan.range(index);
         fs::fdatasync(&self.plain).map_err(failed)?;
-        let mut hasher = self.plan.hasher(index);
-        let direct = self.direct.as_ref().map(AsFd::as_fd);
-        let stored = shared.read_stored(self.plain.as_fd(), direct, (offset, end), &mut hasher, path, buffer)?;
-        Ok((stored == Stored::Whole).then(|| hasher.finalize_non_root()))
+        shared.of_device(path, self.plan.hash_stored(index, &self.sink(), buffer, &mut |_| !shared.halted()))
+    }
+
+    fn sink(&self) -> Sink<'_> {
+        Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) }
     }
 
     /// Whether a chunk that was copied earlier still is what the source has, where no time would tell.
@@ -299,21 +292,9 @@ impl Large {
         if self.shared.parts.quiescence.stores() == Stores::Timed {
             return Ok(true);
         }
-        let (offset, end) = self.plan.range(index);
-        let mut hasher = self.plan.hasher(index);
-        let mut leave = |_| !self.shared.halted();
-        let range = Range { offset, end, sparse: self.source.sparse };
-        stream::copy(self.source.file.as_fd(), None, range, Some(&mut hasher), buffer, &mut leave)
-            .map_err(|trouble| self.shared.trouble(&self.entry.path, trouble))?;
-        Ok(hasher.finalize_non_root() == known)
-    }
-
-    /// Has the kernel write a chunk now, so that the sync in the end has little to wait for.
-    fn start_writing(&self, offset: u64, end: u64) {
-        use std::os::fd::AsRawFd;
-        let (file, flags) = (self.plain.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
-        // SAFETY: the call takes numbers only, and the descriptor is open. It is a hint: what fails is found by the sync.
-        unsafe { libc::sync_file_range(file, offset as i64, (end - offset) as i64, flags) };
+        let source = &self.source;
+        let now = self.plan.hash(index, source.file.as_fd(), source.sparse, buffer, &mut |_| !self.shared.halted());
+        Ok(now.map_err(|trouble| self.shared.trouble(&self.entry.path, trouble))? == known)
     }
 
     /// Notes a chunk that is whole. The journal is told by one worker at a time, of all chunks that have become whole since.
@@ -369,7 +350,7 @@ impl Large {
         let version = &self.source.version;
         let failed = |errno| ended::target("write", &parts.to, path, errno);
         let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
-        let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
+        let checksum = values.map(|values| self.plan.merge(&values));
         let (copy, source) = (self.plain.as_fd(), self.source.file.as_fd());
         let mut dropped = attributes::give(copy, source, version, self.source.accessed, None).map_err(failed)?;
         self.source.require_unchanged(&parts.from, &parts.quiescence, self.source_dir.as_fd(), path)?;

@@ -6,12 +6,11 @@
 
 mod attributes;
 mod batch;
-mod chunks;
-mod device;
 mod directories;
 mod ended;
 mod existing;
 mod handles;
+mod hashes;
 mod large;
 mod look;
 mod place;

@@ -13,6 +13,7 @@ use super::ended::{self, Attempt, split};
 use super::handles;
 use super::place::{self, Claim};
 use super::source::Source;
+use crate::bytes::checksum as checksum_of;
 use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::names;
@@ -63,7 +64,7 @@ impl Batch<'_> {
             return Err(Outcome::Changed.into());
         }
         let checked = text.as_ref().filter(|_| shared.parts.options.check != Check::None);
-        let checksum = checked.map(|text| *blake3::hash(text.as_bytes()).as_bytes());
+        let checksum = checked.map(|text| checksum_of(text.as_bytes()));
         let target = self.handles.target(path)?;
         shared.end_replacement(target.as_fd(), &entry)?;
         let failed = |errno| ended::target("make", to, path, errno);
@@ -232,7 +233,7 @@ fn link_put_there(dir: BorrowedFd, entry: &Entry, there: &Version) -> Option<Pla
     let placed = entry.placed.filter(|placed| there.kind == Kind::Link && !placed.is_of_others())?;
     let alike = (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns);
     let text = fs::readlinkat(dir, entry.path.name(), Vec::new()).ok().filter(|_| alike)?;
-    let same = placed.checksum == Some(*blake3::hash(text.as_bytes()).as_bytes());
+    let same = placed.checksum == Some(checksum_of(text.as_bytes()));
     same.then(|| place::placed(there, placed.checksum))
 }
 
