@@ -15,7 +15,8 @@
 //! | `scan`, `watch`, `quiescence` | the truth, the hint, and whether a file can be taken now |
 //! | `stores` | what a store through a mapping leaves behind, by file system |
 //! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
-//! | `copy` | one file's way over, whole or in chunks by several workers |
+//! | `promise` | that order in code, for a copy, for the deletion of its source, and after a crash |
+//! | `copy` | the steps of one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |
 //! | `control` | from measurements to decisions: how many workers, and how fast beside an application |
@@ -39,6 +40,7 @@ pub mod names;
 mod options;
 mod path;
 pub mod preflight;
+mod promise;
 pub mod purge;
 pub mod quiescence;
 pub mod rules;

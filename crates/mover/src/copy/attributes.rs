@@ -18,7 +18,7 @@ const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 const LISTS: [&[u8]; 2] = [ACCESS_LIST, DEFAULT_LIST];
 
 /// What a copy lacks of what its source has, in words; mostly nothing.
-pub(super) type Dropped = Vec<String>;
+pub(crate) type Dropped = Vec<String>;
 
 /// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last,
 /// because all else would move them. `beside` is the group of the directory it was just made in, where that is known.

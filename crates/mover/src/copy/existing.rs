@@ -17,7 +17,7 @@ use crate::version::{Kind, Version};
 impl Batch<'_> {
     /// The entry without a copy of its bytes: as another name of a file that is there, or as the copy that it has. In this order: its
     /// copy may be a file by itself, where the name was given to this file since.
-    pub(super) fn existing(
+    pub(crate) fn existing(
         &mut self,
         entry: &Entry,
         source: &Source,
@@ -48,7 +48,7 @@ impl Batch<'_> {
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let Some(checksum) = self.same(source, target.as_fd(), path, &known)? else { return Ok(None) };
-        source.require_unchanged(&shared.parts.from, &shared.parts.quiescence, source_dir, path)?;
+        shared.require_unchanged(source, source_dir, path)?;
         self.renew(copy.as_fd(), &there, source, path)?;
         let now = Version::of(&copy).map_err(failed)?;
         let mut dropped = Vec::new();

@@ -8,16 +8,15 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::attributes::{self, Dropped};
-use super::batch::{Batch, Item, Shape};
+use super::batch::{Batch, Item, Looked, Opened, Shape};
 use super::ended::{self, Attempt, split};
-use super::place::{self, Claim};
-use super::source::Source;
+use super::source::{Reading, Source};
+use super::temporary::Filled;
 use super::{Carrier, Shared, handles};
 use crate::bytes::chunks::{ChainingValue, Plan};
 use crate::bytes::stream::{Buffer, Sink, Trouble};
-use crate::entry::{Chunk, Entry, Outcome, Placed, State};
+use crate::entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
-use crate::names;
 use crate::options::Check;
 use crate::stores::Stores;
 use crate::version::{Kind, Version};
@@ -83,40 +82,20 @@ impl Carrier {
                 large.linking = batch.release_links();
                 Ok(Started::Large(Arc::new(*large)))
             }
-            Ok(Begun::Whole(item)) => batch.finish_one(*item).map(|(id, outcome)| Started::Ended(id, outcome)),
+            Ok(Begun::Whole(item)) => batch.stage_copy(*item).map(|(id, outcome)| Started::Ended(id, outcome)),
             Err(outcome) => Ok(Started::Ended(id, outcome)),
         }
     }
 
     fn begin(&self, batch: &mut Batch, entry: Entry) -> Attempt<Begun> {
-        let shared = &self.shared;
-        if entry.state == State::Placing
-            && let Some(item) = batch.resume(&entry)?
-        {
-            return Ok(Begun::Whole(Box::new(item)));
+        if let Some(copy) = batch.left_whole(&entry)? {
+            return Ok(Begun::Whole(Box::new(copy)));
         }
-        let mut entry = entry;
-        let source_dir = batch.handles.source(&entry.path)?;
-        let target = batch.handles.target(&entry.path)?;
-        shared.end_replacement(target.as_fd(), &entry)?;
-        shared.recognise(target.as_fd(), &mut entry, &mut batch.buffer)?;
-        let path = &entry.path;
-        let source = Source::open(&shared.parts.from, &shared.parts.quiescence, source_dir.as_fd(), path)?;
-        if source.version.size <= super::SMALL_BYTES {
-            // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
-            shared.parts.journal.requeue(entry.id, source.version)?;
-            return Err(Outcome::Changed.into());
-        }
-        if let Some(item) = batch.existing(&entry, &source, source_dir.as_fd(), &target)? {
-            return Ok(Begun::Whole(Box::new(item)));
-        }
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
-        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
-        if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
-            let item = batch.adopt(entry, &source, source_dir.as_fd(), target.as_fd(), &there)?;
-            return Ok(Begun::Whole(Box::new(item)));
-        }
-        shared.take(0, 1)?;
+        let file = match batch.begin_file(entry, Reading::InChunks)? {
+            Looked::ToCopy(file) => file,
+            Looked::Whole(copy) => return Ok(Begun::Whole(Box::new(copy))),
+        };
+        let (shared, Opened { entry, source, source_dir, target }) = (&self.shared, file);
         let source_dir =
             source_dir.try_clone().map_err(|error| ended::broken(format!("cannot keep a directory open: {error}")))?;
         Large::open(shared, entry, source, source_dir, &target).map(|large| Begun::Chunks(Box::new(large)))
@@ -149,11 +128,9 @@ impl Large {
             kept
         } else {
             journal.forget_chunks(entry.id)?;
-            let made = shared.create(target, &temporary, path)?;
+            let made = shared.create(target, &entry)?;
             if let Err(errno) = allocate(&made, &source) {
-                if let Ok(made) = Version::of(&made) {
-                    let _ = names::remove_if(target.as_fd(), &temporary, made.ino);
-                }
+                shared.remove_unfinished(target, &entry, &made);
                 return Err(ended::target("allocate", &shared.parts.to, path, errno));
             }
             made
@@ -332,7 +309,7 @@ impl Large {
                 let (shape, dropped) = (Shape::Temporary, Some(dropped));
                 let read_back = self.shared.parts.options.check == Check::ReadBack;
                 let item = Item { entry, version, placed, shape, read_back, dropped };
-                Batch::new(&self.shared).finish_one(item)
+                Batch::new(&self.shared).stage_copy(item)
             }
             Err(outcome) => {
                 // What helps no later attempt, or takes the space that others could use.
@@ -346,18 +323,11 @@ impl Large {
     }
 
     fn make_whole(&self) -> Attempt<(Placed, Dropped)> {
-        let (parts, path) = (&self.shared.parts, &self.entry.path);
-        let version = &self.source.version;
-        let failed = |errno| ended::target("write", &parts.to, path, errno);
         let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
         let checksum = values.map(|values| self.plan.merge(&values));
-        let (copy, source) = (self.plain.as_fd(), self.source.file.as_fd());
-        let mut dropped = attributes::give(copy, source, version, self.source.accessed, None).map_err(failed)?;
-        self.source.require_unchanged(&parts.from, &parts.quiescence, self.source_dir.as_fd(), path)?;
-        self.shared.sync_file(self.plain.as_fd(), path)?;
-        let made = Version::of(&self.plain).map_err(failed)?;
-        attributes::compare(version, &made, &mut dropped);
-        if made.size == version.size { Ok((place::placed(&made, checksum), dropped)) } else { Err(self.shared.differs(path)) }
+        let (copy, source_dir) = (self.plain.as_fd(), self.source_dir.as_fd());
+        let filled = Filled { copy, source: &self.source, source_dir, path: &self.entry.path, checksum };
+        self.shared.make_whole(&filled, None, true)
     }
 
     fn lock(&self) -> MutexGuard<'_, Work> {

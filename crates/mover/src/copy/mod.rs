@@ -18,12 +18,14 @@ mod recovery;
 mod resume;
 mod source;
 mod special;
+mod temporary;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::stream;
+use crate::error::Result;
 use crate::journal::Journal;
 use crate::limit::Limiter;
 use crate::log::Log;
@@ -33,10 +35,15 @@ use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
+pub(crate) use attributes::Dropped;
 pub use attributes::{Extended, extended};
+pub(crate) use batch::{Batch, Item, Looked, Opened};
 pub use directories::Renewed;
+pub(crate) use ended::Attempt;
 pub use large::{Large, Started};
 pub use look::{Copies, REMOVED};
+pub(crate) use source::Reading;
+pub(crate) use temporary::Filled;
 
 /// A file of more bytes than this is carried in chunks by several workers; see [`Carrier::large`].
 pub const SMALL_BYTES: u64 = 8 << 20;
@@ -92,7 +99,7 @@ pub struct Carrier {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     parts: Parts,
     /// What makes a batch durable at this destination.
     sync: stream::Sync,
@@ -137,6 +144,16 @@ impl Carrier {
 }
 
 impl Shared {
+    /// Fails where the state directory is not the one that was locked.
+    pub(crate) fn require_state(&self) -> Result<()> {
+        self.parts.established.check_state()
+    }
+
+    /// Fails where the destination is not the one that was established.
+    pub(crate) fn require_destination(&self) -> Result<()> {
+        self.parts.established.check_destination(&self.parts.to)
+    }
+
     fn note(&self, note: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
@@ -146,7 +163,7 @@ impl Shared {
     }
 
     /// Waits for leave to move so many bytes and files; `Halted` if the mover stops first.
-    fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
+    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
     }
 

@@ -93,7 +93,7 @@ impl Shared {
     }
 
     /// Ends what an earlier attempt at replacing what has the entry's name left half done.
-    pub(super) fn end_replacement(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
+    pub(crate) fn end_replacement(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
         // Nothing is replaced before the journal says what by.
         let Some(new) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(()) };
         let expected = |there: &Version| self.may_replace(entry, &entry.version, there);
@@ -107,7 +107,7 @@ impl Shared {
 
     /// Finds out by its bytes whether what has the name is this mover's own, where its inode or its time is another: some file systems
     /// number theirs anew with each mount, and attributes given to one name of a file move the time of all its names.
-    pub(super) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
+    pub(crate) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
         if entry.placed.is_none() {
             return Ok(());
         }

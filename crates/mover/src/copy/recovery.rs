@@ -1,4 +1,6 @@
-//! What a mover before this one left half done.
+//! What a mover before this one left half done at the destination, in the order in which that is ended: the [sweep](Carrier::sweep) of
+//! temporaries whose journal is lost, [what was being placed](Carrier::recover), and after the first scan, which says what the source
+//! still has, [what is given up](Carrier::abandon_given_up).
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -6,13 +6,18 @@ use super::batch::{Batch, Item, Shape};
 use super::ended::{self, Attempt};
 use super::handles;
 use super::place;
-use crate::entry::{Entry, Placed};
+use crate::entry::{Entry, Placed, State};
 use crate::names;
 use crate::version::{Kind, Version};
 
 impl Batch<'_> {
+    /// What a killed mover had made whole of an entry; `None`: it must be copied.
+    pub(super) fn left_whole(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+        if entry.state == State::Placing { self.resume(entry) } else { Ok(None) }
+    }
+
     /// An entry of which the journal says that its temporary was whole and synced: where it stands. `None`: it must be copied again.
-    pub(super) fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+    fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
         let (shared, path) = (self.shared, &entry.path);
         let own = |placed: &Placed| entry.version.kind != Kind::Directory && !placed.is_of_others();
         let Some(placed) = entry.placed.filter(own) else { return Ok(None) };

@@ -167,7 +167,7 @@ impl Batch<'_> {
         let other_dir = self.handles.target(&other.path)?;
         let target = self.handles.target(path)?;
         let Some(known) = self.copy_of_other(opened, other_dir.as_fd(), &mut other)? else { return Ok(None) };
-        opened.require_unchanged(from, &shared.parts.quiescence, source.as_fd(), path)?;
+        shared.require_unchanged(opened, source.as_fd(), path)?;
         let failed = |errno| ended::target("link", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let dropped = Some(shared.parts.journal.dropped(other.id)?.into_iter().collect());
