@@ -1,6 +1,6 @@
 //! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay. In which order stands in
-//! `promise`: set aside in steps, by [`group`] a file with all of its names and into the [`quarantine`], looked at once more, removed,
-//! and said in the journal. The [`times`] of directories are kept before the first file leaves one.
+//! `promise`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
+//! and said in the journal. The `times` of directories are kept before the first file leaves one.
 //!
 //! A file goes only where all of this holds: it is done with a checksum (or none was asked for), read back from the device where
 //! deleting asks for that, what was placed still lies at the destination, the source is the very version that is done, and nobody can
@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
+use crate::bytes::stream::Buffer;
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::journal::Journal;
@@ -70,6 +71,8 @@ pub struct Purger<'a> {
     halt: &'a AtomicBool,
     established: &'a Established,
     aside: Quarantine<'a>,
+    /// For bytes that are compared.
+    buffer: Buffer,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
     /// Entries that were done when the pass began, less those it took.
@@ -131,6 +134,7 @@ impl<'a> Purger<'a> {
             halt,
             established,
             aside: Quarantine::new(from, journal.id()),
+            buffer: Buffer::new(),
             after: None,
             expected: 0,
             rested: None,

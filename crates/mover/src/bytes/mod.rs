@@ -20,9 +20,10 @@ pub(crate) fn checksum(bytes: &[u8]) -> [u8; 32] {
 pub(crate) fn hash_of(
     file: impl std::os::fd::AsFd,
     size: u64,
+    buffer: &mut stream::Buffer,
     leave: &mut dyn FnMut(u64) -> bool,
 ) -> rustix::io::Result<Option<[u8; 32]>> {
-    match stream::hash(file.as_fd(), size, &mut stream::Buffer::new(), leave) {
+    match stream::hash(file.as_fd(), size, buffer, leave) {
         Ok(found) => Ok(found),
         Err(stream::Trouble::Read(errno) | stream::Trouble::Write(errno)) => Err(errno),
         Err(stream::Trouble::Short | stream::Trouble::Halted) => Ok(None),

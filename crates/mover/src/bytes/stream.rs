@@ -19,6 +19,7 @@ pub(crate) const ALIGNED: usize = 4096;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// An aligned buffer of one piece.
+#[derive(Debug)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     start: usize,

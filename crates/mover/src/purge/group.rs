@@ -2,6 +2,7 @@
 //! would not reach the copies of the others.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{AtFlags, linkat};
 use rustix::io::{Errno, Result as SysResult};
@@ -293,25 +294,26 @@ impl Purger<'_> {
     }
 
     /// That nobody writes the file, and its bytes are those of its copy: what no time and no lease would tell.
-    pub(crate) fn require_unwritten(&self, file: &Waiting, copy: &Placed) -> SysResult<()> {
+    pub(crate) fn require_unwritten(&mut self, file: &Waiting, copy: &Placed) -> SysResult<()> {
         let unseen = self.quiescence.writer(&file.file, &file.version)?.is_none()
             && matches!(self.bytes(&file.names[0], copy, &file.file, &file.guard)?, Bytes::Same);
         require(unseen && Version::of(&file.file)? == file.version)
     }
 
     /// Compares the file's bytes with those that are done, where its version does not tell.
-    pub(crate) fn bytes(&self, entry: &Entry, placed: &Placed, file: &OwnedFd, guard: &Guard) -> SysResult<Bytes> {
+    pub(crate) fn bytes(&mut self, entry: &Entry, placed: &Placed, file: &OwnedFd, guard: &Guard) -> SysResult<Bytes> {
         if guard.sees() && self.quiescence.stores() == Stores::Timed {
             return Ok(Bytes::Same);
         }
         // A question that fails is asked again by the caller.
-        let mut leave = |_| guard.holds() != Ok(false) && !self.halted();
-        let Some(found) = hash_of(file, entry.version.size, &mut leave)? else { return Ok(Bytes::Left) };
+        let halt = self.halt;
+        let mut leave = |_| guard.holds() != Ok(false) && !halt.load(Ordering::Relaxed);
+        let Some(found) = hash_of(file, entry.version.size, &mut self.buffer, &mut leave)? else { return Ok(Bytes::Left) };
         let wanted = if placed.checksum.is_some() {
             placed.checksum
         } else {
             let parent = self.to.directory(&entry.path.parent())?;
-            hash_of(quarantine::open(parent.as_fd(), entry.path.name())?, placed.size, &mut leave)?
+            hash_of(quarantine::open(parent.as_fd(), entry.path.name())?, placed.size, &mut self.buffer, &mut leave)?
         };
         Ok(match wanted {
             None => Bytes::Left,
