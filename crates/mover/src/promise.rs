@@ -119,7 +119,7 @@ impl Purger<'_> {
         self.require_state()?;
         let aside = self.set_some_aside()?;
         self.wait_for_openers(&aside.files)?;
-        let cleared = self.remove_all(&aside.files);
+        let cleared = self.purge_all(&aside.files);
         drop(aside.files);
         self.say_cleared(&cleared)?;
         self.end_step(aside.more, aside.passed)
@@ -146,7 +146,7 @@ impl Purger<'_> {
     }
 
     /// What was hidden is looked at once more and removed; what may not go gets its names back. Whether it is gone.
-    pub(crate) fn remove_file(&mut self, file: &Waiting) -> bool {
+    pub(crate) fn purge_file(&mut self, file: &Waiting) -> bool {
         if let Err(error) = self.may_go(file) {
             self.keep_names(file, 0, error);
             return false;

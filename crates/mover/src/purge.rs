@@ -326,8 +326,8 @@ impl<'a> Purger<'a> {
     }
 
     /// Removes all that may go; their entries.
-    pub(crate) fn remove_all(&mut self, files: &[Waiting]) -> Vec<i64> {
-        let gone = files.iter().filter(|file| self.remove_file(file));
+    pub(crate) fn purge_all(&mut self, files: &[Waiting]) -> Vec<i64> {
+        let gone = files.iter().filter(|file| self.purge_file(file));
         gone.flat_map(|file| file.names.iter().map(|name| name.id)).collect()
     }
 

@@ -244,7 +244,7 @@ fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
             assert!(begin.elapsed() < Duration::from_secs(10), "nobody opens it");
             std::thread::yield_now();
         }
-        assert!(!purger.remove_file(&waiting));
+        assert!(!purger.purge_file(&waiting));
         drop(waiting);
         writer.join().unwrap();
     });
