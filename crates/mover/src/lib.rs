@@ -12,17 +12,20 @@
 //! | `journal` | what was found, what is where; SQLite on node-local storage |
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
-//! | `scan`, `watch`, `settle` | the truth, the hint, and whether a file can be taken now |
+//! | `scan`, `watch`, `quiescence` | the truth, the hint, and whether a file can be taken now |
 //! | `stores` | what a store through a mapping leaves behind, by file system |
 //! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
-//! | `copy` | one file's way over, whole or in chunks by several workers |
+//! | `promise` | that order in code, for a copy, for the deletion of its source, and after a crash |
+//! | `copy` | the steps of one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |
-//! | `limit`, `tuner`, `adaptive_throttle` | bytes and files a second; how many workers; the application first |
+//! | `control` | from measurements to decisions: how many workers, and how fast beside an application |
+//! | `limit`, `adaptive_throttle` | bytes and files a second; what is seen of the application, and what follows from it |
 //! | `mover` | the threads, and what they say of themselves |
 
 pub mod adaptive_throttle;
 mod bytes;
+pub mod control;
 pub mod copy;
 mod entry;
 mod error;
@@ -37,16 +40,16 @@ pub mod names;
 mod options;
 mod path;
 pub mod preflight;
+mod promise;
 pub mod purge;
+pub mod quiescence;
 pub mod rules;
 pub mod scan;
-pub mod settle;
 mod status;
 mod stores;
 #[cfg(test)]
 mod testing;
 mod tree;
-pub mod tuner;
 mod version;
 pub mod watch;
 

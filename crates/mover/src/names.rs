@@ -211,11 +211,11 @@ pub fn keep_beside(from: At, to: BorrowedFd, name: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Gives the temporary, which is `new`, its name, whether that is free or taken by what is `expected`. Whatever else has the name keeps
-/// it. A directory is never replaced. Nothing may be under `names.old`: [`settle`] sees to that.
+/// it. A directory is never replaced. Nothing may be under `names.old`: [`end_replacement`] sees to that.
 ///
 /// What is replaced goes to `names.old`, in exchange for the new file where the file system can do that, and is looked at there: no call
 /// removes what was looked at under a name that others use. Where a call fails in between, or the process ends, it stays there, and
-/// [`settle`] goes on. What a call did is never told from its error alone.
+/// [`end_replacement`] goes on. What a call did is never told from its error alone.
 pub fn replace(dir: BorrowedFd, names: &Names, new: Known, expected: &mut dyn FnMut(&Version) -> bool) -> Result<Replaced> {
     for _ in 0..ATTEMPTS {
         match move_known((dir, &names.temporary), (dir, names.name), new) {
@@ -282,7 +282,7 @@ fn move_out(dir: BorrowedFd, names: &Names, new: Known, expected: &mut dyn FnMut
         Err(Errno::EXIST) => return keep(dir, names).map(|kept| Some(Replaced::Kept(kept))),
         // It has its name, and another one still.
         Err(_) if is(name, new) => {}
-        // The name belongs to what had it; where that fails too, `settle` does it.
+        // The name belongs to what had it; where that fails too, `end_replacement` does it.
         Err(error) => return go_back(dir, names).ok().flatten().map_or(Err(error), |kept| Ok(Some(Replaced::Kept(kept)))),
     }
     remove_if(dir, &names.old, out.ino)?;
@@ -317,7 +317,7 @@ fn give_back(dir: BorrowedFd, names: &Names, new: Known) -> Result<Option<Vec<u8
         Err(Errno::NOENT) => return go_back(dir, names),
         Err(error) => return Err(error),
     }
-    // A look that fails says nothing: `settle` goes on from here.
+    // A look that fails says nothing: `end_replacement` goes on from here.
     if look((dir, &names.old))?.is_none_or(|back| new(&back)) {
         return move_known((dir, &names.old), (dir, &names.temporary), new).map(|()| None);
     }
@@ -339,7 +339,7 @@ fn keep(dir: BorrowedFd, names: &Names) -> Result<Vec<u8>> {
 }
 
 /// Ends what a [`replace`] by what is `new` left half done. Returns the name of what had to be kept beside the entry's.
-pub fn settle(dir: BorrowedFd, names: &Names, new: Known, expected: Known) -> Result<Option<Vec<u8>>> {
+pub fn end_replacement(dir: BorrowedFd, names: &Names, new: Known, expected: Known) -> Result<Option<Vec<u8>>> {
     let (temporary, old) = ((dir, &*names.temporary), (dir, &*names.old));
     let Some(out) = look(old)? else { return Ok(None) };
     let there = look((dir, names.name))?;

@@ -39,8 +39,8 @@ impl Place {
         replace(self.dir.as_fd(), &names(), &|there| there.ino == new.ino, expected)
     }
 
-    fn settle(&self, new: &Version, expected: &dyn Fn(&Version) -> bool) -> Result<Option<Vec<u8>>> {
-        settle(self.dir.as_fd(), &names(), &|there| there.ino == new.ino, expected)
+    fn end_replacement(&self, new: &Version, expected: &dyn Fn(&Version) -> bool) -> Result<Option<Vec<u8>>> {
+        end_replacement(self.dir.as_fd(), &names(), &|there| there.ino == new.ino, expected)
     }
 }
 
@@ -220,7 +220,7 @@ fn a_foreign_file_that_came_out_and_cannot_be_looked_at_outlives_the_temporarys_
             remove(place.dir.as_fd(), b"temporary").unwrap();
         });
     });
-    assert_eq!(place.settle(&new, &|there| there.ino == old.ino), Ok(None));
+    assert_eq!(place.end_replacement(&new, &|there| there.ino == old.ino), Ok(None));
     assert_eq!((place.bytes("name"), place.bytes("old")), (Some(b"foreign".to_vec()), None));
 }
 
@@ -244,7 +244,7 @@ fn wherever_a_replacement_ended_nothing_foreign_is_lost_and_nothing_hidden_stays
             known.insert(what, place.put(name, what.as_bytes()).ino);
         }
         let is = |what: &str, there: &Version| known.get(what) == Some(&there.ino);
-        let kept = settle(place.dir.as_fd(), &names(), &|there| is("new", there), &|there| is("old", there)).unwrap();
+        let kept = end_replacement(place.dir.as_fd(), &names(), &|there| is("new", there), &|there| is("old", there)).unwrap();
         let found = ["name", "temporary", "name.tonnage-kept-1"].map(|name| place.bytes(name));
         assert_eq!(found, left.map(|what| what.map(|what| what.as_bytes().to_vec())), "{there:?} {out}");
         assert_eq!((kept.is_some(), place.bytes("old")), (left[2].is_some(), None), "{there:?} {out}");

@@ -1,4 +1,6 @@
-//! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay.
+//! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay. In which order stands in
+//! `promise`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
+//! and said in the journal. The `times` of directories are kept before the first file leaves one.
 //!
 //! A file goes only where all of this holds: it is done with a checksum (or none was asked for), read back from the device where
 //! deleting asks for that, what was placed still lies at the destination, the source is the very version that is done, and nobody can
@@ -18,16 +20,17 @@ use std::time::{Duration, Instant};
 use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
+use crate::bytes::stream::Buffer;
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
-use crate::preflight::Standing;
-use crate::settle::Settler;
+use crate::preflight::Established;
+use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
 use crate::version::Version;
-use group::Waiting;
+pub(crate) use group::{Bytes, Waiting};
 use quarantine::{Back, Quarantine};
 use times::Times;
 
@@ -48,17 +51,28 @@ const TRIES: u32 = 3;
 /// Notes that are kept until somebody takes them.
 const NOTES: usize = 100;
 
+/// What one step has set aside.
+pub(crate) struct Aside {
+    pub(crate) files: Vec<Waiting>,
+    /// Whether there may be more.
+    pub(crate) more: bool,
+    /// Whether the pass is at its end.
+    pub(crate) passed: bool,
+}
+
 /// Clears one mover's source.
 #[derive(Debug)]
 pub struct Purger<'a> {
     from: &'a Tree,
     to: &'a Tree,
     journal: &'a Journal,
-    settler: &'a Settler,
+    quiescence: &'a QuiescenceCheck,
     options: &'a Options,
     halt: &'a AtomicBool,
-    standing: &'a Standing,
+    established: &'a Established,
     aside: Quarantine<'a>,
+    /// For bytes that are compared.
+    buffer: Buffer,
     /// Last entry that this pass has looked at.
     after: Option<Entry>,
     /// Entries that were done when the pass began, less those it took.
@@ -103,10 +117,10 @@ impl<'a> Purger<'a> {
         from: &'a Tree,
         to: &'a Tree,
         journal: &'a Journal,
-        settler: &'a Settler,
+        quiescence: &'a QuiescenceCheck,
         options: &'a Options,
         halt: &'a AtomicBool,
-        standing: &'a Standing,
+        established: &'a Established,
     ) -> Self {
         if options.clear != Clear::Never && options.check == Check::ReadBack {
             journal.remember_done();
@@ -115,11 +129,12 @@ impl<'a> Purger<'a> {
             from,
             to,
             journal,
-            settler,
+            quiescence,
             options,
             halt,
-            standing,
+            established,
             aside: Quarantine::new(from, journal.id()),
+            buffer: Buffer::new(),
             after: None,
             expected: 0,
             rested: None,
@@ -267,33 +282,65 @@ impl<'a> Purger<'a> {
         Ok(())
     }
 
-    /// Clears for a short while. `true` as long as there may be more.
-    pub fn step(&mut self) -> Result<bool> {
+    /// Tries again what could not be given back before.
+    pub(crate) fn give_back_again(&mut self) {
         if self.unsettled && self.settled.is_none_or(|since| since.elapsed() > REST) {
             self.give_all_back();
         }
-        self.standing.check_state()?;
-        let (waiting, more, passed) = self.set_some_aside()?;
-        if !waiting.is_empty() {
-            std::thread::sleep(GRACE);
-            if let Err(error) = self.standing.check_state() {
-                self.let_go(&waiting);
-                return Err(error);
+    }
+
+    /// Fails where the state directory is not the one that was locked.
+    pub(crate) fn require_state(&self) -> Result<()> {
+        self.established.check_state()
+    }
+
+    /// Sets files aside for a short while.
+    pub(crate) fn set_some_aside(&mut self) -> Result<Aside> {
+        let (begin, mut files) = (Instant::now(), Vec::new());
+        while self.wanted() && !self.halted() {
+            let page = self.page()?;
+            if page.is_empty() {
+                return Ok(Aside { files, more: false, passed: true });
+            }
+            self.times.keep(self.from, self.journal, page.iter().map(|entry| entry.path.parent()))?;
+            for entry in page {
+                if self.wanted() && self.may_try(&entry)? {
+                    files.extend(self.set_aside(&entry)?);
+                }
+                self.after = Some(entry);
+                if begin.elapsed() > STEP || files.len() >= ASIDE {
+                    return Ok(Aside { files, more: true, passed: false });
+                }
             }
         }
-        let mut taken = Vec::new();
-        for file in &waiting {
-            if self.take(file) {
-                taken.extend(file.names.iter().map(|name| name.id));
-            }
+        Ok(Aside { files, more: false, passed: false })
+    }
+
+    /// Whoever had found a file by its name before it was set aside has opened it after this.
+    pub(crate) fn wait_for_openers(&mut self, files: &[Waiting]) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
         }
-        drop(waiting);
-        self.expected = self.expected.saturating_sub(taken.len() as u64);
+        std::thread::sleep(GRACE);
+        self.require_state().inspect_err(|_| self.let_go(files))
+    }
+
+    /// Removes all that may go; their entries.
+    pub(crate) fn purge_all(&mut self, files: &[Waiting]) -> Vec<i64> {
+        let gone = files.iter().filter(|file| self.purge_file(file));
+        gone.flat_map(|file| file.names.iter().map(|name| name.id)).collect()
+    }
+
+    /// Says in the journal what was removed.
+    pub(crate) fn say_cleared(&mut self, cleared: &[i64]) -> Result<()> {
+        self.expected = self.expected.saturating_sub(cleared.len() as u64);
         self.aside_bytes = 0;
         self.times.restore();
-        if !taken.is_empty() {
-            self.journal.cleared(&taken)?;
-        }
+        if cleared.is_empty() { Ok(()) } else { self.journal.cleared(cleared) }
+    }
+
+    /// Whether there may be more.
+    pub(crate) fn end_step(&mut self, more: bool, passed: bool) -> Result<bool> {
         if !more {
             self.times.end(self.journal)?;
         }
@@ -303,28 +350,6 @@ impl<'a> Purger<'a> {
         }
         // What got done behind a pass, with an older time than those it had come to, waits for the next one.
         Ok(more || (passed && self.journal.totals().of(State::Done).files != self.expected))
-    }
-
-    /// Markers files aside for a short while; whether there may be more, and whether the pass is at its end.
-    fn set_some_aside(&mut self) -> Result<(Vec<Waiting>, bool, bool)> {
-        let (begin, mut waiting) = (Instant::now(), Vec::new());
-        while self.wanted() && !self.halted() {
-            let page = self.page()?;
-            if page.is_empty() {
-                return Ok((waiting, false, true));
-            }
-            self.times.keep(self.from, self.journal, page.iter().map(|entry| entry.path.parent()))?;
-            for entry in page {
-                if self.wanted() && self.may_try(&entry)? {
-                    waiting.extend(self.set_aside(&entry)?);
-                }
-                self.after = Some(entry);
-                if begin.elapsed() > STEP || waiting.len() >= ASIDE {
-                    return Ok((waiting, true, false));
-                }
-            }
-        }
-        Ok((waiting, false, false))
     }
 
     /// The next ones of this pass, or of a new one where something got done meanwhile; none while it rests.

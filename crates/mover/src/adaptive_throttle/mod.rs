@@ -2,7 +2,6 @@
 //!
 //! [`CpuPriority::step_back`] is what each worker does once; [`Gentle`] is what one thread of the mover asks again and again.
 
-mod controller;
 mod cpu_priority;
 mod watched;
 
@@ -11,11 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use controller::{FLOOR_BYTES_PER_S, Own};
 pub use cpu_priority::{CpuPriority, SteppedBack};
 
+use crate::control::throttle::{Controller, Own};
 use crate::limit::Limiter;
-use controller::Controller;
 use watched::Application;
 
 /// Least time between two looks.
@@ -81,6 +79,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use super::*;
+    use crate::control::throttle::FLOOR_BYTES_PER_S;
 
     /// A child that does not outlive its test.
     struct Ended(Child);

@@ -1,15 +1,16 @@
 //! Bytes as the device has them, and never from memory that only repeats what was written to it.
 
 use std::num::NonZeroU64;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
 
 use blake3::Hasher;
-use rustix::fs;
+use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::stream::{self, ALIGNED, Buffer, Range, Trouble};
+use crate::version::Version;
 
 /// Pages leave the cache once nobody writes, reads or maps them: tried so often, so long apart.
 const TRIES: u32 = 6;
@@ -21,27 +22,65 @@ const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// What a reading came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub(crate) enum Stored<T = ()> {
     /// All was read from the device.
-    Whole,
+    Whole(T),
     /// The file ends before.
     Short,
     /// Memory holds some of it and does not let it go.
     Cached,
 }
 
+impl<T> Stored<T> {
+    pub(super) fn map<U>(self, whole: impl FnOnce(T) -> U) -> Stored<U> {
+        match self {
+            Self::Whole(value) => Stored::Whole(whole(value)),
+            Self::Short => Stored::Short,
+            Self::Cached => Stored::Cached,
+        }
+    }
+}
+
 /// Whether the device has these bytes at `offset` of a file that is open for reading.
 pub fn has_stored(file: BorrowedFd, bytes: &[u8], offset: u64) -> SysResult<bool> {
     let (mut hasher, end) = (Hasher::new(), offset + bytes.len() as u64);
     match hash_stored(file, None, (offset, end), &mut hasher, &mut Buffer::new(), &mut |_| true) {
-        Ok(Stored::Whole) => Ok(hasher.finalize() == blake3::hash(bytes)),
+        Ok(Stored::Whole(())) => Ok(hasher.finalize() == blake3::hash(bytes)),
         Ok(Stored::Cached) => Err(Errno::BUSY),
         Err(Trouble::Read(errno) | Trouble::Write(errno)) => Err(errno),
         Ok(Stored::Short) | Err(Trouble::Short | Trouble::Halted) => Ok(false),
     }
 }
 
-pub(crate) fn hash_stored(
+/// BLAKE3 of the file `name` of `dir`; it is `Short` also where it is longer than `size`.
+pub(crate) fn hash_file(
+    dir: BorrowedFd,
+    name: &[u8],
+    size: u64,
+    buffer: &mut Buffer,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> Result<Stored<[u8; 32]>, Trouble> {
+    let (plain, direct, version) = open(dir, name).map_err(Trouble::Read)?;
+    if version.size != size {
+        return Ok(Stored::Short);
+    }
+    let mut hasher = Hasher::new();
+    let read = hash_stored(plain.as_fd(), direct.as_ref().map(AsFd::as_fd), (0, size), &mut hasher, buffer, leave)?;
+    Ok(read.map(|()| *hasher.finalize().as_bytes()))
+}
+
+/// The file `name` of `dir`, through the cache and, where that can be had, past it.
+fn open(dir: BorrowedFd, name: &[u8]) -> SysResult<(OwnedFd, Option<OwnedFd>, Version)> {
+    let (plain, version) = stream::reopen(dir, name, true)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let direct = fs::openat(dir, name, flags, Mode::empty());
+    let same = |direct: &OwnedFd| fs::fstat(direct).is_ok_and(|found| found.st_ino == version.ino);
+    Ok((plain, direct.ok().filter(same), version))
+}
+
+/// Hashes the bytes of the range `(offset, end)`: by `direct`, which was opened past the cache, or by `plain` once nothing of them is in
+/// memory.
+pub(super) fn hash_stored(
     plain: BorrowedFd,
     direct: Option<BorrowedFd>,
     (mut offset, end): (u64, u64),
@@ -71,13 +110,13 @@ pub(crate) fn hash_stored(
         }
     }
     if offset == end {
-        return Ok(Stored::Whole);
+        return Ok(Stored::Whole(()));
     }
     if !is_dropped(plain, offset, end).map_err(Trouble::Read)? {
         return Ok(Stored::Cached);
     }
     match stream::copy(plain, None, Range { offset, end, sparse: false }, Some(hasher), buffer, leave) {
-        Ok(()) => Ok(Stored::Whole),
+        Ok(()) => Ok(Stored::Whole(())),
         Err(Trouble::Short) => Ok(Stored::Short),
         Err(trouble) => Err(trouble),
     }
@@ -139,9 +178,6 @@ fn is_window_cached(file: BorrowedFd, from: u64, length: usize) -> SysResult<boo
 mod tests {
     use std::fs::File;
     use std::io::Write;
-    use std::os::fd::AsFd;
-
-    use rustix::fs::{Mode, OFlags};
 
     use super::*;
 
@@ -166,7 +202,7 @@ mod tests {
             let mut hasher = Hasher::new();
             let end = bytes.len() as u64;
             let read = hash_stored(plain.as_fd(), direct, (0, end), &mut hasher, &mut buffer, &mut |_| true).unwrap();
-            assert_eq!((read, hasher.finalize()), (Stored::Whole, blake3::hash(&bytes)));
+            assert_eq!((read, hasher.finalize()), (Stored::Whole(()), blake3::hash(&bytes)));
         }
         for end in [bytes.len() as u64 + 1, bytes.len() as u64 + 5000] {
             let direct = direct.as_ref().map(AsFd::as_fd);

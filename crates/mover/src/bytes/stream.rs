@@ -1,6 +1,6 @@
 //! Bytes from one file to another, hashed on the way while they are in the processor's cache; and what makes them durable.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use blake3::Hasher;
 use rustix::fs::{self, OFlags, SeekFrom};
@@ -19,6 +19,7 @@ pub(crate) const ALIGNED: usize = 4096;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// An aligned buffer of one piece.
+#[derive(Debug)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
@@ -58,6 +59,16 @@ pub(crate) struct Sink<'a> {
 }
 
 impl Sink<'_> {
+    /// Has the kernel write a range of the page cache now, so that the sync in the end has little to wait for.
+    pub(crate) fn start_writing(&self, offset: u64, end: u64) {
+        if self.direct.is_some() {
+            return;
+        }
+        let (file, flags) = (self.plain.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
+        // SAFETY: the call takes numbers only, and the descriptor is open. It is a hint: what fails is found by the sync.
+        unsafe { libc::sync_file_range(file, offset as i64, (end - offset) as i64, flags) };
+    }
+
     fn put(&self, bytes: &[u8], offset: u64) -> SysResult<()> {
         let aligned =
             if self.direct.is_some() && offset.is_multiple_of(ALIGNED as u64) { bytes.len() / ALIGNED * ALIGNED } else { 0 };
@@ -149,6 +160,24 @@ pub(crate) fn copy(
     Ok(())
 }
 
+/// Moves all of a file of `size` bytes to an empty `sink`, of which holes stay holes where it is `sparse`. Returns the BLAKE3 of what
+/// was read, which is what was written, where it is `checked`.
+pub(crate) fn copy_whole(
+    source: BorrowedFd,
+    sink: &Sink,
+    (size, sparse): (u64, bool),
+    checked: bool,
+    buffer: &mut Buffer,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<[u8; 32]>, Trouble> {
+    let mut hasher = checked.then(Hasher::new);
+    copy(source, Some(sink), Range { offset: 0, end: size, sparse }, hasher.as_mut(), buffer, leave)?;
+    if sparse {
+        fs::ftruncate(sink.plain, size).map_err(Trouble::Write)?;
+    }
+    Ok(hasher.map(|hasher| *hasher.finalize().as_bytes()))
+}
+
 /// Reads `part`, and hashes it while it is in the processor's cache.
 fn take_in(source: BorrowedFd, part: &mut [u8], mut offset: u64, mut hasher: Option<&mut Hasher>) -> Result<(), Trouble> {
     for hot in part.chunks_mut(HOT_BYTES) {
@@ -238,6 +267,29 @@ pub(crate) fn hash(
         Ok(()) => Ok(Some(*hasher.finalize().as_bytes())),
         Err(Trouble::Short) => Ok(None),
         Err(trouble) => Err(trouble),
+    }
+}
+
+/// BLAKE3 of an open file to its end, read past the cache: what that holds says nothing of the storage. Where the cache does not let
+/// it go, the cache must do. `None` where `leave` said no; it is told of the bytes after they were read.
+pub(crate) fn hash_to_end(
+    file: BorrowedFd,
+    buffer: &mut Buffer,
+    leave: &mut dyn FnMut(u64) -> bool,
+) -> SysResult<Option<[u8; 32]>> {
+    fs::fadvise(file, 0, None, fs::Advice::DontNeed).ok();
+    fs::fadvise(file, 0, None, fs::Advice::Sequential).ok();
+    let (mut hasher, mut offset) = (Hasher::new(), 0);
+    loop {
+        let read = read_full(file, buffer.piece(), offset)? as u64;
+        if read == 0 {
+            return Ok(Some(*hasher.finalize().as_bytes()));
+        }
+        hasher.update(&buffer.piece()[..read as usize]);
+        offset += read;
+        if !leave(read) {
+            return Ok(None);
+        }
     }
 }
 

@@ -18,7 +18,7 @@ const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 const LISTS: [&[u8]; 2] = [ACCESS_LIST, DEFAULT_LIST];
 
 /// What a copy lacks of what its source has, in words; mostly nothing.
-pub(super) type Dropped = Vec<String>;
+pub(crate) type Dropped = Vec<String>;
 
 /// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last,
 /// because all else would move them. `beside` is the group of the directory it was just made in, where that is known.
@@ -247,16 +247,14 @@ pub type Extended = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The extended attributes of a file that are kept.
 pub fn extended(file: BorrowedFd) -> Result<Extended> {
-    let (mut list, mut value) = (vec![0; LARGEST], vec![0; LARGEST]);
-    let length = match fs::flistxattr(file, &mut list[..]) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,
-        other => other?,
-    };
     let mut found = BTreeMap::new();
-    for name in list[..length].split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+    each_extended(file, &mut |name| {
+        // Most files have none: only then is there a place for a value.
+        let mut value = vec![0; LARGEST];
         let length = fs::fgetxattr(file, name, &mut value[..])?;
         found.insert(name.to_vec(), value[..length].to_vec());
-    }
+        Ok(())
+    })?;
     Ok(found)
 }
 

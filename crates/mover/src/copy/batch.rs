@@ -2,25 +2,26 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use blake3::Hasher;
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs;
 
 use super::attributes::{self, Dropped};
 use super::ended::{self, Attempt, Ended, split};
 use super::handles::{self, Handles, Target};
 use super::place::{self, Claim, Fate};
 use super::source::Source;
-use super::special::{LINKS, anew, lacks_links};
+use super::special::{LINKS, lacks_links};
+use super::temporary::Filled;
 use super::{Carrier, Shared};
-use crate::bytes::stream::{self, Buffer, Range, Sink, Sync};
-use crate::entry::{Entry, Outcome, Placed, State};
+use crate::bytes::stream::{self, Buffer, Sink, Sync};
+use crate::entry::{Entry, Outcome, Placed};
 use crate::error::{MoverError, Result};
 use crate::manifest::Line;
-use crate::names::{self, Names};
-use crate::options::{Check, Overwrite};
+use crate::names;
+use crate::options::Check;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
@@ -29,7 +30,7 @@ const MANY: usize = 8;
 
 /// How an entry stands at the destination before the journal says that it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Under its temporary name.
     Temporary,
     /// Under its own name.
@@ -38,26 +39,57 @@ pub(super) enum Shape {
 
 /// An entry whose copy is whole.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// Which.
-    pub(super) entry: Entry,
+    pub(crate) entry: Entry,
     /// What was read.
-    pub(super) version: Version,
+    pub(crate) version: Version,
     /// What lies at the destination.
-    pub(super) placed: Placed,
+    pub(crate) placed: Placed,
     /// Where.
-    pub(super) shape: Shape,
+    pub(crate) shape: Shape,
     /// Whether it was read back from the device already.
-    pub(super) read_back: bool,
+    pub(crate) read_back: bool,
     /// What it lacks of what its source has; `None` where an earlier attempt has said so.
-    pub(super) dropped: Option<Dropped>,
+    pub(crate) dropped: Option<Dropped>,
+}
+
+/// A file of the source that is open, and the directories that it lies in on both sides.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) entry: Entry,
+    pub(crate) source: Source,
+    pub(crate) source_dir: Rc<OwnedFd>,
+    pub(crate) target: Rc<Target>,
+}
+
+impl Opened {
+    /// The temporary `copy` that has all of its bytes.
+    pub(crate) fn filled<'a>(&'a self, copy: BorrowedFd<'a>, checksum: Option<[u8; 32]>) -> Filled<'a> {
+        Filled { copy, source: &self.source, source_dir: self.source_dir.as_fd(), path: &self.entry.path, checksum }
+    }
+
+    /// As one whose copy is whole.
+    pub(crate) fn into_item(self, (placed, dropped): (Placed, Dropped)) -> Item {
+        let (version, shape, dropped) = (self.source.version, Shape::Temporary, Some(dropped));
+        Item { entry: self.entry, version, placed, shape, read_back: false, dropped }
+    }
+}
+
+/// What the look at a file came to.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    /// It must be copied.
+    ToCopy(Opened),
+    /// Its copy is there, or there is nothing to copy.
+    Whole(Item),
 }
 
 /// One call of [`Carrier::carry`].
-pub(super) struct Batch<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) handles: Handles<'a>,
-    pub(super) buffer: Buffer,
+pub(crate) struct Batch<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) handles: Handles<'a>,
+    pub(crate) buffer: Buffer,
     outcomes: Vec<(i64, Outcome)>,
     linking: HashSet<u64>,
     /// Inodes with several names that this round copies.
@@ -73,9 +105,9 @@ impl Carrier {
         entries.sort_by_cached_key(|entry| entry.path.parent());
         let (first, rest) = batch.part(entries);
         let carried: HashMap<u64, i64> = first.iter().map(|entry| (entry.version.ino, entry.id)).collect();
-        batch.round(first)?;
+        batch.stage(first)?;
         let rest = batch.of_safe_ones(rest, &carried);
-        batch.round(rest)?;
+        batch.stage(rest)?;
         Ok(std::mem::take(&mut batch.outcomes))
     }
 }
@@ -88,7 +120,7 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
         Self {
             shared,
             handles: Handles::new(shared),
@@ -135,52 +167,51 @@ impl<'a> Batch<'a> {
         now
     }
 
+    /// Directories that were made since the last call; those they lie in must be synced.
+    pub(crate) fn take_made(&mut self) -> Vec<TreePath> {
+        std::mem::take(&mut self.handles.made)
+    }
+
+    /// What became of the entry that ended last.
+    pub(crate) fn last_outcome(&mut self) -> Option<(i64, Outcome)> {
+        self.outcomes.pop()
+    }
+
     /// Keeps other batches from carrying further names of the file at the same time; false where another does that already.
-    pub(super) fn hold_links(&mut self, entry: &Entry) -> bool {
+    pub(crate) fn hold_links(&mut self, entry: &Entry) -> bool {
         let (first, _) = self.part(vec![entry.clone()]);
         !first.is_empty()
     }
 
     /// Leaves what is held to somebody else, who lets it go in the end. Returns whether anything is.
-    pub(super) fn release_links(&mut self) -> bool {
+    pub(crate) fn release_links(&mut self) -> bool {
         !std::mem::take(&mut self.linking).is_empty()
     }
 
-    /// The last steps for one item, and what became of it.
-    pub(super) fn finish_one(&mut self, item: Item) -> Result<(i64, Outcome)> {
-        let id = item.entry.id;
-        let items = self.read_all_back(vec![item])?;
-        self.finish(items)?;
-        Ok(self.outcomes.pop().unwrap_or((id, Outcome::Halted)))
-    }
-
-    fn round(&mut self, entries: Vec<Entry>) -> Result<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
+    /// Says in the journal which directories will be made for these entries.
+    pub(crate) fn say_directories(&mut self, entries: &[Entry]) -> Result<()> {
         let directory =
             |entry: &Entry| if entry.version.kind == Kind::Directory { entry.path.clone() } else { entry.path.parent() };
-        self.handles.intend(entries.iter().map(directory))?;
-        let together = self.sync_handle(entries.len());
-        let mut items = self.copy_all(entries, together.is_none())?;
-        if let Some(handle) = together
-            && fs::syncfs(handle).is_err()
-        {
-            // It does not say whose bytes were lost: all go again, each with its own sync, which does.
-            self.shared.doubt();
-            let entries = items.drain(..).map(|item| item.entry).collect();
-            items = self.copy_all(entries, true)?;
-        }
-        let items = self.read_all_back(items)?;
-        self.finish(items)
+        self.handles.intend(entries.iter().map(directory))
     }
 
     /// What to sync so many things by at once; `None` where each is better synced by itself.
-    fn sync_handle(&self, count: usize) -> Option<OwnedFd> {
+    pub(crate) fn sync_handle(&self, count: usize) -> Option<OwnedFd> {
         if count < MANY { None } else { Sync::handle(&self.shared.parts.to).ok() }
     }
 
-    fn copy_all(&mut self, entries: Vec<Entry>, each: bool) -> Result<Vec<Item>> {
+    /// Makes the bytes of what was copied durable, where all are synced `together`.
+    pub(crate) fn sync_all(&mut self, copies: Vec<Item>, together: Option<OwnedFd>) -> Result<Vec<Item>> {
+        if together.is_none_or(|handle| fs::syncfs(handle).is_ok()) {
+            return Ok(copies);
+        }
+        // It does not say whose bytes were lost: all go again, each with its own sync, which does.
+        self.shared.doubt();
+        self.copy_all(copies.into_iter().map(|copy| copy.entry).collect(), true)
+    }
+
+    /// Brings entries to the destination, each under its temporary name; `each`: and makes it durable by itself.
+    pub(crate) fn copy_all(&mut self, entries: Vec<Entry>, each: bool) -> Result<Vec<Item>> {
         self.copied.clear();
         let mut items = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -194,76 +225,39 @@ impl<'a> Batch<'a> {
         Ok(items)
     }
 
-    /// Brings one entry to the destination; `each`: and makes it durable by itself.
     fn copy(&mut self, entry: Entry, each: bool) -> Attempt<Item> {
-        if entry.state == State::Placing
-            && let Some(item) = self.resume(&entry)?
-        {
+        if let Some(item) = self.left_whole(&entry)? {
             return Ok(item);
         }
         match entry.version.kind {
             Kind::Directory => self.directory(entry, each),
             Kind::Link | Kind::Fifo => self.special(entry),
-            Kind::File => self.file(entry, each),
+            Kind::File => self.copy_file(entry, each),
             Kind::Special => Err(ended::refused("sockets and devices are never staged".to_owned())),
         }
     }
 
-    fn file(&mut self, mut entry: Entry, each: bool) -> Attempt<Item> {
-        let shared = self.shared;
-        let source_dir = self.handles.source(&entry.path)?;
-        let target = self.handles.target(&entry.path)?;
-        shared.settle(target.as_fd(), &entry)?;
-        shared.recognise(target.as_fd(), &mut entry, &mut self.buffer)?;
-        let path = &entry.path;
-        let source = Source::open_short(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-        if let Some(item) = self.is_there(&entry, &source, source_dir.as_fd(), &target)? {
-            return Ok(item);
-        }
+    /// Whether the name may be taken at the destination. A foreign file of the same bytes that has it is as good as a copy.
+    pub(crate) fn claim_name(&mut self, file: Opened) -> Attempt<Looked> {
+        let (shared, source, path) = (self.shared, &file.source, &file.entry.path);
         // Of several names of one file that must be copied after all, one is: the others become links to it once that is done.
         if source.version.links > 1 && !self.copied.insert(source.version.ino) {
             return Err(linked_elsewhere().into());
         }
-        let there =
-            handles::at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
-        if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
-            return self.adopt(entry, &source, source_dir.as_fd(), target.as_fd(), &there);
+        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let there = handles::at(file.target.as_fd(), path.name()).map_err(failed)?;
+        match shared.claim(&file.entry, &source.version, there)? {
+            Claim::Take => Ok(Looked::ToCopy(file)),
+            Claim::Compare(there) => self.adopt(file, &there).map(Looked::Whole),
         }
-        shared.take(0, 1)?;
-        let temporary = shared.temporary(&entry);
-        let sink = shared.create(&target, &temporary, path)?;
-        let filled = self.fill(&source, &target, &sink, path).and_then(|(checksum, mut dropped)| {
-            source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-            if each || !target.covered {
-                shared.sync_file(sink.as_fd(), path)?;
-            }
-            let made = Version::of(&sink).map_err(|errno| ended::target("look at", &shared.parts.to, path, errno))?;
-            attributes::compare(&source.version, &made, &mut dropped);
-            Ok((place::placed(&made, checksum), dropped))
-        });
-        if filled.is_err()
-            && let Ok(made) = Version::of(&sink)
-        {
-            // What ended it is what is told; a temporary that cannot be removed now is, when its entry is tried or given up.
-            let _ = names::remove_if(target.as_fd(), &temporary, made.ino);
-        }
-        let (placed, dropped) = filled?;
-        let (shape, dropped) = (Shape::Temporary, Some(dropped));
-        Ok(Item { version: source.version, placed, shape, read_back: false, dropped, entry })
     }
 
     /// Takes a foreign file of the same bytes for as good as a copy; refuses to touch one of others.
-    pub(super) fn adopt(
-        &mut self,
-        entry: Entry,
-        source: &Source,
-        source_dir: BorrowedFd,
-        target: BorrowedFd,
-        there: &Version,
-    ) -> Attempt<Item> {
-        let (shared, path) = (self.shared, &entry.path);
-        let same = shared.compare(source, target, path, there, &mut self.buffer)?;
-        source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir, path)?;
+    fn adopt(&mut self, file: Opened, there: &Version) -> Attempt<Item> {
+        let Opened { entry, source, source_dir, target } = file;
+        let (shared, path, target) = (self.shared, &entry.path, target.as_fd());
+        let same = shared.compare(&source, target, path, there, &mut self.buffer)?;
+        shared.require_unchanged(&source, source_dir.as_fd(), path)?;
         let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
@@ -272,29 +266,18 @@ impl<'a> Batch<'a> {
         Ok(Item { version: source.version, placed, shape, read_back: false, dropped: Some(lacking), entry })
     }
 
-    /// Copies bytes and attributes; the checksum of what was read, which is what was written.
-    fn fill(&mut self, source: &Source, dir: &Target, sink: &OwnedFd, path: &TreePath) -> Attempt<(Option<[u8; 32]>, Dropped)> {
-        let shared = self.shared;
-        let size = source.version.size;
-        let mut hasher = (shared.parts.options.check != Check::None).then(Hasher::new);
-        let target = Sink { plain: sink.as_fd(), direct: None };
+    /// Copies the bytes; the checksum of what was read, which is what was written.
+    pub(crate) fn copy_bytes(&mut self, file: &Opened, made: &OwnedFd) -> Attempt<Option<[u8; 32]>> {
+        let (shared, source) = (self.shared, &file.source);
+        let (whole, checked) = ((source.version.size, source.sparse), shared.parts.options.check != Check::None);
+        let sink = Sink { plain: made.as_fd(), direct: None };
         let mut leave = |bytes| shared.leave(bytes);
-        let range = Range { offset: 0, end: size, sparse: source.sparse };
-        stream::copy(source.file.as_fd(), Some(&target), range, hasher.as_mut(), &mut self.buffer, &mut leave)
-            .map_err(|trouble| shared.trouble(path, trouble))?;
-        let failed = |errno| ended::target("write", &shared.parts.to, path, errno);
-        if source.sparse {
-            fs::ftruncate(sink, size).map_err(failed)?;
-        }
-        // A directory that got another group meanwhile may have handed that one down.
-        let beside = (!shared.groups.load(Ordering::SeqCst)).then_some(dir.group);
-        let dropped =
-            attributes::give(sink.as_fd(), source.file.as_fd(), &source.version, source.accessed, beside).map_err(failed)?;
-        Ok((hasher.map(|hasher| *hasher.finalize().as_bytes()), dropped))
+        stream::copy_whole(source.file.as_fd(), &sink, whole, checked, &mut self.buffer, &mut leave)
+            .map_err(|trouble| shared.trouble(&file.entry.path, trouble))
     }
 
     /// Keeps what is on the device as it was written, where that is to be looked at.
-    fn read_all_back(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
+    pub(crate) fn read_all_back(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
         if self.shared.reads_back() { self.keep(items, Batch::read_back) } else { Ok(items) }
     }
 
@@ -333,39 +316,8 @@ impl<'a> Batch<'a> {
         self.outcomes.push((item.entry.id, outcome));
     }
 
-    /// Everything from the journal's *placing* to its *done*, for copies that are whole and synced.
-    pub(super) fn finish(&mut self, items: Vec<Item>) -> Result<()> {
-        self.shared.parts.standing.check_state()?;
-        let made = std::mem::take(&mut self.handles.made);
-        self.say_dropped(&items)?;
-        let refused = self.say_placing(&items, &made)?;
-        let items =
-            self.keep(items, |_, item| if refused.contains(&item.entry.id) { Err(Outcome::Changed.into()) } else { Ok(()) })?;
-        let together = self.sync_handle(items.len());
-        let items = self.keep(items, Batch::place)?;
-        let items = self.sync_directories(items, &made, together)?;
-        if items.is_empty() {
-            return Ok(());
-        }
-        let lines: Vec<Line> = items.iter().map(|item| Line::of(&item.entry.path, &item.version, Some(&item.placed))).collect();
-        let parts = &self.shared.parts;
-        parts.standing.check_destination(&parts.to)?;
-        let appended = parts.manifest.append(&lines, self.shared.reads_back());
-        if let Err(error @ MoverError::Moved(_)) = appended {
-            return Err(error);
-        }
-        if let Err(error) = appended {
-            let reason = format!("{error}; hint: the data is in place, the manifest beside it is not written yet");
-            for item in &items {
-                self.outcomes.push((item.entry.id, Outcome::Failed { reason: reason.clone(), again: true }));
-            }
-            return Ok(());
-        }
-        self.say_done(&items)
-    }
-
     /// Says what the copies lack before any of them can be called done, and its source be cleared.
-    fn say_dropped(&self, items: &[Item]) -> Result<()> {
+    pub(crate) fn say_dropped(&self, items: &[Item]) -> Result<()> {
         let journal = &self.shared.parts.journal;
         let any = journal.any_dropped()?;
         let mut said = Vec::new();
@@ -379,8 +331,8 @@ impl<'a> Batch<'a> {
         if any || said.iter().any(|(_, what)| !what.is_empty()) { journal.say_dropped(&said) } else { Ok(()) }
     }
 
-    /// Makes durable what is about to be renamed. Returns what must not be, because a later version of it was found.
-    fn say_placing(&mut self, items: &[Item], made: &[TreePath]) -> Result<HashSet<i64>> {
+    /// Makes durable in the journal what is about to get its name. What must not, because a later version of it was found, ends.
+    pub(crate) fn say_placing(&mut self, items: Vec<Item>, made: &[TreePath]) -> Result<Vec<Item>> {
         let journal = &self.shared.parts.journal;
         let mut ready: Vec<_> = items.iter().map(|item| (item.entry.id, item.version, item.placed)).collect();
         // Directories made for the files of this batch are entries too: their turn comes, and by then it must be known whose they are.
@@ -393,7 +345,14 @@ impl<'a> Batch<'a> {
                 ready.push((entry.id, entry.version, Placed::directory(ino)));
             }
         }
-        Ok(if ready.is_empty() { HashSet::new() } else { journal.placing(&ready)?.into_iter().collect() })
+        let refused: HashSet<i64> =
+            if ready.is_empty() { HashSet::new() } else { journal.placing(&ready)?.into_iter().collect() };
+        self.keep(items, |_, item| if refused.contains(&item.entry.id) { Err(Outcome::Changed.into()) } else { Ok(()) })
+    }
+
+    /// Gives the copies their names.
+    pub(crate) fn place_all(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
+        self.keep(items, Batch::place)
     }
 
     fn place(&mut self, item: &mut Item) -> Attempt<()> {
@@ -417,7 +376,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Makes the names durable, each directory once.
-    fn sync_directories(&mut self, items: Vec<Item>, made: &[TreePath], together: Option<OwnedFd>) -> Result<Vec<Item>> {
+    pub(crate) fn sync_directories(
+        &mut self,
+        items: Vec<Item>,
+        made: &[TreePath],
+        together: Option<OwnedFd>,
+    ) -> Result<Vec<Item>> {
         let touched: BTreeSet<TreePath> = items.iter().map(|item| &item.entry.path).chain(made).map(TreePath::parent).collect();
         let mut failures = Vec::new();
         let (mut rest, mut covered) = (Vec::new(), 0);
@@ -446,7 +410,23 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn say_done(&mut self, items: &[Item]) -> Result<()> {
+    /// Adds the copies' lines to the manifest, durable; whether they are there. Where not, the copies go again.
+    pub(crate) fn append_to_manifest(&mut self, items: &[Item]) -> Result<bool> {
+        let lines: Vec<Line> = items.iter().map(|item| Line::of(&item.entry.path, &item.version, Some(&item.placed))).collect();
+        match self.shared.parts.manifest.append(&lines, self.shared.reads_back()) {
+            Ok(()) => Ok(true),
+            Err(error @ MoverError::Moved(_)) => Err(error),
+            Err(error) => {
+                let reason = format!("{error}; hint: the data is in place, the manifest beside it is not written yet");
+                let ids = items.iter().map(|item| item.entry.id);
+                self.outcomes.extend(ids.map(|id| (id, Outcome::Failed { reason: reason.clone(), again: true })));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Says in the journal that the copies are done, durable, and then in the log.
+    pub(crate) fn say_done(&mut self, items: &[Item]) -> Result<()> {
         let parts = &self.shared.parts;
         let ids: Vec<i64> = items.iter().map(|item| item.entry.id).collect();
         let changed: HashSet<i64> = parts.journal.done(&ids)?.into_iter().collect();
@@ -460,38 +440,6 @@ impl<'a> Batch<'a> {
 }
 
 /// A further name of a file that another batch carries.
-pub(super) fn linked_elsewhere() -> Outcome {
+pub(crate) fn linked_elsewhere() -> Outcome {
     Outcome::Later("another name of it is on its way")
-}
-
-impl Shared {
-    /// What the entry's data is called until it is safe.
-    pub(super) fn temporary(&self, entry: &Entry) -> Vec<u8> {
-        names::temporary(self.parts.journal.id(), entry.id)
-    }
-
-    /// All names of it in its directory.
-    pub(super) fn names<'a>(&self, entry: &'a Entry) -> Names<'a> {
-        Names::of(self.parts.journal.id(), entry.id, entry.path.name(), self.parts.options.overwrite == Overwrite::Always)
-    }
-
-    /// Makes a copy durable by itself.
-    pub(super) fn sync_file(&self, file: BorrowedFd, path: &TreePath) -> Attempt<()> {
-        fs::fsync(file).map_err(|errno| {
-            self.doubt();
-            ended::target("sync", &self.parts.to, path, errno)
-        })
-    }
-
-    /// An empty temporary of this process, readable by nobody else until it is whole.
-    pub(super) fn create(&self, target: &Target, temporary: &[u8], path: &TreePath) -> Attempt<OwnedFd> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let create = || fs::openat(target, temporary, flags, Mode::RUSR | Mode::WUSR);
-        let failed = |errno| ended::target("create", &self.parts.to, path, errno);
-        let made = anew(target.as_fd(), temporary, &create).map_err(failed)?;
-        if self.lists.load(Ordering::SeqCst) {
-            attributes::disinherit(made.as_fd(), 0o600).map_err(failed)?;
-        }
-        Ok(made)
-    }
 }

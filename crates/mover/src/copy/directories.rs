@@ -78,7 +78,7 @@ impl Shared {
     pub(super) fn made_directory(&self, entry: &Entry, there: &Version) -> bool {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&entry.path).copied();
         let mut numbers = made.into_iter().chain(entry.placed.map(|placed| placed.ino)).filter(|&ino| ino != Placed::OF_OTHERS);
-        let renumbered = !self.parts.standing.inodes_last;
+        let renumbered = !self.parts.established.inodes_last;
         numbers.any(|ino| renumbered || ino == there.ino)
     }
 

@@ -12,7 +12,7 @@ use crate::tree::Tree;
 
 /// The end of an attempt before the entry was safe.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// It concerns this entry only.
     Entry(Outcome),
     /// It concerns the whole mover.
@@ -32,7 +32,7 @@ impl From<MoverError> for Ended {
 }
 
 /// The result of a part of an attempt.
-pub(super) type Attempt<T> = Result<T, Ended>;
+pub(crate) type Attempt<T> = Result<T, Ended>;
 
 /// Splits what ends the mover from what ends an entry.
 pub(super) fn split<T>(attempt: Attempt<T>) -> crate::error::Result<Result<T, Outcome>> {

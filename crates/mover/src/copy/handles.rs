@@ -21,10 +21,10 @@ const KEPT: usize = 16;
 
 /// A directory of the destination.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     file: OwnedFd,
     /// Whether one `syncfs` makes what is written in it durable.
-    pub(super) covered: bool,
+    pub(crate) covered: bool,
     /// Its group, which it may hand down.
     pub(super) group: u32,
 }
@@ -36,7 +36,7 @@ impl AsFd for Target {
 }
 
 /// The handles of one batch; not kept longer, because a directory may move.
-pub(super) struct Handles<'a> {
+pub(crate) struct Handles<'a> {
     shared: &'a Shared,
     sources: HashMap<TreePath, Rc<OwnedFd>>,
     targets: HashMap<TreePath, Rc<Target>>,
@@ -89,7 +89,7 @@ impl<'a> Handles<'a> {
     }
 
     /// The directory `path` lies in, at the source.
-    pub(super) fn source(&mut self, path: &TreePath) -> Attempt<Rc<OwnedFd>> {
+    pub(crate) fn source(&mut self, path: &TreePath) -> Attempt<Rc<OwnedFd>> {
         let directory = path.parent();
         if let Some(known) = self.sources.get(&directory) {
             return Ok(Rc::clone(known));
@@ -102,7 +102,7 @@ impl<'a> Handles<'a> {
     }
 
     /// The directory `path` lies in, at the destination.
-    pub(super) fn target(&mut self, path: &TreePath) -> Attempt<Rc<Target>> {
+    pub(crate) fn target(&mut self, path: &TreePath) -> Attempt<Rc<Target>> {
         let directory = path.parent();
         self.directory(&directory)
     }

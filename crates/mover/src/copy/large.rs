@@ -4,22 +4,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use blake3::hazmat::{ChainingValue, HasherExt};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::attributes::{self, Dropped};
-use super::batch::{Batch, Item, Shape};
-use super::chunks::Plan;
+use super::batch::{Batch, Item, Looked, Opened, Shape};
 use super::ended::{self, Attempt, split};
-use super::place::{self, Claim};
-use super::source::Source;
+use super::source::{Reading, Source};
+use super::temporary::Filled;
 use super::{Carrier, Shared, handles};
-use crate::bytes::stored::Stored;
-use crate::bytes::stream::{self, Buffer, Range, Sink, Trouble};
-use crate::entry::{Chunk, Entry, Outcome, Placed, State};
+use crate::bytes::chunks::{ChainingValue, Plan};
+use crate::bytes::stream::{Buffer, Sink, Trouble};
+use crate::entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
-use crate::names;
 use crate::options::Check;
 use crate::stores::Stores;
 use crate::version::{Kind, Version};
@@ -85,40 +82,20 @@ impl Carrier {
                 large.linking = batch.release_links();
                 Ok(Started::Large(Arc::new(*large)))
             }
-            Ok(Begun::Whole(item)) => batch.finish_one(*item).map(|(id, outcome)| Started::Ended(id, outcome)),
+            Ok(Begun::Whole(item)) => batch.stage_copy(*item).map(|(id, outcome)| Started::Ended(id, outcome)),
             Err(outcome) => Ok(Started::Ended(id, outcome)),
         }
     }
 
     fn begin(&self, batch: &mut Batch, entry: Entry) -> Attempt<Begun> {
-        let shared = &self.shared;
-        if entry.state == State::Placing
-            && let Some(item) = batch.resume(&entry)?
-        {
-            return Ok(Begun::Whole(Box::new(item)));
+        if let Some(copy) = batch.left_whole(&entry)? {
+            return Ok(Begun::Whole(Box::new(copy)));
         }
-        let mut entry = entry;
-        let source_dir = batch.handles.source(&entry.path)?;
-        let target = batch.handles.target(&entry.path)?;
-        shared.settle(target.as_fd(), &entry)?;
-        shared.recognise(target.as_fd(), &mut entry, &mut batch.buffer)?;
-        let path = &entry.path;
-        let source = Source::open(&shared.parts.from, &shared.parts.settler, source_dir.as_fd(), path)?;
-        if source.version.size <= super::SMALL_BYTES {
-            // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
-            shared.parts.journal.requeue(entry.id, source.version)?;
-            return Err(Outcome::Changed.into());
-        }
-        if let Some(item) = batch.is_there(&entry, &source, source_dir.as_fd(), &target)? {
-            return Ok(Begun::Whole(Box::new(item)));
-        }
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
-        let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
-        if let Claim::Compare(there) = shared.claim(&entry, &source.version, there)? {
-            let item = batch.adopt(entry, &source, source_dir.as_fd(), target.as_fd(), &there)?;
-            return Ok(Begun::Whole(Box::new(item)));
-        }
-        shared.take(0, 1)?;
+        let file = match batch.begin_file(entry, Reading::InChunks)? {
+            Looked::ToCopy(file) => file,
+            Looked::Whole(copy) => return Ok(Begun::Whole(Box::new(copy))),
+        };
+        let (shared, Opened { entry, source, source_dir, target }) = (&self.shared, file);
         let source_dir =
             source_dir.try_clone().map_err(|error| ended::broken(format!("cannot keep a directory open: {error}")))?;
         Large::open(shared, entry, source, source_dir, &target).map(|large| Begun::Chunks(Box::new(large)))
@@ -151,11 +128,9 @@ impl Large {
             kept
         } else {
             journal.forget_chunks(entry.id)?;
-            let made = shared.create(target, &temporary, path)?;
+            let made = shared.create(target, &entry)?;
             if let Err(errno) = allocate(&made, &source) {
-                if let Ok(made) = Version::of(&made) {
-                    let _ = names::remove_if(target.as_fd(), &temporary, made.ino);
-                }
+                shared.remove_unfinished(target, &entry, &made);
                 return Err(ended::target("allocate", &shared.parts.to, path, errno));
             }
             made
@@ -255,25 +230,20 @@ impl Large {
         }
         let (shared, path) = (&self.shared, &self.entry.path);
         let check = shared.parts.options.check;
-        let mut hasher = (check != Check::None).then(|| self.plan.hasher(index));
         let (offset, end) = self.plan.range(index);
         // What a hole is not written over must be one there too.
         let sparse = self.source.sparse && (!self.reused || self.punch(offset, end).is_ok());
-        let range = Range { offset, end, sparse };
-        let sink = Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) };
+        let (sink, checked) = (self.sink(), check != Check::None);
         let mut leave = |bytes| shared.leave(bytes);
-        let copied = stream::copy(self.source.file.as_fd(), Some(&sink), range, hasher.as_mut(), buffer, &mut leave);
+        let copied = self.plan.copy(index, self.source.file.as_fd(), &sink, (sparse, checked), buffer, &mut leave);
         if let Err(Trouble::Write(Errno::NOSPC | Errno::DQUOT)) = copied {
             self.lock().full = true;
         }
-        copied.map_err(|trouble| shared.trouble(path, trouble))?;
-        let value = hasher.map(|hasher| hasher.finalize_non_root());
+        let value = copied.map_err(|trouble| shared.trouble(path, trouble))?;
         if check == Check::ReadBack && self.read_again(index, buffer)? != value {
             return Err(shared.differs(path));
         }
-        if self.direct.is_none() {
-            self.start_writing(offset, end);
-        }
+        sink.start_writing(offset, end);
         Ok(value)
     }
 
@@ -286,34 +256,22 @@ impl Large {
     fn read_again(&self, index: usize, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
         let (shared, path) = (&self.shared, &self.entry.path);
         let failed = |errno| ended::target("read back", &shared.parts.to, path, errno);
-        let (offset, end) = self.plan.range(index);
         fs::fdatasync(&self.plain).map_err(failed)?;
-        let mut hasher = self.plan.hasher(index);
-        let direct = self.direct.as_ref().map(AsFd::as_fd);
-        let stored = shared.read_stored(self.plain.as_fd(), direct, (offset, end), &mut hasher, path, buffer)?;
-        Ok((stored == Stored::Whole).then(|| hasher.finalize_non_root()))
+        shared.of_device(path, self.plan.hash_stored(index, &self.sink(), buffer, &mut |_| !shared.halted()))
+    }
+
+    fn sink(&self) -> Sink<'_> {
+        Sink { plain: self.plain.as_fd(), direct: self.direct.as_ref().map(AsFd::as_fd) }
     }
 
     /// Whether a chunk that was copied earlier still is what the source has, where no time would tell.
     fn is_of_now(&self, index: usize, known: ChainingValue, buffer: &mut Buffer) -> Attempt<bool> {
-        if self.shared.parts.settler.stores() == Stores::Timed {
+        if self.shared.parts.quiescence.stores() == Stores::Timed {
             return Ok(true);
         }
-        let (offset, end) = self.plan.range(index);
-        let mut hasher = self.plan.hasher(index);
-        let mut leave = |_| !self.shared.halted();
-        let range = Range { offset, end, sparse: self.source.sparse };
-        stream::copy(self.source.file.as_fd(), None, range, Some(&mut hasher), buffer, &mut leave)
-            .map_err(|trouble| self.shared.trouble(&self.entry.path, trouble))?;
-        Ok(hasher.finalize_non_root() == known)
-    }
-
-    /// Has the kernel write a chunk now, so that the sync in the end has little to wait for.
-    fn start_writing(&self, offset: u64, end: u64) {
-        use std::os::fd::AsRawFd;
-        let (file, flags) = (self.plain.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
-        // SAFETY: the call takes numbers only, and the descriptor is open. It is a hint: what fails is found by the sync.
-        unsafe { libc::sync_file_range(file, offset as i64, (end - offset) as i64, flags) };
+        let source = &self.source;
+        let now = self.plan.hash(index, source.file.as_fd(), source.sparse, buffer, &mut |_| !self.shared.halted());
+        Ok(now.map_err(|trouble| self.shared.trouble(&self.entry.path, trouble))? == known)
     }
 
     /// Notes a chunk that is whole. The journal is told by one worker at a time, of all chunks that have become whole since.
@@ -351,7 +309,7 @@ impl Large {
                 let (shape, dropped) = (Shape::Temporary, Some(dropped));
                 let read_back = self.shared.parts.options.check == Check::ReadBack;
                 let item = Item { entry, version, placed, shape, read_back, dropped };
-                Batch::new(&self.shared).finish_one(item)
+                Batch::new(&self.shared).stage_copy(item)
             }
             Err(outcome) => {
                 // What helps no later attempt, or takes the space that others could use.
@@ -365,18 +323,11 @@ impl Large {
     }
 
     fn make_whole(&self) -> Attempt<(Placed, Dropped)> {
-        let (parts, path) = (&self.shared.parts, &self.entry.path);
-        let version = &self.source.version;
-        let failed = |errno| ended::target("write", &parts.to, path, errno);
         let values: Option<Vec<ChainingValue>> = self.lock().values.iter().copied().collect();
-        let checksum = values.map(|values| *self.plan.merge(&values).as_bytes());
-        let (copy, source) = (self.plain.as_fd(), self.source.file.as_fd());
-        let mut dropped = attributes::give(copy, source, version, self.source.accessed, None).map_err(failed)?;
-        self.source.require_unchanged(&parts.from, &parts.settler, self.source_dir.as_fd(), path)?;
-        self.shared.sync_file(self.plain.as_fd(), path)?;
-        let made = Version::of(&self.plain).map_err(failed)?;
-        attributes::compare(version, &made, &mut dropped);
-        if made.size == version.size { Ok((place::placed(&made, checksum), dropped)) } else { Err(self.shared.differs(path)) }
+        let checksum = values.map(|values| self.plan.merge(&values));
+        let (copy, source_dir) = (self.plain.as_fd(), self.source_dir.as_fd());
+        let filled = Filled { copy, source: &self.source, source_dir, path: &self.entry.path, checksum };
+        self.shared.make_whole(&filled, None, true)
     }
 
     fn lock(&self) -> MutexGuard<'_, Work> {

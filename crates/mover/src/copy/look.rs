@@ -27,7 +27,7 @@ impl Carrier {
     /// Looks at these copies: name, kind, size and time of change, and, of what is to be told from another's, the inode.
     #[must_use]
     pub fn look_at_copies(&self, copies: &[Copied]) -> Copies {
-        let (to, inodes_last) = (&self.shared.parts.to, self.shared.parts.standing.inodes_last);
+        let (to, inodes_last) = (&self.shared.parts.to, self.shared.parts.established.inodes_last);
         let mut found = Copies::default();
         let mut here: Option<(TreePath, std::result::Result<OwnedFd, Errno>)> = None;
         for copy in copies {

@@ -6,11 +6,11 @@
 
 mod attributes;
 mod batch;
-mod chunks;
-mod device;
 mod directories;
 mod ended;
+mod existing;
 mod handles;
+mod hashes;
 mod large;
 mod look;
 mod place;
@@ -18,26 +18,32 @@ mod recovery;
 mod resume;
 mod source;
 mod special;
-mod stands;
+mod temporary;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::stream;
+use crate::error::Result;
 use crate::journal::Journal;
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::Manifest;
 use crate::options::{Check, Options};
 use crate::path::TreePath;
-use crate::preflight::Standing;
-use crate::settle::Settler;
+use crate::preflight::Established;
+use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
+pub(crate) use attributes::Dropped;
 pub use attributes::{Extended, extended};
+pub(crate) use batch::{Batch, Item, Looked, Opened};
 pub use directories::Renewed;
+pub(crate) use ended::Attempt;
 pub use large::{Large, Started};
 pub use look::{Copies, REMOVED};
+pub(crate) use source::Reading;
+pub(crate) use temporary::Filled;
 
 /// A file of more bytes than this is carried in chunks by several workers; see [`Carrier::large`].
 pub const SMALL_BYTES: u64 = 8 << 20;
@@ -52,13 +58,13 @@ pub struct Parts {
     /// Where each entry stands.
     pub journal: Arc<Journal>,
     /// Whether the trees are where they were.
-    pub standing: Arc<Standing>,
+    pub established: Arc<Established>,
     /// What lies at the destination.
     pub manifest: Arc<Manifest>,
     /// Spectral's lines.
     pub log: Arc<Log>,
     /// Who still writes a file.
-    pub settler: Arc<Settler>,
+    pub quiescence: Arc<QuiescenceCheck>,
     /// Bounds in bytes and files a second.
     pub limiter: Arc<Limiter>,
     /// What was asked.
@@ -93,7 +99,7 @@ pub struct Carrier {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     parts: Parts,
     /// What makes a batch durable at this destination.
     sync: stream::Sync,
@@ -138,6 +144,16 @@ impl Carrier {
 }
 
 impl Shared {
+    /// Fails where the state directory is not the one that was locked.
+    pub(crate) fn require_state(&self) -> Result<()> {
+        self.parts.established.check_state()
+    }
+
+    /// Fails where the destination is not the one that was established.
+    pub(crate) fn require_destination(&self) -> Result<()> {
+        self.parts.established.check_destination(&self.parts.to)
+    }
+
     fn note(&self, note: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
@@ -147,7 +163,7 @@ impl Shared {
     }
 
     /// Waits for leave to move so many bytes and files; `Halted` if the mover stops first.
-    fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
+    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
     }
 

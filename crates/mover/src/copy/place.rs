@@ -1,16 +1,13 @@
 //! Who may have a name at the destination: what is newer or foreign keeps it, unless the user said otherwise.
 
-use std::os::fd::{AsFd, BorrowedFd};
-
-use rustix::fs;
+use std::os::fd::BorrowedFd;
 
 use super::ended::{self, Attempt};
-use super::source::Source;
 use super::{Shared, handles};
-use crate::bytes::stream::{self, Buffer, Trouble};
-use crate::entry::{Entry, Outcome, Placed};
+use crate::bytes::stream::Buffer;
+use crate::entry::{Entry, Placed};
 use crate::names::{self, Replaced};
-use crate::options::{Check, Overwrite};
+use crate::options::Overwrite;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
 
@@ -96,12 +93,12 @@ impl Shared {
     }
 
     /// Ends what an earlier attempt at replacing what has the entry's name left half done.
-    pub(super) fn settle(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
+    pub(crate) fn end_replacement(&self, dir: BorrowedFd, entry: &Entry) -> Attempt<()> {
         // Nothing is replaced before the journal says what by.
         let Some(new) = entry.placed.filter(|_| entry.version.kind != Kind::Directory) else { return Ok(()) };
         let expected = |there: &Version| self.may_replace(entry, &entry.version, there);
         let names = self.names(entry);
-        match names::settle(dir, &names, &|there| is(&new, there), &expected) {
+        match names::end_replacement(dir, &names, &|there| is(&new, there), &expected) {
             Ok(None) => Ok(()),
             Ok(Some(kept)) => Err(self.kept(&entry.path, &kept)),
             Err(errno) => Err(ended::target("look at what was replaced by", &self.parts.to, &entry.path, errno)),
@@ -110,7 +107,7 @@ impl Shared {
 
     /// Finds out by its bytes whether what has the name is this mover's own, where its inode or its time is another: some file systems
     /// number theirs anew with each mount, and attributes given to one name of a file move the time of all its names.
-    pub(super) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
+    pub(crate) fn recognise(&self, dir: BorrowedFd, entry: &mut Entry, buffer: &mut Buffer) -> Attempt<()> {
         if entry.placed.is_none() {
             return Ok(());
         }
@@ -174,74 +171,6 @@ impl Shared {
                     "cannot give {place} to a file: {why}; hint: exclude it, or stage with overwrite=always"
                 )))
             }
-        }
-    }
-
-    /// Whether the regular file `there` has the bytes that were copied; if so they are durable.
-    fn holds(&self, dir: BorrowedFd, path: &TreePath, there: &Version, new: &Placed, buffer: &mut Buffer) -> Attempt<bool> {
-        let Some(checksum) = new.checksum else { return Ok(false) };
-        if there.kind != Kind::File || there.size != new.size {
-            return Ok(false);
-        }
-        Ok(self.hash_target(dir, path, there, buffer)? == Some(checksum))
-    }
-
-    /// Whether the foreign file `there` has the source's bytes. If so they are made durable, and its checksum comes back.
-    pub(super) fn compare(
-        &self,
-        source: &Source,
-        dir: BorrowedFd,
-        path: &TreePath,
-        there: &Version,
-        buffer: &mut Buffer,
-    ) -> Attempt<Option<[u8; 32]>> {
-        let found = self.hash_target(dir, path, there, buffer)?;
-        let mut leave = |bytes| self.take(bytes, 0).is_ok();
-        let read = stream::hash(source.file.as_fd(), source.version.size, buffer, &mut leave);
-        let read = read.map_err(|trouble| self.trouble(path, trouble))?.ok_or(Outcome::Changed)?;
-        Ok((found == Some(read)).then_some(read))
-    }
-
-    /// BLAKE3 of what has the name at the destination, made durable; `None` if it is no longer `there`.
-    fn hash_target(&self, dir: BorrowedFd, path: &TreePath, there: &Version, buffer: &mut Buffer) -> Attempt<Option<[u8; 32]>> {
-        self.hash_name(dir, path.name(), path, there, buffer)
-    }
-
-    /// The same of any name of a directory; `path` is for messages.
-    pub(super) fn hash_name(
-        &self,
-        dir: BorrowedFd,
-        name: &[u8],
-        path: &TreePath,
-        there: &Version,
-        buffer: &mut Buffer,
-    ) -> Attempt<Option<[u8; 32]>> {
-        let failed = |errno| ended::target("read", &self.parts.to, path, errno);
-        let (file, opened) = stream::reopen(dir, name, false).map_err(failed)?;
-        if opened != *there {
-            return Ok(None);
-        }
-        fs::fsync(&file).map_err(failed)?;
-        let mut leave = |bytes| self.take(bytes, 0).is_ok();
-        if self.parts.options.check == Check::ReadBack {
-            let stored = self.on_device(dir, path.name(), there.size, path, buffer)?;
-            return Ok(stored.filter(|_| Version::of(&file).is_ok_and(|now| now.same_bytes(there))));
-        }
-        let found = stream::hash(file.as_fd(), there.size, buffer, &mut leave).map_err(|trouble| match trouble {
-            Trouble::Read(errno) => failed(errno),
-            other => self.trouble(path, other),
-        })?;
-        let unchanged = Version::of(&file).map_err(failed)?.same_bytes(there);
-        Ok(found.filter(|_| unchanged))
-    }
-
-    /// What ended the transfer of `path`.
-    pub(super) fn trouble(&self, path: &TreePath, trouble: Trouble) -> ended::Ended {
-        match trouble {
-            Trouble::Read(errno) => ended::source("read", &self.parts.from, path, errno),
-            Trouble::Write(errno) => ended::target("write", &self.parts.to, path, errno),
-            Trouble::Short => Outcome::Changed.into(),
-            Trouble::Halted => Outcome::Halted.into(),
         }
     }
 }

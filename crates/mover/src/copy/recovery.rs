@@ -1,4 +1,6 @@
-//! What a mover before this one left half done.
+//! What a mover before this one left half done at the destination, in the order in which that is ended: the [sweep](Carrier::sweep) of
+//! temporaries whose journal is lost, [what was being placed](Carrier::recover), and after the first scan, which says what the source
+//! still has, [what is given up](Carrier::abandon_given_up).
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -118,7 +120,7 @@ impl Carrier {
     pub fn abandon(&self, entry: &Entry) -> Result<()> {
         let shared = &self.shared;
         if let Ok(target) = shared.parts.to.directory(&entry.path.parent()) {
-            if let Err(Outcome::Failed { reason, .. }) = split(shared.settle(target.as_fd(), entry))? {
+            if let Err(Outcome::Failed { reason, .. }) = split(shared.end_replacement(target.as_fd(), entry))? {
                 shared.note(reason);
             }
             let _ = names::remove(target.as_fd(), &shared.temporary(entry));

@@ -6,20 +6,25 @@ use super::batch::{Batch, Item, Shape};
 use super::ended::{self, Attempt};
 use super::handles;
 use super::place;
-use crate::entry::{Entry, Placed};
+use crate::entry::{Entry, Placed, State};
 use crate::names;
 use crate::version::{Kind, Version};
 
 impl Batch<'_> {
+    /// What a killed mover had made whole of an entry; `None`: it must be copied.
+    pub(super) fn left_whole(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+        if entry.state == State::Placing { self.resume(entry) } else { Ok(None) }
+    }
+
     /// An entry of which the journal says that its temporary was whole and synced: where it stands. `None`: it must be copied again.
-    pub(super) fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
+    fn resume(&mut self, entry: &Entry) -> Attempt<Option<Item>> {
         let (shared, path) = (self.shared, &entry.path);
         let own = |placed: &Placed| entry.version.kind != Kind::Directory && !placed.is_of_others();
         let Some(placed) = entry.placed.filter(own) else { return Ok(None) };
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let target = self.handles.target(path)?;
         let temporary = shared.temporary(entry);
-        shared.settle(target.as_fd(), entry)?;
+        shared.end_replacement(target.as_fd(), entry)?;
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let left = handles::at(target.as_fd(), &temporary).map_err(failed)?;
         let waits = left.is_some_and(|left| place::is(&placed, &left));
@@ -42,7 +47,7 @@ impl Batch<'_> {
         // A copy of an earlier state may have the same bytes and time, and other attributes: where no inode tells which is which, both are
         // of no use.
         if let (Some(found), Some(other)) = (there, left)
-            && !shared.parts.standing.inodes_last
+            && !shared.parts.established.inodes_last
             && found.same_but_for_its_inode(&other)
         {
             return Ok(None);
@@ -56,7 +61,7 @@ impl Batch<'_> {
                 Some(left) if left.ino != found.ino && !shared.may_replace(entry, &entry.version, &left) => {
                     names::move_to_own((target.as_fd(), &temporary), (target.as_fd(), &shared.names(entry).old))
                         .map_err(failed)?;
-                    shared.settle(target.as_fd(), entry)?;
+                    shared.end_replacement(target.as_fd(), entry)?;
                     return Err(shared.taken(path, &entry.version, &left));
                 }
                 Some(left) => names::remove_if(target.as_fd(), &temporary, left.ino).map_err(failed)?,

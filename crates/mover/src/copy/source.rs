@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{self, Mode, OFlags, StatxFlags, Timespec};
 use rustix::io::Errno;
 
+use super::Shared;
 use super::ended::{self, Attempt};
-use crate::entry::Outcome;
+use crate::entry::{Entry, Outcome};
 use crate::path::TreePath;
-use crate::settle::Settler;
 use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
@@ -22,71 +22,78 @@ const WHOLE_STAMP_NS: u64 = 2_000_000_000;
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The file.
-    pub(super) file: OwnedFd,
+    pub(crate) file: OwnedFd,
     /// What it was before the first byte was read.
-    pub(super) version: Version,
+    pub(crate) version: Version,
     /// When it was last read by others.
-    pub(super) accessed: Timespec,
+    pub(crate) accessed: Timespec,
     /// Whether it may have holes.
-    pub(super) sparse: bool,
+    pub(crate) sparse: bool,
 }
 
-impl Source {
-    /// Opens the regular file `path`, which lies in `dir`. Nothing else is ever opened, and a file that somebody writes is `Busy`.
-    pub(super) fn open(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
-        let source = Self::open_unasked(tree, dir, path)?;
+/// How a file is going to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// In a moment: where every writer is told of when it closes, it is enough to ask for writers [afterwards](Shared::require_unchanged),
+    /// and a lease less is taken.
+    AtOnce,
+    /// In [chunks](super::SMALL_BYTES), over some time.
+    InChunks,
+}
+
+impl Shared {
+    /// Opens the regular file of `entry`, which lies in `dir`. Nothing else is ever opened, and a file that somebody writes is `Busy`.
+    pub(crate) fn open_source(&self, dir: BorrowedFd, entry: &Entry, reading: Reading) -> Attempt<Source> {
+        let source = open_unasked(&self.parts.from, dir, &entry.path)?;
         // In this order: a writer that comes after the version was taken moves its times, one that was there before is seen here.
-        source.require_no_writer(tree, settler, path)?;
+        if reading == Reading::InChunks || self.parts.quiescence.stores() != Stores::Closed {
+            self.require_no_writer(&source, &entry.path)?;
+        }
+        if reading == Reading::InChunks && source.version.size <= super::SMALL_BYTES {
+            // It shrank, perhaps by another name, of which this one hears nothing: the journal must know, so that a batch carries it.
+            self.parts.journal.requeue(entry.id, source.version)?;
+            return Err(Outcome::Changed.into());
+        }
         Ok(source)
     }
 
-    /// The same for a file that is read in a moment: where every writer is told of when it closes, it is enough to ask
-    /// [afterwards](Self::require_unchanged), and a lease less is taken.
-    pub(super) fn open_short(tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
-        if settler.stores() == Stores::Closed {
-            Self::open_unasked(tree, dir, path)
-        } else {
-            Self::open(tree, settler, dir, path)
-        }
-    }
-
-    fn open_unasked(tree: &Tree, dir: BorrowedFd, path: &TreePath) -> Attempt<Self> {
-        let failed = |errno| ended::source("open", tree, path, errno);
-        // Opening a FIFO or a device for reading would already do something to it.
-        if Version::at(dir, path.name()).map_err(failed)?.kind != Kind::File {
-            return Err(Outcome::Changed.into());
-        }
-        let file = open(dir, path.name()).map_err(failed)?;
-        let found = fs::statx(&file, "", fs::AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map_err(failed)?;
-        let version = Version::from_statx(&found);
-        if version.kind != Kind::File {
-            return Err(Outcome::Changed.into());
-        }
-        let accessed = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
-        wait_for_the_next_stamp(&version);
-        Ok(Self { file, version, accessed, sparse: found.stx_blocks.saturating_mul(512) < found.stx_size })
-    }
-
     /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.
-    pub(super) fn require_unchanged(&self, tree: &Tree, settler: &Settler, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
+    pub(crate) fn require_unchanged(&self, source: &Source, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
         // The inode is held open, so its number cannot have been given to another: the name's own state is the file's.
-        let now = Version::at(dir, path.name()).map_err(|errno| ended::source("look at", tree, path, errno))?;
-        if now != self.version {
+        let now = Version::at(dir, path.name()).map_err(|errno| ended::source("look at", &self.parts.from, path, errno))?;
+        if now != source.version {
             return Err(Outcome::Changed.into());
         }
         // Stores through a mapping move no times on every file system.
-        self.require_no_writer(tree, settler, path)
+        self.require_no_writer(source, path)
     }
 
-    fn require_no_writer(&self, tree: &Tree, settler: &Settler, path: &TreePath) -> Attempt<()> {
-        match settler.writer(&self.file, &self.version) {
+    fn require_no_writer(&self, source: &Source, path: &TreePath) -> Attempt<()> {
+        match self.parts.quiescence.writer(&source.file, &source.version) {
             Ok(None) => Ok(()),
             Ok(Some(who)) => Err(Outcome::Busy(who).into()),
-            Err(errno) => Err(ended::source("look at", tree, path, errno)),
+            Err(errno) => Err(ended::source("look at", &self.parts.from, path, errno)),
         }
     }
+}
+
+fn open_unasked(tree: &Tree, dir: BorrowedFd, path: &TreePath) -> Attempt<Source> {
+    let failed = |errno| ended::source("open", tree, path, errno);
+    // Opening a FIFO or a device for reading would already do something to it.
+    if Version::at(dir, path.name()).map_err(failed)?.kind != Kind::File {
+        return Err(Outcome::Changed.into());
+    }
+    let file = open(dir, path.name()).map_err(failed)?;
+    let found = fs::statx(&file, "", fs::AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map_err(failed)?;
+    let version = Version::from_statx(&found);
+    if version.kind != Kind::File {
+        return Err(Outcome::Changed.into());
+    }
+    let accessed = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
+    wait_for_the_next_stamp(&version);
+    Ok(Source { file, version, accessed, sparse: found.stx_blocks.saturating_mul(512) < found.stx_size })
 }
 
 fn open(dir: BorrowedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {

@@ -13,6 +13,7 @@ use super::ended::{self, Attempt, split};
 use super::handles;
 use super::place::{self, Claim};
 use super::source::Source;
+use crate::bytes::checksum as checksum_of;
 use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::names;
@@ -63,9 +64,9 @@ impl Batch<'_> {
             return Err(Outcome::Changed.into());
         }
         let checked = text.as_ref().filter(|_| shared.parts.options.check != Check::None);
-        let checksum = checked.map(|text| *blake3::hash(text.as_bytes()).as_bytes());
+        let checksum = checked.map(|text| checksum_of(text.as_bytes()));
         let target = self.handles.target(path)?;
-        shared.settle(target.as_fd(), &entry)?;
+        shared.end_replacement(target.as_fd(), &entry)?;
         let failed = |errno| ended::target("make", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         if let Some(known) = there.and_then(|there| link_put_there(target.as_fd(), &entry, &there)) {
@@ -130,7 +131,7 @@ impl Batch<'_> {
     fn is_copy_of(&mut self, opened: &Source, dir: BorrowedFd, other: &Entry, known: &Placed) -> Attempt<bool> {
         // What lies there may be of an earlier state, or no time tells whether it is: the bytes do.
         let current = other.state == State::Done && other.version == opened.version;
-        let sure = current && self.shared.parts.settler.stores() == Stores::Timed;
+        let sure = current && self.shared.parts.quiescence.stores() == Stores::Timed;
         if !sure && self.same(opened, dir, &other.path, known)?.is_none() {
             return Ok(false);
         }
@@ -166,7 +167,7 @@ impl Batch<'_> {
         let other_dir = self.handles.target(&other.path)?;
         let target = self.handles.target(path)?;
         let Some(known) = self.copy_of_other(opened, other_dir.as_fd(), &mut other)? else { return Ok(None) };
-        opened.require_unchanged(from, &shared.parts.settler, source.as_fd(), path)?;
+        shared.require_unchanged(opened, source.as_fd(), path)?;
         let failed = |errno| ended::target("link", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let dropped = Some(shared.parts.journal.dropped(other.id)?.into_iter().collect());
@@ -232,7 +233,7 @@ fn link_put_there(dir: BorrowedFd, entry: &Entry, there: &Version) -> Option<Pla
     let placed = entry.placed.filter(|placed| there.kind == Kind::Link && !placed.is_of_others())?;
     let alike = (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns);
     let text = fs::readlinkat(dir, entry.path.name(), Vec::new()).ok().filter(|_| alike)?;
-    let same = placed.checksum == Some(*blake3::hash(text.as_bytes()).as_bytes());
+    let same = placed.checksum == Some(checksum_of(text.as_bytes()));
     same.then(|| place::placed(there, placed.checksum))
 }
 

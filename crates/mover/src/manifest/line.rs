@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::checksum;
 use crate::entry::Placed;
 use crate::hex::{hex, unhex};
 use crate::path::TreePath;
@@ -145,7 +146,7 @@ impl Line {
 
 /// The end of a line that begins with `text`: the checksum of that, as its last key.
 fn sum_of(text: &[u8]) -> Vec<u8> {
-    let sum = hex(&blake3::hash(text).as_bytes()[..SUM]);
+    let sum = hex(&checksum(text)[..SUM]);
     format!(",\"{SUM_KEY}\":\"{sum}\"}}\n").into_bytes()
 }
 

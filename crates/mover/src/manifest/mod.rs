@@ -19,6 +19,7 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
+use crate::bytes::checksum;
 use crate::bytes::stored::has_stored;
 use crate::entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
@@ -179,7 +180,7 @@ fn as_placed(to: &Tree, line: &Line) -> Option<Placed> {
         Kind::File => Some(placed(Placed::TO_BE_MADE)),
         Kind::Link => {
             let text = fs::readlinkat(&there, "", Vec::new()).ok()?;
-            (line.checksum == Some(*blake3::hash(text.as_bytes()).as_bytes())).then(|| placed(found.ino))
+            (line.checksum == Some(checksum(text.as_bytes()))).then(|| placed(found.ino))
         }
         _ => None,
     }

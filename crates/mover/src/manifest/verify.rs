@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use rustix::fs::{self, Advice, Dir, OFlags};
+use rustix::fs::{self, Dir, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use super::{Line, line};
 use crate::STATE_DIRECTORY;
+use crate::bytes::checksum;
+use crate::bytes::stream::{Buffer, hash_to_end};
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
 use crate::tree::Tree;
@@ -146,11 +148,13 @@ enum Verdict {
     Kind,
     Size,
     Checksum,
+    /// The check was ended before it could be told.
+    Ended,
 }
 
 impl Check<'_> {
     fn work(&self) {
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = Buffer::new();
         while let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let verdict = self.look(line, &mut buffer);
             if self.halt.load(Ordering::Relaxed) {
@@ -160,7 +164,7 @@ impl Check<'_> {
             report.checked += 1;
             let path = line.path.to_string();
             match verdict {
-                Ok(Verdict::Whole) => {}
+                Ok(Verdict::Whole | Verdict::Ended) => {}
                 Ok(Verdict::WholeBySize) => report.without_checksum += 1,
                 Ok(Verdict::Missing) => report.missing.push(path),
                 Ok(Verdict::Kind) => report.kind_differs.push(path),
@@ -171,7 +175,7 @@ impl Check<'_> {
         }
     }
 
-    fn look(&self, line: &Line, buffer: &mut [u8]) -> io::Result<Verdict> {
+    fn look(&self, line: &Line, buffer: &mut Buffer) -> io::Result<Verdict> {
         let handle = match self.tree.open_beneath(&line.path, OFlags::PATH) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Verdict::Missing),
             other => other?,
@@ -187,30 +191,23 @@ impl Check<'_> {
         let Some(expected) = line.checksum.filter(|_| sized) else {
             return Ok(if line.kind == Kind::File { Verdict::WholeBySize } else { Verdict::Whole });
         };
-        let hash = match line.kind {
-            Kind::Link => blake3::hash(fs::readlinkat(&handle, "", Vec::new())?.as_bytes()),
-            _ => self.hash(self.tree.open_beneath(&line.path, OFlags::RDONLY | OFlags::NONBLOCK)?, buffer)?,
+        let found = if line.kind == Kind::Link {
+            Some(checksum(fs::readlinkat(&handle, "", Vec::new())?.as_bytes()))
+        } else {
+            let file = self.tree.open_beneath(&line.path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+            hash_to_end(file.as_fd(), buffer, &mut |read| self.goes_on(read))?
         };
-        Ok(if hash == expected { Verdict::Whole } else { Verdict::Checksum })
+        Ok(match found {
+            None => Verdict::Ended,
+            Some(found) if found == expected => Verdict::Whole,
+            Some(_) => Verdict::Checksum,
+        })
     }
 
-    fn hash(&self, file: OwnedFd, buffer: &mut [u8]) -> io::Result<blake3::Hash> {
-        // What the cache holds says nothing of the storage. Where this is not to be had, the cache must do.
-        fs::fadvise(&file, 0, None, Advice::DontNeed).ok();
-        fs::fadvise(&file, 0, None, Advice::Sequential).ok();
-        let mut file = File::from(file);
-        let mut hasher = blake3::Hasher::new();
-        loop {
-            let read = match file.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
-            if read == 0 || self.halt.load(Ordering::Relaxed) {
-                return Ok(hasher.finalize());
-            }
-            hasher.update(&buffer[..read]);
-            self.bytes.fetch_add(read as u64, Ordering::Relaxed);
-        }
+    /// So many bytes were read; whether to go on.
+    fn goes_on(&self, read: u64) -> bool {
+        self.bytes.fetch_add(read, Ordering::Relaxed);
+        !self.halt.load(Ordering::Relaxed)
     }
 }
 

@@ -15,11 +15,11 @@ const MOST_RETRY_NS: u64 = 10_000_000_000;
 pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
     let (mut gone, mut again) = (Vec::new(), Vec::new());
     {
-        let mut desk = core.lock();
+        let mut state = core.lock();
         for (id, outcome) in &landed {
             match outcome {
                 Outcome::Done | Outcome::Gone | Outcome::Halted => {
-                    if desk.queue.land(*id) {
+                    if state.queue.land(*id) {
                         again.push(*id);
                     } else if *outcome == Outcome::Gone {
                         gone.push(*id);
@@ -41,7 +41,7 @@ pub(super) fn land(core: &Core, landed: Vec<(i64, Outcome)>) -> Result<()> {
             Outcome::Done | Outcome::Gone | Outcome::Halted => {}
         }
     }
-    core.bell.notify_all();
+    core.wakeup.notify_all();
     Ok(())
 }
 
@@ -53,8 +53,8 @@ fn is_pending(entry: &Entry) -> bool {
 fn busy(core: &Core, id: i64, who: &str) -> Result<()> {
     let now_ns = core.now_ns();
     let since_ns = {
-        let desk = core.lock();
-        desk.drain_ns.map(|drain_ns| desk.queue.kept_since_ns(id).unwrap_or(now_ns).max(drain_ns))
+        let state = core.lock();
+        state.drain_ns.map(|drain_ns| state.queue.kept_since_ns(id).unwrap_or(now_ns).max(drain_ns))
     };
     match since_ns {
         Some(since_ns) if now_ns >= since_ns.saturating_add(core.options.open_grace_ns) => {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::desk::Desk;
+use super::shared_state::SharedState;
 use crate::adaptive_throttle::CpuPriority;
 use crate::copy::{Carrier, Counters};
 use crate::error::MoverError;
@@ -12,9 +12,9 @@ use crate::journal::Journal;
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::options::Options;
-use crate::preflight::Standing;
+use crate::preflight::Established;
+use crate::quiescence::QuiescenceCheck;
 use crate::rules::Rules;
-use crate::settle::Settler;
 use crate::status::Progress;
 use crate::tree::Tree;
 use crate::watch::Watch;
@@ -25,18 +25,18 @@ pub(super) struct Core {
     pub(super) options: Arc<Options>,
     pub(super) from: Arc<Tree>,
     pub(super) to: Arc<Tree>,
-    pub(super) standing: Arc<Standing>,
+    pub(super) established: Arc<Established>,
     pub(super) journal: Arc<Journal>,
     pub(super) log: Arc<Log>,
-    pub(super) settler: Arc<Settler>,
+    pub(super) quiescence: Arc<QuiescenceCheck>,
     pub(super) rules: Rules,
     pub(super) watch: Watch,
     pub(super) limiter: Arc<Limiter>,
     pub(super) counters: Arc<Counters>,
     pub(super) carrier: Carrier,
     pub(super) cpu_priority: Arc<CpuPriority>,
-    pub(super) desk: Mutex<Desk>,
-    pub(super) bell: Condvar,
+    pub(super) state: Mutex<SharedState>,
+    pub(super) wakeup: Condvar,
     /// Set to end every thread between two pieces of work.
     pub(super) halt: Arc<AtomicBool>,
     /// Bytes of the entries in flight.
@@ -47,8 +47,8 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, SharedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nanoseconds since the mover was prepared.
@@ -69,12 +69,12 @@ impl Core {
     /// Halts every thread and wakes whoever waits.
     pub(super) fn end(&self) {
         self.halt.store(true, Ordering::Relaxed);
-        let mut desk = self.lock();
-        desk.ended = true;
-        if desk.progress != Progress::Finished {
-            desk.progress = Progress::Stopped;
+        let mut state = self.lock();
+        state.ended = true;
+        if state.progress != Progress::Finished {
+            state.progress = Progress::Stopped;
         }
-        drop(desk);
-        self.bell.notify_all();
+        drop(state);
+        self.wakeup.notify_all();
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::in_threads::in_threads;
 use crate::journal::Copied;
 use crate::path::TreePath;
-use crate::settle::Settled;
+use crate::quiescence::Quiescence;
 use crate::version::Kind;
 
 use super::core::Core;
@@ -79,8 +79,8 @@ impl Core {
             let directory = here.as_ref().and_then(|(_, opened)| opened.as_ref());
             // The first look asks with few calls and knows little; nearly always it is enough.
             let free = || {
-                directory.is_some_and(|directory| self.settler.is_free(directory, copy.path.name()))
-                    || matches!(self.settler.look(&self.from, &copy.path), Ok(Settled::Now(_) | Settled::Gone))
+                directory.is_some_and(|directory| self.quiescence.is_free(directory, copy.path.name()))
+                    || matches!(self.quiescence.look(&self.from, &copy.path), Ok(Quiescence::Now(_) | Quiescence::Gone))
             };
             if copy.links > 1 || !free() {
                 found.push(copy.path.clone());

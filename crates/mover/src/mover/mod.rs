@@ -1,11 +1,10 @@
 //! The threads of a mover, and what they say of themselves.
 //!
-//! One planner looks: it scans, hears the watch, decides what may go and when all is done. Workers carry what the planner has put on
-//! the desk. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
+//! One planner looks: it scans, hears the watch, decides what may go and when all is done. Workers carry what the planner has put into
+//! the queue. A third thread watches the application, where there is one. All end when the planner does, or when `halt` is set.
 
 mod completion;
 mod core;
-mod desk;
 mod directories;
 mod look;
 mod markers;
@@ -13,6 +12,7 @@ mod offline;
 mod planner;
 mod queue;
 mod rates;
+mod shared_state;
 mod status;
 mod worker;
 
@@ -25,6 +25,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::core::Core;
 use crate::adaptive_throttle;
+use crate::control::workers::Tuner;
 use crate::copy::{Carrier, Counters, Parts};
 use crate::error::{MoverError, Result};
 use crate::journal::{Journal, Opened, Owed};
@@ -32,15 +33,14 @@ use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::{self, Manifest};
 use crate::options::{Check, Clear, Gentle, Options};
-use crate::preflight::{Preflight, Standing};
+use crate::preflight::{Established, Preflight};
+use crate::quiescence::QuiescenceCheck;
 use crate::rules::Rules;
-use crate::settle::Settler;
 use crate::status::Status;
 use crate::stores::Stores;
-use crate::tuner::Tuner;
 use crate::watch::Watch;
-use desk::Desk;
 pub use offline::{Listed, list, status_of};
+use shared_state::SharedState;
 
 /// Most workers the mover ever finds for itself.
 const MOST_WORKERS: u32 = 16;
@@ -59,7 +59,7 @@ pub struct Mover {
 /// What is kept on disk.
 struct Books {
     journal: Arc<Journal>,
-    standing: Arc<Standing>,
+    established: Arc<Established>,
     manifest: Arc<Manifest>,
     /// What the user must know.
     notes: Vec<String>,
@@ -68,7 +68,7 @@ struct Books {
 impl Books {
     fn open(options: &Options, ground: &Preflight) -> Result<Self> {
         let (journal, opened) = Journal::open(&options.state, ground.identity())?;
-        let standing = ground.establish(options, &journal)?;
+        let established = ground.establish(options, &journal)?;
         let manifest_lost = journal.totals().safe().files > 0 && !manifest::is_begun(&ground.to, journal.id());
         let manifest = Manifest::open(&ground.to, journal.id())?;
         if manifest_lost {
@@ -88,7 +88,7 @@ impl Books {
             let backup = backup.display();
             notes.push(format!("the journal could not be used ({why}); it lies at {backup} and a scan fills a new one"));
         }
-        Ok(Self { journal: Arc::new(journal), standing: Arc::new(standing), manifest: Arc::new(manifest), notes })
+        Ok(Self { journal: Arc::new(journal), established: Arc::new(established), manifest: Arc::new(manifest), notes })
     }
 }
 
@@ -107,22 +107,22 @@ impl Mover {
         if !Journal::exists(&options.state)? {
             before_journal()?;
         }
-        let Books { journal, standing, manifest, notes } = Books::open(&options, &ground)?;
+        let Books { journal, established, manifest, notes } = Books::open(&options, &ground)?;
         let (from, to) = (Arc::clone(&ground.from), Arc::clone(&ground.to));
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
         counters.workers.store(options.workers.unwrap_or_else(processors), Ordering::Relaxed);
         let options = Arc::new(options);
-        let settler = Arc::new(Settler::new(options.settle_ns, Stores::of(from.root())));
+        let quiescence = Arc::new(QuiescenceCheck::new(options.settle_ns, Stores::of(from.root())));
         let parts = Parts {
             from: Arc::clone(&from),
             to: Arc::clone(&to),
             journal: Arc::clone(&journal),
-            standing: Arc::clone(&standing),
+            established: Arc::clone(&established),
             manifest,
             log: Arc::clone(&log),
-            settler: Arc::clone(&settler),
+            quiescence: Arc::clone(&quiescence),
             limiter: Arc::clone(&limiter),
             options: Arc::clone(&options),
             counters: Arc::clone(&counters),
@@ -132,18 +132,18 @@ impl Mover {
             carrier: Carrier::new(parts),
             watch: Watch::start(),
             cpu_priority: Arc::default(),
-            desk: Mutex::new(Desk { notes, ..Desk::default() }),
-            bell: Condvar::new(),
+            state: Mutex::new(SharedState { notes, ..SharedState::default() }),
+            wakeup: Condvar::new(),
             flying_bytes: AtomicU64::new(0),
             began: Instant::now(),
             most_open: raise_open_files(),
             options,
             from,
             to,
-            standing,
+            established,
             journal,
             log,
-            settler,
+            quiescence,
             rules,
             limiter,
             counters,
@@ -202,16 +202,16 @@ impl Mover {
     /// Nothing more is coming: ends when everything that a last scan finds is safe, or given up.
     pub fn drain(&self) {
         self.core.lock().begin_drain(self.core.now_ns());
-        self.core.bell.notify_all();
+        self.core.wakeup.notify_all();
     }
 
     /// Asks for a scan now. What was there at this call has been found once `scans` of the status is what this returns.
     #[must_use]
     pub fn rescan(&self) -> u64 {
-        let mut desk = self.core.lock();
-        desk.rescan = true;
+        let mut state = self.core.lock();
+        state.rescan = true;
         // One that is under way has passed some directories already.
-        desk.scans + 1 + u64::from(desk.scanning)
+        state.scans + 1 + u64::from(state.scanning)
     }
 
     /// Bounds from now on; 0 pauses.
@@ -222,26 +222,26 @@ impl Mover {
     /// Drains for at most `deadline_ns` and halts then: what is left stays in the journal for the next mover. An
     /// earlier deadline stands.
     pub fn stop(&self, deadline_ns: u64) {
-        let mut desk = self.core.lock();
-        desk.begin_drain(self.core.now_ns());
+        let mut state = self.core.lock();
+        state.begin_drain(self.core.now_ns());
         let deadline_ns = self.core.now_ns().saturating_add(deadline_ns);
-        desk.deadline_ns = Some(desk.deadline_ns.map_or(deadline_ns, |earlier| earlier.min(deadline_ns)));
-        drop(desk);
-        self.core.bell.notify_all();
+        state.deadline_ns = Some(state.deadline_ns.map_or(deadline_ns, |earlier| earlier.min(deadline_ns)));
+        drop(state);
+        self.core.wakeup.notify_all();
     }
 
     /// Waits until it has ended, at most `timeout`; whether it has. Fails with what ended it early.
     pub fn wait(&self, timeout: Duration) -> Result<bool> {
         let until = Instant::now() + timeout;
-        let mut desk = self.core.lock();
-        while !desk.ended {
+        let mut state = self.core.lock();
+        while !state.ended {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(false);
             }
-            desk = self.core.bell.wait_timeout(desk, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.core.wakeup.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        drop(desk);
+        drop(state);
         // Several threads may fail of one cause, one after the other: it is told once.
         self.join();
         let fatal = self.core.lock().fatal.take();

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
+use crate::control::workers::Tuner;
 use crate::entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
 use crate::options::Clear;
 use crate::path::TreePath;
+use crate::promise;
 use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
 use crate::stores::Stores;
-use crate::tuner::Tuner;
 use crate::version::Kind;
 use crate::watch::Hint;
 
@@ -52,7 +53,8 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(core: &'a Core, tuner: Option<Tuner>) -> Self {
-        let purger = Purger::new(&core.from, &core.to, &core.journal, &core.settler, &core.options, &core.halt, &core.standing);
+        let purger =
+            Purger::new(&core.from, &core.to, &core.journal, &core.quiescence, &core.options, &core.halt, &core.established);
         Self {
             core,
             tuner,
@@ -86,7 +88,7 @@ impl<'a> Planner<'a> {
 
     /// Leaves nothing set aside at the source, and says what could not be helped.
     fn leave_source(&mut self) -> Result<()> {
-        self.purger.settle()?;
+        self.purger.give_back_rest()?;
         for (path, why) in self.purger.stranded() {
             match self.core.journal.by_path(&path)? {
                 Some(entry) => self.core.journal.strand(entry.id, &why)?,
@@ -99,11 +101,9 @@ impl<'a> Planner<'a> {
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
         offline::say_finished(&self.core.journal, false)?;
-        let _ = self.core.carrier.sweep()?;
-        self.core.carrier.recover()?;
-        self.purger.recover()?;
+        promise::recover(&self.core.carrier, &mut self.purger)?;
         self.note_clearing()?;
-        if self.core.settler.stores() == Stores::Timed {
+        if self.core.quiescence.stores() == Stores::Timed {
             self.queue_known(false)?;
             self.scan(&TreePath::root())?;
         } else {
@@ -117,9 +117,9 @@ impl<'a> Planner<'a> {
         // After the scan: it says what the source still has.
         self.core.carrier.abandon_given_up(|id| self.core.lock().queue.holds(id))?;
         self.look(Look { copies: true, writers: false })?;
-        let mut desk = self.core.lock();
-        if desk.progress == Progress::Starting {
-            desk.progress = Progress::Watching;
+        let mut state = self.core.lock();
+        if state.progress == Progress::Starting {
+            state.progress = Progress::Watching;
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
         if !names.is_empty() {
             self.scanner(|scanner, sink| scanner.look(&names, sink))?;
         }
-        if !written.is_empty() && self.core.settler.stores() != Stores::Timed {
+        if !written.is_empty() && self.core.quiescence.stores() != Stores::Timed {
             let flies = |id| self.core.lock().queue.flies(id);
             self.core.queue(self.core.journal.written(&written, flies)?, true);
         }
@@ -194,7 +194,7 @@ impl<'a> Planner<'a> {
         self.core.lock().scanning = true;
         let scanned = self.scanner(|scanner, sink| scanner.scan(&TreePath::root(), sink))?;
         self.doubt(true)?;
-        self.look(Look { copies: false, writers: self.core.settler.stores() == Stores::Closed })?;
+        self.look(Look { copies: false, writers: self.core.quiescence.stores() == Stores::Closed })?;
         self.renew_directories()?;
         self.scanned_ns = self.core.now_ns();
         self.core.told_by_scan(&scanned, true);
@@ -203,7 +203,7 @@ impl<'a> Planner<'a> {
 
     /// Queues what is done and may have been written without any sign of it, `again`: also what was compared before; how many.
     fn doubt(&mut self, again: bool) -> Result<u64> {
-        let (core, stores) = (self.core, self.core.settler.stores());
+        let (core, stores) = (self.core, self.core.quiescence.stores());
         let missed = stores == Stores::Closed && core.watch.missed();
         let root = rustix::process::geteuid();
         let not_of = (again && !root.is_root()).then_some(root.as_raw());
@@ -240,7 +240,7 @@ impl<'a> Planner<'a> {
 
     fn scanner(&self, look: impl FnOnce(&Scanner<'_>, &mut dyn FnMut(Vec<Entry>)) -> Result<Scanned>) -> Result<Scanned> {
         let core = self.core;
-        core.standing.check_state()?;
+        core.established.check_state()?;
         let scanner =
             Scanner { from: &core.from, rules: &core.rules, journal: &core.journal, watch: Some(&core.watch), halt: &core.halt };
         look(&scanner, &mut |entries| core.queue(entries, true))
@@ -270,13 +270,13 @@ impl<'a> Planner<'a> {
     fn tick(&mut self) -> Result<()> {
         let now_ns = self.core.now_ns();
         if self.core.lock().queue.wake(now_ns) > 0 {
-            self.core.bell.notify_all();
+            self.core.wakeup.notify_all();
         }
         if now_ns < self.tick_ns {
             return Ok(());
         }
         self.tick_ns = now_ns + TICK_NS;
-        self.core.standing.check(&self.core.from, &self.core.to)?;
+        self.core.established.check(&self.core.from, &self.core.to)?;
         self.measure(now_ns);
         self.release_markers()?;
         if now_ns >= self.fill_ns {
@@ -293,9 +293,9 @@ impl<'a> Planner<'a> {
         let mut notes = self.purger.notes();
         notes.extend(self.core.carrier.notes());
         if !notes.is_empty() {
-            let mut desk = self.core.lock();
+            let mut state = self.core.lock();
             for note in notes {
-                desk.note(note);
+                state.note(note);
             }
         }
         let fresh = self.purger.fresh()?;
@@ -309,20 +309,20 @@ impl<'a> Planner<'a> {
         let core = self.core;
         let bytes = core.counters.copied_bytes.load(Ordering::Relaxed);
         let files = core.counters.done.load(Ordering::Relaxed);
-        let mut desk = core.lock();
-        desk.rates.mark(now_ns, bytes, files);
-        let held = desk.queue.ready() == 0 && desk.large.is_empty()
+        let mut state = core.lock();
+        state.rates.mark(now_ns, bytes, files);
+        let held = state.queue.ready() == 0 && state.large.is_empty()
             || core.limiter.gentle().is_some()
             || core.limiter.asked() != (None, None);
-        if let Some(deadline_ns) = desk.deadline_ns {
+        if let Some(deadline_ns) = state.deadline_ns {
             let left = core.journal.totals().pending();
-            desk.will_not_fit = beyond(left, desk.rates.now(), deadline_ns.saturating_sub(now_ns));
+            state.will_not_fit = beyond(left, state.rates.now(), deadline_ns.saturating_sub(now_ns));
         }
-        drop(desk);
+        drop(state);
         if let Some(tuner) = &mut self.tuner {
             let workers = tuner.sample(now_ns, bytes, files, held);
             if core.counters.workers.swap(workers, Ordering::Relaxed) < workers {
-                core.bell.notify_all();
+                core.wakeup.notify_all();
             }
         }
     }
@@ -346,12 +346,12 @@ impl<'a> Planner<'a> {
     /// Whether the drain is over: nothing is on its way, and a last scan finds nothing.
     fn finish(&mut self) -> Result<bool> {
         {
-            let mut desk = self.core.lock();
-            if desk.drain_ns.is_none() {
+            let mut state = self.core.lock();
+            if state.drain_ns.is_none() {
                 return Ok(false);
             }
-            desk.progress = Progress::Draining;
-            if !desk.queue.is_empty() {
+            state.progress = Progress::Draining;
+            if !state.queue.is_empty() {
                 return Ok(false);
             }
         }
@@ -361,18 +361,18 @@ impl<'a> Planner<'a> {
         let again = !std::mem::replace(&mut self.shown, true);
         let doubted = self.doubt(again)?;
         let core = self.core;
-        core.standing.check(&core.from, &core.to)?;
-        let writers = again && core.settler.stores() == Stores::Closed;
+        core.established.check(&core.from, &core.to)?;
+        let writers = again && core.quiescence.stores() == Stores::Closed;
         if queued + doubted > 0 || self.look(Look { copies: true, writers })? || !core.lock().queue.is_empty() || core.halted() {
             return Ok(false);
         }
         self.purger.set_unread(core.lock().unreadable.len());
         self.purger.finish(|| core.halted() || core.deadline_passed())?;
-        let back = self.purger.settle()?;
+        let back = self.purger.give_back_rest()?;
         if self.note_clearing()? || back {
             return Ok(false);
         }
-        core.standing.check(&core.from, &core.to)?;
+        core.established.check(&core.from, &core.to)?;
         // What was cleared in between counts on its copy.
         let cleared = core.options.clear != Clear::Never;
         if cleared && self.look(Look { copies: true, writers: false })? || core.halted() {
@@ -395,10 +395,10 @@ impl Core {
     /// Puts what was found where it can go from; `say`: with a line in the log for each that was not there yet.
     pub(super) fn queue(&self, entries: Vec<Entry>, say: bool) {
         let now_ns = self.now_ns();
-        let mut desk = self.lock();
+        let mut state = self.lock();
         if say {
             // Before anybody can take it.
-            let found = entries.iter().filter(|entry| entry.version.kind != Kind::Directory && !desk.queue.holds(entry.id));
+            let found = entries.iter().filter(|entry| entry.version.kind != Kind::Directory && !state.queue.holds(entry.id));
             self.log.enqueue(found.map(|entry| &entry.path));
         }
         for entry in entries {
@@ -406,23 +406,23 @@ impl Core {
             if entry.version.kind == Kind::File
                 && let Some(directory) = self.rules.marker(&entry.path)
             {
-                desk.sets.wait(directory, entry.id, key);
-                desk.queue.keep(entry.id, key, now_ns, u64::MAX, "waits for its set".to_owned());
+                state.sets.wait(directory, entry.id, key);
+                state.queue.keep(entry.id, key, now_ns, u64::MAX, "waits for its set".to_owned());
             } else {
-                desk.queue.push(entry.id, key);
+                state.queue.push(entry.id, key);
             }
         }
-        drop(desk);
-        self.bell.notify_all();
+        drop(state);
+        self.wakeup.notify_all();
     }
 
     fn release(&self, directory: &TreePath) {
-        let mut desk = self.lock();
-        for (id, key) in desk.sets.release(directory) {
-            desk.queue.release(id, key);
+        let mut state = self.lock();
+        for (id, key) in state.sets.release(directory) {
+            state.queue.release(id, key);
         }
-        drop(desk);
-        self.bell.notify_all();
+        drop(state);
+        self.wakeup.notify_all();
     }
 
     /// Says what the markers of `directory` wait for. At the end of a drain, with nothing else left, they are given up.
@@ -434,15 +434,15 @@ impl Core {
         };
         let mut left_out = Vec::new();
         {
-            let mut desk = self.lock();
-            let give_up = desk.drain_ns.is_some() && missing == 0 && failed > 0;
-            let markers = if give_up { desk.sets.release(directory) } else { desk.sets.of(directory) };
+            let mut state = self.lock();
+            let give_up = state.drain_ns.is_some() && missing == 0 && failed > 0;
+            let markers = if give_up { state.sets.release(directory) } else { state.sets.of(directory) };
             for (id, key) in markers {
                 if give_up {
-                    desk.queue.land(id);
+                    state.queue.land(id);
                     left_out.push(id);
                 } else {
-                    desk.queue.keep(id, key, now_ns, u64::MAX, reason.clone());
+                    state.queue.keep(id, key, now_ns, u64::MAX, reason.clone());
                 }
             }
         }
@@ -460,15 +460,15 @@ impl Core {
 
     /// While somebody waits for the scan that he `asked` for, no other one counts: it looks at less.
     fn told_by_scan(&self, scanned: &Scanned, asked: bool) {
-        let mut desk = self.lock();
-        desk.scanning &= !asked;
-        desk.scans += u64::from(!scanned.halted && (asked || !desk.rescan));
-        desk.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
+        let mut state = self.lock();
+        state.scanning &= !asked;
+        state.scans += u64::from(!scanned.halted && (asked || !state.rescan));
+        state.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
         for mount in &scanned.mounts {
-            desk.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
+            state.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
         }
         for path in &scanned.reserved {
-            desk.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
+            state.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
         }
     }
 

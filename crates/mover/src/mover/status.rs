@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::adaptive_throttle::Own;
+use crate::control::throttle::Own;
 use crate::entry::State;
 use crate::journal::Journal;
 use crate::options::{Clear, Options};
@@ -10,17 +10,17 @@ use crate::path::TreePath;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
 use super::core::Core;
-use super::desk::Desk;
+use super::shared_state::SharedState;
 
 /// Entries shown of those that stand still, and of those given up.
 const SHOWN: usize = 10;
 
 impl Core {
     pub(super) fn status(&self) -> Status {
-        let desk = self.lock();
-        let mut status = of_journal(&self.journal, &self.options, desk.progress);
-        let rate = desk.rates.now();
-        status.copying = Totals { files: desk.queue.flying() as u64, bytes: self.flying_bytes.load(Ordering::Relaxed) };
+        let state = self.lock();
+        let mut status = of_journal(&self.journal, &self.options, state.progress);
+        let rate = state.rates.now();
+        status.copying = Totals { files: state.queue.flying() as u64, bytes: self.flying_bytes.load(Ordering::Relaxed) };
         status.copied_bytes = self.counters.copied_bytes.load(Ordering::Relaxed);
         status.rate_bytes_per_s = rate.map(|(bytes, _)| bytes);
         status.rate_files_per_s = rate.map(|(_, files)| files);
@@ -28,28 +28,28 @@ impl Core {
         status.workers = self.counters.workers.load(Ordering::Relaxed);
         (status.limit_bytes_per_s, status.limit_files_per_s) = self.limiter.asked();
         status.gentle_bytes_per_s = self.limiter.gentle();
-        status.source_used_permille = desk.source_used_permille;
-        status.above_high_mark = self.options.marks.is_some_and(|marks| desk.source_used_permille > marks.high_permille);
+        status.source_used_permille = state.source_used_permille;
+        status.above_high_mark = self.options.marks.is_some_and(|marks| state.source_used_permille > marks.high_permille);
         status.watch = self.watch.said();
-        status.scans = desk.scans;
-        status.will_not_fit = desk.will_not_fit;
-        status.notes.extend(desk.notes.iter().cloned());
-        if let Some(error) = &desk.fatal {
+        status.scans = state.scans;
+        status.will_not_fit = state.will_not_fit;
+        status.notes.extend(state.notes.iter().cloned());
+        if let Some(error) = &state.fatal {
             status.notes.push(error.to_string());
         }
-        let waits = Self::first_waits(&desk);
+        let waits = Self::first_waits(&state);
         status
             .failures
-            .extend(desk.unreadable.iter().map(|(path, reason)| Failure { path: path.clone(), reason: reason.clone() }));
+            .extend(state.unreadable.iter().map(|(path, reason)| Failure { path: path.clone(), reason: reason.clone() }));
         status.failures.truncate(SHOWN);
-        drop(desk);
+        drop(state);
         status.waiting = self.name_waits(&waits);
         status
     }
 
     /// Those kept longest come first.
-    fn first_waits(desk: &Desk) -> Vec<(i64, String)> {
-        let mut waits: Vec<_> = desk.queue.waits().map(|(id, wait)| (wait.since_ns, id, &wait.reason)).collect();
+    fn first_waits(state: &SharedState) -> Vec<(i64, String)> {
+        let mut waits: Vec<_> = state.queue.waits().map(|(id, wait)| (wait.since_ns, id, &wait.reason)).collect();
         waits.sort_unstable_by_key(|wait| (wait.0, wait.1));
         let mut first: Vec<(i64, String)> = waits.into_iter().take(SHOWN).map(|(_, id, reason)| (id, reason.clone())).collect();
         first.sort_unstable_by_key(|wait| wait.0);
@@ -66,13 +66,13 @@ impl Core {
     /// What the controller asks of the mover.
     pub(super) fn own(&self) -> Own {
         let now_ns = self.now_ns();
-        let desk = self.lock();
-        let used = desk.source_used_permille;
+        let state = self.lock();
+        let used = state.source_used_permille;
         let urgency_permille = self.options.marks.map_or(0, |marks| {
             let above = used.saturating_sub(marks.high_permille);
             above * 1000 / (1000 - marks.high_permille.min(999)).max(1)
         });
-        let left_ns = desk.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).max(1));
+        let left_ns = state.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).max(1));
         let pending = self.journal.totals().pending().bytes;
         let needed_bytes_per_s = left_ns.map_or(0, |ns| (pending as f64 / (ns as f64 / 1e9)) as u64);
         Own { bytes: self.counters.copied_bytes.load(Ordering::Relaxed), urgency_permille, needed_bytes_per_s }

@@ -1,4 +1,4 @@
-//! Carries what lies on the desk: large files together with others, the rest in batches of its own.
+//! Carries what is queued: large files together with others, the rest in batches of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,28 +46,28 @@ pub(super) fn run(core: &Core, number: u32) -> Result<()> {
 impl Core {
     /// Waits for work; `None` when the mover ends.
     fn next_job(&self, number: u32) -> Option<Job> {
-        let mut desk = self.lock();
+        let mut state = self.lock();
         loop {
             if self.halted() {
                 return None;
             }
             let active = self.counters.workers.load(Ordering::Relaxed).max(1);
             if number < active {
-                if let Some(large) = desk.large.first() {
+                if let Some(large) = state.large.first() {
                     return Some(Job::Help(Arc::clone(large)));
                 }
                 // A share for each, so that a few files do not all wait for one worker.
-                let ready = desk.queue.ready();
+                let ready = state.queue.ready();
                 let share = ready.div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
                 let worth = if ready > FEW { share.max(WORTH_ENTRIES) } else { share };
                 // Each stays open until its batch is durable.
-                let room = self.most_open.saturating_sub(desk.queue.flying());
-                let taken = desk.queue.take(worth.min(room));
+                let room = self.most_open.saturating_sub(state.queue.flying());
+                let taken = state.queue.take(worth.min(room));
                 if !taken.is_empty() {
                     return Some(Job::Carry(taken, share));
                 }
             }
-            desk = self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            state = self.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -115,7 +115,7 @@ impl Core {
         self.log.dequeue(begun.map(|entry| &entry.path));
         if batch.len() < taken.len() {
             // Whoever saw the queue empty meanwhile.
-            self.bell.notify_all();
+            self.wakeup.notify_all();
         }
         if let Some(entry) = large {
             self.begin_large(entry)?;
@@ -134,7 +134,7 @@ impl Core {
             Started::Large(large) => {
                 self.flying_bytes.fetch_add(large.bytes(), Ordering::Relaxed);
                 self.lock().large.push(large);
-                self.bell.notify_all();
+                self.wakeup.notify_all();
                 Ok(())
             }
             Started::Ended(id, outcome) => land(self, vec![(id, outcome)]),

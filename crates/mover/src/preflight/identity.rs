@@ -76,7 +76,7 @@ struct Known {
 
 /// The trees as they were found when the mover began.
 #[derive(Debug)]
-pub struct Standing {
+pub struct Established {
     /// Whether the inode of a directory at the destination tells whose it is: others, such as FUSE, may number theirs anew at any time.
     pub inodes_last: bool,
     marker: (TreePath, u64),
@@ -84,7 +84,7 @@ pub struct Standing {
 }
 
 #[cfg(test)]
-impl Standing {
+impl Established {
     /// Of a destination whose inodes keep their numbers.
     pub(crate) fn lasting() -> Self {
         Self { inodes_last: true, marker: (TreePath::root(), 0), seat: None }
@@ -128,7 +128,7 @@ pub(crate) fn establish(
     journal: &Journal,
     identity: &Identity,
     changed: bool,
-) -> Result<Standing> {
+) -> Result<Established> {
     let file = state.join(FILE);
     if std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_dir()) {
         return Err(refused(&format!("{} is a directory", file.display()), "remove it"));
@@ -164,7 +164,7 @@ pub(crate) fn establish(
     let inodes_last = numbered && known.as_ref().is_none_or(|known| known.token != token || known.marker == ino);
     let now = Known { from: from_text, to: to_text, source, destination, mark, token, marker: ino };
     keep(state, &now).map_err(|error| MoverError::path("write", file, error))?;
-    Ok(Standing { inodes_last, marker: (name, ino), seat: None })
+    Ok(Established { inodes_last, marker: (name, ino), seat: None })
 }
 
 fn unmarked(to: &Path) -> MoverError {
@@ -176,7 +176,7 @@ fn elsewhere(to: &Path, why: &str) -> MoverError {
     refused(&wrong, "mount it; or add --trees-changed, and what is not there goes again as far as the source still has it")
 }
 
-impl Standing {
+impl Established {
     /// The same for a mover whose state directory is locked.
     #[must_use]
     pub(super) fn in_seat(self, seat: Seat) -> Self {

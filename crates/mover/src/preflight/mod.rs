@@ -21,7 +21,7 @@ use crate::error::{MoverError, Result};
 use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
-pub use identity::Standing;
+pub use identity::Established;
 #[cfg(test)]
 pub(crate) use identity::establish;
 use lock::Lock;
@@ -77,10 +77,10 @@ impl Preflight {
     }
 
     /// Makes sure that both trees are those of the journal, before anything is written to them, and marks the destination.
-    pub fn establish(&self, options: &Options, journal: &Journal) -> Result<Standing> {
+    pub fn establish(&self, options: &Options, journal: &Journal) -> Result<Established> {
         let trees = (&*self.from, &*self.to);
-        let standing = identity::establish(&options.state, trees, journal, &self.identity, options.trees_changed)?;
-        Ok(standing.in_seat(self.lock.seat()?))
+        let established = identity::establish(&options.state, trees, journal, &self.identity, options.trees_changed)?;
+        Ok(established.in_seat(self.lock.seat()?))
     }
 
     /// What the user must know of these file systems.

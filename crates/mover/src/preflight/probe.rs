@@ -10,7 +10,9 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::{refused, words};
+use crate::bytes::checksum;
 use crate::error::Result;
+use crate::hex::hex;
 use crate::names::{self, Replaces};
 use crate::options::Overwrite;
 use crate::tree::Tree;
@@ -38,7 +40,7 @@ fn within(dir: BorrowedFd, from: &[u8], to: &[u8]) -> SysResult<()> {
 pub(super) fn probe(tree: &Tree, shown: &Path, state: &Path, overwrite: Overwrite, calls: &Calls) -> Result<Vec<String>> {
     let mut whose = rustix::system::uname().nodename().to_bytes().to_vec();
     whose.extend_from_slice(state.as_os_str().as_bytes());
-    let mark = blake3::hash(&whose).to_hex();
+    let mark = hex(&checksum(&whose));
     let [first, second] = ["probe", "probed"].map(|what| format!(".tonnage-{}.{what}", &mark[..16]).into_bytes());
     let outcome = made(tree.root(), [&first, &second]).and_then(|file| {
         let outcome = attempt(tree.root(), file, (&first, &second), calls);

@@ -2,6 +2,7 @@
 //! would not reach the copies of the others.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{AtFlags, linkat};
 use rustix::io::{Errno, Result as SysResult};
@@ -15,15 +16,15 @@ use crate::error::Result;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::settle::Guard;
+use crate::quiescence::Guard;
 use crate::stores::Stores;
 use crate::version::{Kind, Version};
 
 /// A file that was set aside, and what tells whether anybody has touched it since.
-pub(super) struct Waiting {
-    pub(super) names: Vec<Entry>,
+pub(crate) struct Waiting {
+    pub(crate) names: Vec<Entry>,
     file: OwnedFd,
-    pub(super) guard: Guard,
+    pub(crate) guard: Guard,
     /// As it was under its new names.
     version: Version,
     /// What it had when its version was looked at: the rename moves the time of change, and with it hides what moves only that.
@@ -31,12 +32,24 @@ pub(super) struct Waiting {
 }
 
 /// Whether a file has the bytes that are done.
-enum Bytes {
+pub(crate) enum Bytes {
     Same,
     /// It has others, of this hash.
     Other([u8; 32]),
     /// Somebody began to write it, or the mover ends.
     Left,
+}
+
+impl Waiting {
+    /// Whether its attributes are those that it had before it was set aside.
+    pub(crate) fn has_its_attributes(&self) -> SysResult<bool> {
+        Ok(extended(self.file.as_fd())? == self.extended)
+    }
+}
+
+/// What somebody may have touched is looked at again another time.
+fn require(holds: bool) -> SysResult<()> {
+    if holds { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
 impl Purger<'_> {
@@ -50,7 +63,7 @@ impl Purger<'_> {
         if names.len() > 1 {
             self.times.keep(self.from, self.journal, names.iter().map(|name| name.path.parent()))?;
         }
-        let waiting = self.try_set_aside(&names);
+        let waiting = self.hide(&names);
         if !matches!(waiting, Ok(Some(_))) {
             self.give_back(&names);
         }
@@ -117,9 +130,14 @@ impl Purger<'_> {
         Version::at(self.from.directory(&path.parent())?, path.name())
     }
 
-    fn try_set_aside(&mut self, names: &[Entry]) -> SysResult<Option<Waiting>> {
-        let Some(first) = names.first() else { return Ok(None) };
-        let file = quarantine::open(self.from.directory(&first.path.parent())?.as_fd(), first.path.name())?;
+    /// Opens the file by one of its names.
+    pub(crate) fn open_source(&self, entry: &Entry) -> SysResult<OwnedFd> {
+        quarantine::open(self.from.directory(&entry.path.parent())?.as_fd(), entry.path.name())
+    }
+
+    /// The copy of each name: it lies where it was put, the source is the version of which it is one, and it was read back where deleting
+    /// asks for that. `None` where one of them is no such copy.
+    pub(crate) fn safe_copies(&mut self, names: &[Entry]) -> SysResult<Option<Vec<Placed>>> {
         let mut copies = Vec::new();
         for entry in names {
             let Some(placed) = self.is_safe(entry)? else { return Ok(None) };
@@ -134,27 +152,29 @@ impl Purger<'_> {
             }
             copies.push(placed);
         }
-        let guard = self.settler.guard(&file, &first.version)?.ok_or(Errno::AGAIN)?;
-        let extended = extended(file.as_fd())?;
-        match self.bytes(first, &copies[0], &file, &guard)? {
-            Bytes::Left => return Err(Errno::AGAIN),
-            _ if !guard.holds()? || Version::of(&file)? != first.version => return Err(Errno::AGAIN),
-            Bytes::Other(found) => {
-                for entry in names {
-                    self.differs(entry, found);
-                }
-                return Ok(None);
-            }
-            Bytes::Same => {}
-        }
-        for entry in names {
-            self.move_aside(entry)?;
-        }
-        self.aside_bytes += first.version.size;
-        Ok(Some(Waiting { names: names.to_vec(), version: Version::of(&file)?, file, guard, extended }))
+        Ok(Some(copies))
     }
 
-    fn move_aside(&mut self, entry: &Entry) -> SysResult<()> {
+    /// Holds a lease on the file where one can be had; fails with `AGAIN` where somebody has it open for writing.
+    pub(crate) fn guard(&self, file: &OwnedFd, version: &Version) -> SysResult<Guard> {
+        self.quiescence.guard(file, version)?.ok_or(Errno::AGAIN)
+    }
+
+    /// The source has other bytes than its copies, of the hash `found`.
+    pub(crate) fn differ(&mut self, names: &[Entry], found: [u8; 32]) {
+        for entry in names {
+            self.differs(entry, found);
+        }
+    }
+
+    /// What was moved aside, as it is there.
+    pub(crate) fn waits(&mut self, names: &[Entry], file: OwnedFd, guard: Guard, extended: Extended) -> SysResult<Waiting> {
+        self.aside_bytes += names.first().map_or(0, |entry| entry.version.size);
+        Ok(Waiting { names: names.to_vec(), version: Version::of(&file)?, file, guard, extended })
+    }
+
+    /// Renames one name into this mover's own directory.
+    pub(crate) fn move_aside(&mut self, entry: &Entry) -> SysResult<()> {
         let (path, name) = (entry.path.parent(), entry.path.name());
         if !self.times.is_kept(&path) {
             return Err(Errno::IO);
@@ -166,34 +186,26 @@ impl Purger<'_> {
         self.times.around(&path, parent.as_fd(), || names::move_to_own((parent.as_fd(), name), (aside, name)))
     }
 
-    /// Removes what was set aside, if it is still what is done; puts it back otherwise.
-    pub(super) fn take(&mut self, waiting: &Waiting) -> bool {
-        if let Err(error) = self.may_go(waiting) {
-            self.give_back(&waiting.names);
-            self.stayed(&waiting.names[0], error);
-            return false;
-        }
-        for (number, entry) in waiting.names.iter().enumerate() {
-            let holds = waiting.guard.holds();
-            let gone = holds.and_then(|holds| if holds { self.remove(entry) } else { Err(Errno::AGAIN) });
-            if let Err(error) = gone {
-                self.give_back(&waiting.names[number..]);
-                self.link_again(&waiting.names[..number], &entry.path);
-                self.stayed(entry, error);
-                return false;
-            }
-            self.away.remove(&entry.path);
-        }
-        true
+    /// Gives back the names from the number `from` on, and those that are gone already: a call failed, or somebody touched the file.
+    pub(crate) fn keep_names(&mut self, file: &Waiting, from: usize, error: Errno) {
+        let (gone, left) = file.names.split_at(from);
+        let Some(entry) = left.first() else { return };
+        self.give_back(left);
+        self.link_again(gone, &entry.path);
+        self.stayed(entry, error);
     }
 
-    fn remove(&mut self, entry: &Entry) -> SysResult<()> {
+    /// Removes one name of a file that was set aside, if nobody has begun to write it.
+    pub(crate) fn remove(&mut self, entry: &Entry, guard: &Guard) -> SysResult<()> {
+        require(guard.holds()?)?;
         let aside = self.aside.directory(&entry.path.parent())?;
         match names::remove(aside, entry.path.name()) {
             // It is gone all the same.
-            Err(_) if Version::at(aside, entry.path.name()).err() == Some(Errno::NOENT) => Ok(()),
-            other => other,
+            Err(_) if Version::at(aside, entry.path.name()).err() == Some(Errno::NOENT) => {}
+            other => other?,
         }
+        self.away.remove(&entry.path);
+        Ok(())
     }
 
     /// Gives the names `gone` of a file back, of which `left` has been.
@@ -246,7 +258,7 @@ impl Purger<'_> {
     }
 
     /// Gives back, when nothing else is left to do, what could not be before; whether anything was, which a scan must look at.
-    pub fn settle(&mut self) -> Result<bool> {
+    pub fn give_back_rest(&mut self) -> Result<bool> {
         let mut any = false;
         for number in 0..TRIES {
             let restored = self.times.restore().is_empty();
@@ -267,45 +279,41 @@ impl Purger<'_> {
         Ok(any)
     }
 
-    /// Fails with `AGAIN` unless what was set aside is the file that was looked at, nobody has touched it, and its copies are as they
-    /// were put.
-    fn may_go(&mut self, waiting: &Waiting) -> SysResult<()> {
-        let (file, first) = (&waiting.file, &waiting.names[0]);
+    /// The copies of all names, where these are still those of the file that was set aside.
+    pub(crate) fn copies_and_names(&mut self, file: &Waiting) -> SysResult<Vec<Placed>> {
         let mut copies = Vec::new();
-        for entry in &waiting.names {
+        for entry in &file.names {
             copies.push(self.is_safe(entry)?.ok_or(Errno::AGAIN)?);
             let aside = self.aside.directory(&entry.path.parent())?;
             let named = Version::at(aside, entry.path.name())?;
             // The rename itself moves the time of change, and nothing else.
-            let renamed = Version { ctime_ns: waiting.version.ctime_ns, ..entry.version };
-            if named != waiting.version || named != renamed {
-                return Err(Errno::AGAIN);
-            }
+            let renamed = Version { ctime_ns: file.version.ctime_ns, ..entry.version };
+            require(named == file.version && named == renamed)?;
         }
-        if extended(file.as_fd())? != waiting.extended {
-            return Err(Errno::AGAIN);
-        }
-        if waiting.guard.sees() {
-            return Ok(());
-        }
-        let unseen = self.settler.writer(file, &waiting.version)?.is_none()
-            && matches!(self.bytes(first, &copies[0], file, &waiting.guard)?, Bytes::Same);
-        if unseen && Version::of(file)? == waiting.version { Ok(()) } else { Err(Errno::AGAIN) }
+        Ok(copies)
+    }
+
+    /// That nobody writes the file, and its bytes are those of its copy: what no time and no lease would tell.
+    pub(crate) fn require_unwritten(&mut self, file: &Waiting, copy: &Placed) -> SysResult<()> {
+        let unseen = self.quiescence.writer(&file.file, &file.version)?.is_none()
+            && matches!(self.bytes(&file.names[0], copy, &file.file, &file.guard)?, Bytes::Same);
+        require(unseen && Version::of(&file.file)? == file.version)
     }
 
     /// Compares the file's bytes with those that are done, where its version does not tell.
-    fn bytes(&self, entry: &Entry, placed: &Placed, file: &OwnedFd, guard: &Guard) -> SysResult<Bytes> {
-        if guard.sees() && self.settler.stores() == Stores::Timed {
+    pub(crate) fn bytes(&mut self, entry: &Entry, placed: &Placed, file: &OwnedFd, guard: &Guard) -> SysResult<Bytes> {
+        if guard.sees() && self.quiescence.stores() == Stores::Timed {
             return Ok(Bytes::Same);
         }
         // A question that fails is asked again by the caller.
-        let mut leave = |_| guard.holds() != Ok(false) && !self.halted();
-        let Some(found) = hash_of(file, entry.version.size, &mut leave)? else { return Ok(Bytes::Left) };
+        let halt = self.halt;
+        let mut leave = |_| guard.holds() != Ok(false) && !halt.load(Ordering::Relaxed);
+        let Some(found) = hash_of(file, entry.version.size, &mut self.buffer, &mut leave)? else { return Ok(Bytes::Left) };
         let wanted = if placed.checksum.is_some() {
             placed.checksum
         } else {
             let parent = self.to.directory(&entry.path.parent())?;
-            hash_of(quarantine::open(parent.as_fd(), entry.path.name())?, placed.size, &mut leave)?
+            hash_of(quarantine::open(parent.as_fd(), entry.path.name())?, placed.size, &mut self.buffer, &mut leave)?
         };
         Ok(match wanted {
             None => Bytes::Left,
@@ -332,7 +340,7 @@ impl Purger<'_> {
         let good = |there: &Version| (there.kind, there.size, there.mtime_ns) == (Kind::File, placed.size, placed.mtime_ns);
         match there {
             // Another file of the same time and size, or a copy that somebody brought back: its bytes tell.
-            Ok(there) if good(&there) && self.standing.inodes_last && there.ino != placed.ino => {
+            Ok(there) if good(&there) && self.established.inodes_last && there.ino != placed.ino => {
                 self.unsure.push(entry.path.clone());
                 Ok(None)
             }

@@ -1,4 +1,5 @@
-//! The directory on the source's file system where a file waits, out of sight, for its end.
+//! The directory on the source's file system where a file waits, out of sight, for its end: it is made and locked before the first
+//! file comes, and goes when it is empty. What a killed mover left in it gets its names back before the first scan of the next.
 //!
 //! It has the tree's shape: `.tonnage-stage/cleared/<the mover's id>/a/b` is what was `a/b`. So a file's path is kept with it, at any
 //! length and by the very rename that sets it aside, and whoever finds it knows where it belongs, without any journal. The directory

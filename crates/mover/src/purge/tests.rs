@@ -22,10 +22,10 @@ struct Place {
     from: Tree,
     to: Tree,
     journal: Journal,
-    settler: Settler,
+    quiescence: QuiescenceCheck,
     options: Options,
     halt: AtomicBool,
-    standing: Standing,
+    established: Established,
 }
 
 impl Place {
@@ -40,10 +40,10 @@ impl Place {
             from: Tree::open(&from_path).unwrap(),
             to: Tree::open(&to_path).unwrap(),
             journal: Journal::open(&state, &identity).unwrap().0,
-            settler: Settler::new(0, Stores::Timed),
+            quiescence: QuiescenceCheck::new(0, Stores::Timed),
             options: Options { clear: Clear::Done, ..options(&from_path, &to_path) },
             halt: AtomicBool::new(false),
-            standing: Standing::lasting(),
+            established: Established::lasting(),
             _directory: directory,
             from_path,
             to_path,
@@ -51,7 +51,7 @@ impl Place {
     }
 
     fn purger(&self) -> Purger<'_> {
-        Purger::new(&self.from, &self.to, &self.journal, &self.settler, &self.options, &self.halt, &self.standing)
+        Purger::new(&self.from, &self.to, &self.journal, &self.quiescence, &self.options, &self.halt, &self.established)
     }
 
     /// Clears until there is no more; what the user was told.
@@ -97,7 +97,7 @@ impl Place {
     /// Waits until nobody can write it: a process that another test has just begun holds this one's descriptors for a moment.
     fn closed(&self, name: &str) {
         let (file, begin) = (File::open(self.from_path.join(name)).unwrap(), Instant::now());
-        while self.settler.writer(&file, &Version::of(&file).unwrap()).unwrap().is_some() {
+        while self.quiescence.writer(&file, &Version::of(&file).unwrap()).unwrap().is_some() {
             assert!(begin.elapsed() < Duration::from_secs(10), "{name} is still open for writing");
             std::thread::yield_now();
         }
@@ -244,7 +244,7 @@ fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
             assert!(begin.elapsed() < Duration::from_secs(10), "nobody opens it");
             std::thread::yield_now();
         }
-        assert!(!purger.take(&waiting));
+        assert!(!purger.purge_file(&waiting));
         drop(waiting);
         writer.join().unwrap();
     });
@@ -256,7 +256,7 @@ fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
 fn where_times_tell_nothing_the_bytes_do() {
     for stores in [Stores::Closed, Stores::Unseen] {
         let mut place = Place::new();
-        place.settler = Settler::new(0, stores);
+        place.quiescence = QuiescenceCheck::new(0, stores);
         let good = place.done_with("good", "x", Some(*blake3::hash(b"x").as_bytes()));
         let bad = place.done("bad", "x");
         let mut purger = place.purger();
@@ -287,7 +287,7 @@ fn what_was_not_read_back_by_this_process_goes_again_before_it_can_go() {
 #[test]
 fn a_copy_that_has_other_bytes_also_when_it_was_made_anew_is_given_up() {
     let mut place = Place::new();
-    place.settler = Settler::new(0, Stores::Closed);
+    place.quiescence = QuiescenceCheck::new(0, Stores::Closed);
     place.options.check = Check::None;
     let entry = place.done_with("f", "x", None);
     let copy = place.to_path.join("f");

@@ -110,7 +110,7 @@ impl Times {
         self.kept.contains_key(path)
     }
 
-    /// Markers them back; those where that failed, to be tried again.
+    /// Sets them back; those where that failed, to be tried again.
     pub(super) fn restore(&mut self) -> Vec<TreePath> {
         self.touched.retain(|_, known| known.restore().is_err());
         self.touched.keys().cloned().collect()

@@ -22,7 +22,7 @@ use crate::log::Log;
 use crate::manifest::Manifest;
 use crate::options::Options;
 use crate::path::TreePath;
-use crate::settle::Settler;
+use crate::quiescence::QuiescenceCheck;
 use crate::stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
@@ -141,13 +141,13 @@ fn begin(options: &Options) -> (Arc<Journal>, Arc<AtomicBool>, Carrier) {
     let identity = Identity { from: options.from.clone(), to: options.to.clone() };
     let journal = Arc::new(Journal::open(&options.state, &identity).unwrap().0);
     let halt = Arc::new(AtomicBool::new(false));
-    let standing = crate::preflight::establish(&options.state, (&from, &to), &journal, &identity, false).unwrap();
+    let established = crate::preflight::establish(&options.state, (&from, &to), &journal, &identity, false).unwrap();
     let carrier = Carrier::new(Parts {
-        standing: Arc::new(standing),
+        established: Arc::new(established),
         manifest: Arc::new(Manifest::open(&to, journal.id()).unwrap()),
         log: Arc::new(Log::open(None, &options.to).unwrap()),
         limiter: Arc::new(Limiter::new(None, None)),
-        settler: Arc::new(Settler::new(0, Stores::Timed)),
+        quiescence: Arc::new(QuiescenceCheck::new(0, Stores::Timed)),
         counters: Arc::new(Counters::default()),
         options: Arc::new(options.clone()),
         journal: Arc::clone(&journal),

@@ -4,14 +4,13 @@
 //! has no time to lose; it tries fewer only after a while, because each try may cost a little. Each try downwards lies between two
 //! stretches of the present number, so that a drift of the storage is not taken for an effect.
 
+use super::level::{Level, Streak};
+use super::window::{Length, Stretch, Windows};
 use crate::limit::FILE_COST_BYTES;
 
-/// Work at one number of workers before it is judged.
-const WINDOW_NS: u64 = 200_000_000;
-/// Work comes in lumps where small files become safe by the hundred. So a window begins and ends with work that came, and holds it at
-/// least this often, or it is this long.
-const WINDOW_LUMPS: u32 = 4;
-const LONGEST_WINDOW_NS: u64 = 2_000_000_000;
+/// Work at one number of workers before it is judged. It comes in lumps where small files become safe by the hundred: so a window
+/// begins and ends with work that came, and holds it several times.
+const WINDOW: Length = Length { least_ns: 200_000_000, longest_ns: 2_000_000_000, lumps: 4 };
 /// After a change the pieces begun under the old number are let go by.
 const SETTLE_NS: u64 = 50_000_000;
 /// Between two tries downwards, so that all of them together cost a few per cent at most.
@@ -20,8 +19,9 @@ const HOLD_NS: u64 = 3_000_000_000;
 const AGAIN_NS: u64 = 60_000_000_000;
 /// What counts as the same rate.
 const SAME: f64 = 0.05;
-/// A rate below the present one by this share and three windows long means that things have changed; so does one above its inverse.
+/// A rate below the present one by this share, for so many windows, means that things have changed; so does one above its inverse.
 const CHANGED: f64 = 0.75;
+const CHANGED_WINDOWS: u32 = 3;
 
 /// The search. It knows no clock and no thread: counters go in, a number of workers comes out.
 #[derive(Debug)]
@@ -32,15 +32,13 @@ pub struct Tuner {
     /// The largest number known to be too slow.
     too_few: u32,
     /// Rate at `here`.
-    rate: f64,
+    rate: Level,
+    /// Windows in a row in which it was another.
+    changed: Streak,
     /// How much faster than at `here` the best rate was, at least 1; what is given up adds up here.
     lead: f64,
     stage: Stage,
-    window: Option<Window>,
-    /// Work at the last call.
-    work: u64,
-    /// From when on windows count after the last change.
-    settled_ns: u64,
+    windows: Windows,
     /// When `here` was last changed or a try ended.
     held_since_ns: u64,
 }
@@ -51,35 +49,10 @@ enum Stage {
     Base,
     /// Tries twice as many.
     Up { to: u32 },
-    /// Keeps the number and looks whether its rate stays; `odd` windows in a row it did not.
-    Hold { odd: u32 },
+    /// Keeps the number and looks whether its rate stays.
+    Hold,
     /// Tries fewer, then the present number, then fewer again.
     Down { to: u32, leg: u32, fewer: Stretch, present: Stretch },
-}
-
-/// Where a window began, in time and in work, and how often work came since.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    from_ns: u64,
-    work: u64,
-    lumps: u32,
-}
-
-/// Work done in some time, possibly in several pieces; a rate is total ÷ total.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
-    ns: u64,
-    work: u64,
-}
-
-impl Stretch {
-    fn and(self, other: Self) -> Self {
-        Self { ns: self.ns + other.ns, work: self.work + other.work }
-    }
-
-    fn rate(self) -> f64 {
-        self.work as f64 / self.ns.max(1) as f64
-    }
 }
 
 impl Tuner {
@@ -91,12 +64,11 @@ impl Tuner {
             max,
             here: start.clamp(1, max),
             too_few: 0,
-            rate: 0.0,
+            rate: Level::default(),
+            changed: Streak::default(),
             lead: 1.0,
             stage: Stage::Base,
-            window: None,
-            work: 0,
-            settled_ns: 0,
+            windows: Windows::new(WINDOW),
             held_since_ns: 0,
         }
     }
@@ -106,27 +78,15 @@ impl Tuner {
     /// 50 to 100 ms.
     pub fn sample(&mut self, now_ns: u64, bytes: u64, files: u64, held: bool) -> u32 {
         let work = bytes.saturating_add(files.saturating_mul(FILE_COST_BYTES));
-        let came = work != std::mem::replace(&mut self.work, work);
+        let done = self.windows.sample(now_ns, work);
+        let before = self.workers();
         if held {
-            self.window = None;
-            self.settled_ns = now_ns;
-            return self.workers();
-        }
-        let Some(window) = &mut self.window else {
-            if now_ns >= self.settled_ns && (came || now_ns >= self.settled_ns + LONGEST_WINDOW_NS) {
-                self.window = Some(Window { from_ns: now_ns, work, lumps: 0 });
-            }
-            return self.workers();
-        };
-        window.lumps += u32::from(came);
-        let took_ns = now_ns.saturating_sub(window.from_ns);
-        if took_ns >= LONGEST_WINDOW_NS || came && took_ns >= WINDOW_NS && window.lumps >= WINDOW_LUMPS {
-            let done = Stretch { ns: took_ns, work: work.saturating_sub(window.work) };
-            let before = self.workers();
+            self.windows.begin_anew(now_ns);
+        } else if let Some(done) = done {
             self.judge(now_ns, done);
-            let changed = self.workers() != before;
-            self.window = (!changed).then_some(Window { from_ns: now_ns, work, lumps: 0 });
-            self.settled_ns = now_ns + if changed { SETTLE_NS } else { 0 };
+        }
+        if self.workers() != before {
+            self.windows.begin_anew(now_ns + SETTLE_NS);
         }
         self.workers()
     }
@@ -143,18 +103,18 @@ impl Tuner {
     fn judge(&mut self, now_ns: u64, done: Stretch) {
         match self.stage {
             Stage::Base => {
-                (self.rate, self.lead, self.too_few) = (done.rate(), 1.0, 0);
+                (self.rate, self.lead, self.too_few) = (Level::at(done.rate()), 1.0, 0);
                 self.climb(now_ns);
             }
-            Stage::Up { to } if done.rate() > self.rate * (1.0 + SAME) => {
-                (self.too_few, self.here, self.rate) = (self.here, to, done.rate());
+            Stage::Up { to } if done.rate() > self.rate.mean * (1.0 + SAME) => {
+                (self.too_few, self.here, self.rate) = (self.here, to, Level::at(done.rate()));
                 self.climb(now_ns);
             }
             Stage::Up { .. } => {
-                self.lead = (done.rate() / self.rate.max(f64::MIN_POSITIVE)).max(1.0);
+                self.lead = self.rate.ratio(done.rate()).max(1.0);
                 self.hold(now_ns);
             }
-            Stage::Hold { odd } => self.keep(now_ns, odd, done),
+            Stage::Hold => self.keep(now_ns, done),
             Stage::Down { to, leg, fewer, present } => self.descend(now_ns, to, leg, fewer, present, done),
         }
     }
@@ -169,18 +129,19 @@ impl Tuner {
     }
 
     fn hold(&mut self, now_ns: u64) {
-        self.stage = Stage::Hold { odd: 0 };
+        (self.stage, self.changed) = (Stage::Hold, Streak::default());
         self.held_since_ns = now_ns;
     }
 
-    fn keep(&mut self, now_ns: u64, odd: u32, done: Stretch) {
-        let share = done.rate() / self.rate.max(f64::MIN_POSITIVE);
-        if !(CHANGED..=1.0 / CHANGED).contains(&share) {
-            self.stage = if odd >= 2 { Stage::Base } else { Stage::Hold { odd: odd + 1 } };
+    fn keep(&mut self, now_ns: u64, done: Stretch) {
+        let same = (CHANGED..=1.0 / CHANGED).contains(&self.rate.ratio(done.rate()));
+        if self.changed.lasts(!same, CHANGED_WINDOWS) {
+            self.stage = Stage::Base;
+        }
+        if !same {
             return;
         }
-        self.rate += (done.rate() - self.rate) / 8.0;
-        self.stage = Stage::Hold { odd: 0 };
+        self.rate.follow(done.rate());
         if now_ns >= self.held_since_ns + AGAIN_NS {
             self.stage = Stage::Base;
         } else if now_ns >= self.held_since_ns + HOLD_NS
@@ -208,7 +169,7 @@ impl Tuner {
         }
         if fewer.rate() >= enough {
             self.lead = (self.lead * present.rate() / fewer.rate().max(f64::MIN_POSITIVE)).max(1.0);
-            (self.here, self.rate) = (to, fewer.rate());
+            (self.here, self.rate) = (to, Level::at(fewer.rate()));
         } else {
             self.too_few = to;
         }

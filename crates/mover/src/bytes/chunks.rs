@@ -1,7 +1,13 @@
 //! How a large file is divided, so that parts hashed apart give the checksum of the whole.
 
-use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
-use blake3::{Hash, Hasher};
+use std::os::fd::BorrowedFd;
+
+use blake3::Hasher;
+pub(crate) use blake3::hazmat::ChainingValue;
+use blake3::hazmat::{HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
+
+use super::stored::{Stored, hash_stored};
+use super::stream::{self, Buffer, Range, Sink, Trouble};
 
 /// A chunk is lost with a kill, so it is short; its place in the journal costs a commit, so it is not too short.
 const SHORTEST_BYTES: u64 = 4 << 20;
@@ -11,47 +17,94 @@ const CHUNKS: u64 = 32;
 
 /// Chunks of one length, a power of two, so that each is a subtree of BLAKE3's; the last one may be shorter. At least two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     size: u64,
     chunk_bytes: u64,
 }
 
 impl Plan {
-    /// For a file of `size` bytes, more than [`SMALL_BYTES`](super::SMALL_BYTES). The same for the same size at any time.
-    pub(super) fn new(size: u64) -> Self {
+    /// For a file of `size` bytes, more than [`SMALL_BYTES`](crate::copy::SMALL_BYTES). The same for the same size at any time.
+    pub(crate) fn new(size: u64) -> Self {
         let chunk_bytes = (size / CHUNKS).clamp(SHORTEST_BYTES, LONGEST_BYTES).next_power_of_two();
         Self { size, chunk_bytes }
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.size.div_ceil(self.chunk_bytes) as usize
     }
 
     /// First byte and the one after the last.
-    pub(super) fn range(&self, index: usize) -> (u64, u64) {
+    pub(crate) fn range(&self, index: usize) -> (u64, u64) {
         let start = index as u64 * self.chunk_bytes;
         (start, (start + self.chunk_bytes).min(self.size))
     }
 
     /// Which chunk has this place; `None` where none has.
-    pub(super) fn index(&self, offset: u64, length: u64) -> Option<usize> {
+    pub(crate) fn index(&self, offset: u64, length: u64) -> Option<usize> {
         let index = (offset / self.chunk_bytes) as usize;
         (index < self.count() && self.range(index) == (offset, offset.checked_add(length)?)).then_some(index)
     }
 
+    /// Moves one chunk from `source` to `sink`; its value, where it is `checked`. What is a hole stays one where it is `sparse`.
+    pub(crate) fn copy(
+        &self,
+        index: usize,
+        source: BorrowedFd,
+        sink: &Sink,
+        (sparse, checked): (bool, bool),
+        buffer: &mut Buffer,
+        leave: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<ChainingValue>, Trouble> {
+        let mut hasher = checked.then(|| self.hasher(index));
+        stream::copy(source, Some(sink), self.part(index, sparse), hasher.as_mut(), buffer, leave)?;
+        Ok(hasher.map(|hasher| hasher.finalize_non_root()))
+    }
+
+    /// The value of a chunk of `source` as it is now.
+    pub(crate) fn hash(
+        &self,
+        index: usize,
+        source: BorrowedFd,
+        sparse: bool,
+        buffer: &mut Buffer,
+        leave: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<ChainingValue, Trouble> {
+        let mut hasher = self.hasher(index);
+        stream::copy(source, None, self.part(index, sparse), Some(&mut hasher), buffer, leave)?;
+        Ok(hasher.finalize_non_root())
+    }
+
+    /// The value of what the device has of a chunk of `sink`, which must be synced.
+    pub(crate) fn hash_stored(
+        &self,
+        index: usize,
+        sink: &Sink,
+        buffer: &mut Buffer,
+        leave: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Stored<ChainingValue>, Trouble> {
+        let mut hasher = self.hasher(index);
+        let read = hash_stored(sink.plain, sink.direct, self.range(index), &mut hasher, buffer, leave)?;
+        Ok(read.map(|()| hasher.finalize_non_root()))
+    }
+
+    fn part(&self, index: usize, sparse: bool) -> Range {
+        let (offset, end) = self.range(index);
+        Range { offset, end, sparse }
+    }
+
     /// Takes the bytes of one chunk.
-    pub(super) fn hasher(&self, index: usize) -> Hasher {
+    fn hasher(&self, index: usize) -> Hasher {
         let mut hasher = Hasher::new();
         hasher.set_input_offset(self.range(index).0);
         hasher
     }
 
     /// BLAKE3 of the whole file from its chunks' values, in their order: the very checksum that `b3sum` prints.
-    pub(super) fn merge(&self, values: &[ChainingValue]) -> Hash {
+    pub(crate) fn merge(&self, values: &[ChainingValue]) -> [u8; 32] {
         let left = left_subtree_len(self.size);
         let (low, high) = values.split_at((left / self.chunk_bytes) as usize);
-        merge_subtrees_root(&self.subtree(low, left), &self.subtree(high, self.size - left), Mode::Hash)
+        *merge_subtrees_root(&self.subtree(low, left), &self.subtree(high, self.size - left), Mode::Hash).as_bytes()
     }
 
     fn subtree(&self, values: &[ChainingValue], bytes: u64) -> ChainingValue {
@@ -83,7 +136,7 @@ mod tests {
                     plan.hasher(index).update(&bytes[start as usize..end as usize]).finalize_non_root()
                 })
                 .collect();
-            prop_assert_eq!(plan.merge(&values), blake3::hash(&bytes));
+            prop_assert_eq!(plan.merge(&values), *blake3::hash(&bytes).as_bytes());
         }
 
         #[test]

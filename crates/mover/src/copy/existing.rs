@@ -9,8 +9,7 @@ use super::ended::{self, Attempt};
 use super::handles::{self, Target};
 use super::source::Source;
 use super::{attributes, place};
-use crate::bytes::stream;
-use crate::entry::{Entry, Outcome, Placed};
+use crate::entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::version::{Kind, Version};
@@ -18,7 +17,7 @@ use crate::version::{Kind, Version};
 impl Batch<'_> {
     /// The entry without a copy of its bytes: as another name of a file that is there, or as the copy that it has. In this order: its
     /// copy may be a file by itself, where the name was given to this file since.
-    pub(super) fn is_there(
+    pub(crate) fn existing(
         &mut self,
         entry: &Entry,
         source: &Source,
@@ -26,12 +25,18 @@ impl Batch<'_> {
         target: &Target,
     ) -> Attempt<Option<Item>> {
         let linked = if source.version.links > 1 { self.link(entry, source)? } else { None };
-        if linked.is_some() { Ok(linked) } else { self.stands(entry, source, source_dir, target) }
+        if linked.is_some() { Ok(linked) } else { self.existing_copy(entry, source, source_dir, target) }
     }
 
     /// The copy that lies there, where its bytes are those of the source. `None` where the entry must be copied: nothing of this
     /// mover lies there, it is known to be of another state, or a comparison finds it so.
-    fn stands(&mut self, entry: &Entry, source: &Source, source_dir: BorrowedFd, target: &Target) -> Attempt<Option<Item>> {
+    fn existing_copy(
+        &mut self,
+        entry: &Entry,
+        source: &Source,
+        source_dir: BorrowedFd,
+        target: &Target,
+    ) -> Attempt<Option<Item>> {
         let (shared, path, version) = (self.shared, &entry.path, &source.version);
         let of_this = |known: &Placed| known.size == version.size && attributes::is_time_of(known.mtime_ns, version.mtime_ns);
         let Some(known) = entry.placed.filter(of_this) else { return Ok(None) };
@@ -43,7 +48,7 @@ impl Batch<'_> {
         }
         let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
         let Some(checksum) = self.same(source, target.as_fd(), path, &known)? else { return Ok(None) };
-        source.require_unchanged(&shared.parts.from, &shared.parts.settler, source_dir, path)?;
+        shared.require_unchanged(source, source_dir, path)?;
         self.renew(copy.as_fd(), &there, source, path)?;
         let now = Version::of(&copy).map_err(failed)?;
         let mut dropped = Vec::new();
@@ -83,9 +88,7 @@ impl Batch<'_> {
         known: &Placed,
     ) -> Attempt<Option<[u8; 32]>> {
         let shared = self.shared;
-        let mut leave = |bytes| shared.take(bytes, 0).is_ok();
-        let read = stream::hash(source.file.as_fd(), source.version.size, &mut self.buffer, &mut leave);
-        let read = read.map_err(|trouble| shared.trouble(path, trouble))?.ok_or(Outcome::Changed)?;
+        let read = shared.hash_source(source, path, &mut self.buffer)?;
         if known.checksum.is_some_and(|checksum| checksum != read) {
             return Ok(None);
         }

@@ -26,7 +26,7 @@ const HOLDERS_NS: i64 = 1_000_000_000;
 
 /// What a look at one name found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum Quiescence {
     /// It can be taken, as this version.
     Now(Version),
     /// It was changed too short a time ago: look again in so many nanoseconds.
@@ -42,7 +42,7 @@ pub enum Settled {
 
 /// Looks at names.
 #[derive(Debug)]
-pub struct Settler {
+pub struct QuiescenceCheck {
     settle_ns: u64,
     stores: Stores,
     holders: Mutex<Option<Holders>>,
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-impl Settler {
+impl QuiescenceCheck {
     /// A file of a file system of this kind is taken when its last change is at least `settle_ns` old.
     #[must_use]
     pub fn new(settle_ns: u64, stores: Stores) -> Self {
@@ -82,25 +82,25 @@ impl Settler {
     }
 
     /// Whether `path` of `from` can be taken. Fails where it cannot be read.
-    pub fn look(&self, from: &Tree, path: &TreePath) -> SysResult<Settled> {
+    pub fn look(&self, from: &Tree, path: &TreePath) -> SysResult<Quiescence> {
         // A path handle opens nothing: no FIFO is disturbed and no device wakes up.
         let handle = match from.open_beneath(path, OFlags::PATH) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Settled::Gone),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Quiescence::Gone),
             other => other?,
         };
         let version = Version::of(&handle)?;
         if version.kind != Kind::File {
-            return Ok(Settled::Now(version));
+            return Ok(Quiescence::Now(version));
         }
         let after_ns = left_ns(now_ns(), version.ctime_ns, self.settle_ns);
         if after_ns > 0 {
-            return Ok(Settled::Later { after_ns });
+            return Ok(Quiescence::Later { after_ns });
         }
-        Ok(self.writer(reopen(&handle)?, &version)?.map_or(Settled::Now(version), Settled::Open))
+        Ok(self.writer(reopen(&handle)?, &version)?.map_or(Quiescence::Now(version), Quiescence::Open))
     }
 
     /// Whether `name` of `directory` is a regular file that can be taken and that a lease shows to be free. Where it says no, that
-    /// need not be so: [`Settler::look`] knows more.
+    /// need not be so: [`QuiescenceCheck::look`] knows more.
     pub fn is_free(&self, directory: impl AsFd, name: &[u8]) -> bool {
         let (directory, flags) = (directory.as_fd(), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC);
         // What is no file is not opened: that would already do something to a FIFO or a device.
@@ -202,14 +202,14 @@ mod tests {
             let begin = std::time::Instant::now();
             loop {
                 match self.look(0) {
-                    Settled::Now(version) => return version,
+                    Quiescence::Now(version) => return version,
                     other => assert!(begin.elapsed().as_secs() < 10, "{other:?}"),
                 }
             }
         }
 
-        fn look(&self, settle_ns: u64) -> Settled {
-            Settler::new(settle_ns, Stores::Timed).look(&self.tree, &TreePath::new(b"f").unwrap()).unwrap()
+        fn look(&self, settle_ns: u64) -> Quiescence {
+            QuiescenceCheck::new(settle_ns, Stores::Timed).look(&self.tree, &TreePath::new(b"f").unwrap()).unwrap()
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn a_file_is_not_taken_while_somebody_can_write_it_and_the_reason_names_the_process() {
         let place = Place::new();
         let file = place.file();
-        let Settled::Open(who) = place.look(0) else { panic!("it is open for writing") };
+        let Quiescence::Open(who) = place.look(0) else { panic!("it is open for writing") };
         assert!(who.contains(&format!("process {} (", std::process::id())), "{who}");
         drop(file);
         let _reader = File::open(place.directory.path().join("f")).unwrap();
@@ -234,7 +234,7 @@ mod tests {
         let mapping =
             unsafe { mmap(ptr::null_mut(), 4096, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0) }.unwrap();
         drop(file);
-        let Settled::Open(who) = place.look(0) else { panic!("it is mapped for writing") };
+        let Quiescence::Open(who) = place.look(0) else { panic!("it is mapped for writing") };
         assert!(who.contains(&format!("process {} (", std::process::id())), "{who}");
         // SAFETY: the mapping made above.
         unsafe { munmap(mapping, 4096) }.unwrap();
@@ -244,17 +244,17 @@ mod tests {
     #[test]
     fn a_file_is_free_while_nobody_can_write_it_and_nothing_but_a_file_is() {
         let place = Place::new();
-        let (file, settler) = (place.file(), Settler::new(0, Stores::Closed));
+        let (file, quiescence) = (place.file(), QuiescenceCheck::new(0, Stores::Closed));
         let directory = File::open(place.directory.path()).unwrap();
-        let is_free = |name: &str| settler.is_free(&directory, name.as_bytes());
+        let is_free = |name: &str| quiescence.is_free(&directory, name.as_bytes());
         fs::mknodat(&directory, "fifo", fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         symlink("f", place.directory.path().join("link")).unwrap();
         assert!(!is_free("f") && !is_free("fifo") && !is_free("link") && !is_free("none"));
         drop(file);
         place.settled();
         assert!(is_free("f"));
-        assert!(!Settler::new(60_000_000_000, Stores::Closed).is_free(&directory, b"f"), "it was just changed");
-        assert!(!Settler::new(0, Stores::Unseen).is_free(&directory, b"f"));
+        assert!(!QuiescenceCheck::new(60_000_000_000, Stores::Closed).is_free(&directory, b"f"), "it was just changed");
+        assert!(!QuiescenceCheck::new(0, Stores::Unseen).is_free(&directory, b"f"));
         // The lease is back.
         drop(OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(place.directory.path().join("f")).unwrap());
     }
@@ -262,13 +262,13 @@ mod tests {
     #[test]
     fn where_there_are_no_leases_the_open_files_that_can_be_seen_count() {
         let place = Place::new();
-        let settler = Settler::new(0, Stores::Timed);
+        let quiescence = QuiescenceCheck::new(0, Stores::Timed);
         let file = place.file();
         let id = FileId::of(&file).unwrap();
-        assert!(settler.holder(id, i64::MIN).is_some());
+        assert!(quiescence.holder(id, i64::MIN).is_some());
         drop(file);
-        assert!(settler.holder(id, i64::MIN).is_some(), "an old list may stand while the file does not change");
-        assert_eq!(settler.holder(id, now_ns()), None, "a change after the list makes it useless");
+        assert!(quiescence.holder(id, i64::MIN).is_some(), "an old list may stand while the file does not change");
+        assert_eq!(quiescence.holder(id, now_ns()), None, "a change after the list makes it useless");
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         place.file();
         let settle_ns = 60_000_000_000;
         assert!(
-            matches!(place.look(settle_ns), Settled::Later { after_ns } if after_ns > settle_ns / 2 && after_ns <= settle_ns)
+            matches!(place.look(settle_ns), Quiescence::Later { after_ns } if after_ns > settle_ns / 2 && after_ns <= settle_ns)
         );
     }
 
@@ -296,13 +296,13 @@ mod tests {
         symlink("directory", at("way")).unwrap();
         File::create(at("directory/f")).unwrap();
         fs::mknodat(fs::CWD, at("fifo"), fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let settler = Settler::new(1_000_000_000, Stores::Timed);
-        let look = |name: &[u8]| settler.look(&place.tree, &TreePath::new(name).unwrap()).unwrap();
+        let quiescence = QuiescenceCheck::new(1_000_000_000, Stores::Timed);
+        let look = |name: &[u8]| quiescence.look(&place.tree, &TreePath::new(name).unwrap()).unwrap();
         for (name, kind) in [(&b"link"[..], Kind::Link), (b"directory", Kind::Directory), (b"fifo", Kind::Fifo)] {
-            assert!(matches!(look(name), Settled::Now(version) if version.kind == kind), "{kind:?}");
+            assert!(matches!(look(name), Quiescence::Now(version) if version.kind == kind), "{kind:?}");
         }
         for name in [&b"none"[..], b"way/f", b"directory/f/below"] {
-            assert_eq!(look(name), Settled::Gone);
+            assert_eq!(look(name), Quiescence::Gone);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::rates::Rates;
 
 /// Everything under the mover's one lock.
 #[derive(Debug)]
-pub struct Desk {
+pub struct SharedState {
     /// What is to be carried.
     pub queue: Queue,
     /// Markers that wait for their sets.
@@ -47,7 +47,7 @@ pub struct Desk {
     pub fatal: Option<MoverError>,
 }
 
-impl Default for Desk {
+impl Default for SharedState {
     fn default() -> Self {
         Self {
             queue: Queue::default(),
@@ -70,7 +70,7 @@ impl Default for Desk {
     }
 }
 
-impl Desk {
+impl SharedState {
     /// Nothing more is coming.
     pub fn begin_drain(&mut self, now_ns: u64) {
         self.drain_ns.get_or_insert(now_ns);

@@ -7,6 +7,9 @@
 //! Waiting for a processor is another matter: it may be the application's own doing (more threads than processors). What it waits while
 //! the mover keeps to the floor is its own; only what it waits beyond that lowers the bound, by half and then slowly up again.
 
+use super::level::{Level, Streak};
+use super::window::{Length, Windows};
+
 /// Least bound, so that the mover always gets on.
 pub const FLOOR_BYTES_PER_S: u64 = 4 << 20;
 /// The floor's share of the mover's free rate: what a giving-way mover may take of the device.
@@ -29,6 +32,8 @@ const COST_SHARE: u64 = 50;
 const RAMP_NS: u64 = 10_000_000;
 /// Waiting for processors is judged over this time; the kernel counts it late.
 const PROCESSOR_WINDOW_NS: u64 = 100_000_000;
+/// The free rate is learned over this time.
+const FREE_WINDOW: Length = Length { least_ns: 100_000_000, longest_ns: 100_000_000, lumps: 0 };
 /// Thousandths of its time that the application may wait beyond its own doing before the mover halves, and below which it comes back.
 const DELAY_HIGH_PERMILLE: f64 = 30.0;
 const DELAY_LOW_PERMILLE: f64 = 10.0;
@@ -83,7 +88,7 @@ pub struct Controller {
     met_ns: Option<u64>,
     /// The mover's own rate when nothing held it back.
     free_bytes_per_s: u64,
-    free_from: Option<(u64, u64)>,
+    free: Windows,
     processor: Processor,
 }
 
@@ -95,7 +100,7 @@ impl Default for Controller {
             last_io_ns: 0,
             met_ns: None,
             free_bytes_per_s: FREE_BYTES_PER_S,
-            free_from: None,
+            free: Windows::new(FREE_WINDOW),
             processor: Processor::default(),
         }
     }
@@ -159,18 +164,13 @@ impl Controller {
         (pressed as u64).max(own.needed_bytes_per_s)
     }
 
-    /// Learns the free rate from stretches of a tenth of a second without any bound. It falls slowly: a lack of files is no slow device.
+    /// Learns the free rate from windows without any bound. It falls slowly: a lack of files is no slow device.
     fn measure(&mut self, bytes: u64) {
         if self.stage != Stage::Free || self.processor.bound.is_some() {
-            self.free_from = None;
-            return;
-        }
-        let (from_ns, from_bytes) = *self.free_from.get_or_insert((self.now_ns, bytes));
-        if self.now_ns >= from_ns + PROCESSOR_WINDOW_NS {
-            let done = u128::from(bytes.saturating_sub(from_bytes)) * 1_000_000_000 / u128::from(self.now_ns - from_ns);
+            self.free.begin_anew(self.now_ns);
+        } else if let Some(done) = self.free.sample(self.now_ns, bytes) {
             let slowly = self.free_bytes_per_s - self.free_bytes_per_s / 256;
-            self.free_bytes_per_s = u64::try_from(done).unwrap_or(u64::MAX).max(slowly).max(FLOOR_BYTES_PER_S);
-            self.free_from = Some((self.now_ns, bytes));
+            self.free_bytes_per_s = done.per_second().max(slowly).max(FLOOR_BYTES_PER_S);
         }
     }
 }
@@ -184,12 +184,11 @@ fn share_ns(bytes: u64, bytes_per_s: u64) -> u64 {
 #[derive(Debug, Default)]
 struct Processor {
     bound: Option<u64>,
-    /// Thousandths of its time that the application waits by its own doing or that of others: mean and mean deviation.
-    own_permille: f64,
-    spread_permille: f64,
+    /// Thousandths of its time that the application waits by its own doing or that of others.
+    own_permille: Level,
     window: Seen,
     at_floor: bool,
-    fine: u32,
+    fine: Streak,
 }
 
 impl Processor {
@@ -213,20 +212,18 @@ impl Processor {
         let delay =
             if wanted_ns < self.window.elapsed_ns / 1000 { 0.0 } else { self.window.delay_ns as f64 * 1000.0 / wanted_ns as f64 };
         if self.at_floor {
-            self.spread_permille += ((delay - self.own_permille).abs() - self.spread_permille) / 8.0;
-            self.own_permille += (delay - self.own_permille) / 8.0;
+            self.own_permille.follow(delay);
         }
-        let beyond = delay - self.own_permille - SPREADS * self.spread_permille;
-        self.fine = if beyond < DELAY_LOW_PERMILLE { self.fine + 1 } else { 0 };
+        let beyond = self.own_permille.excess(delay, SPREADS);
+        let fine = self.fine.lasts(beyond < DELAY_LOW_PERMILLE, FINE_WINDOWS);
         if beyond > DELAY_HIGH_PERMILLE {
             self.bound = Some((self.bound.unwrap_or(free).min(free) / 2).max(floor));
-        } else if self.fine >= FINE_WINDOWS {
-            self.fine = 0;
+        } else if fine {
             self.bound = self.bound.map(|bound| bound.saturating_add(bound / 2)).filter(|&bound| bound <= free.saturating_mul(2));
         }
     }
 }
 
 #[cfg(test)]
-#[path = "controller_tests.rs"]
+#[path = "throttle_tests.rs"]
 mod tests;
