@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tonnage_workload::{Operations, Program, Step, Terms, TimeUnit};
@@ -24,6 +24,7 @@ impl TimeUnit for Clock {
 /// A task's program on this machine's clock. Instants are ticks.
 pub struct Steering<O: Operations> {
     pub program: Program<Clock, O>,
+    stop: Arc<AtomicBool>,
     seat: Option<Seat>,
 }
 
@@ -35,13 +36,14 @@ impl<O: Operations> Steering<O> {
             let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
         }
         let clock = context.shared.clock;
-        Self { program: Program::new(operations, terms, clock, clock.ticks()), seat: wall.map(Seat::at) }
+        let stop = Arc::clone(&context.shared.stop);
+        Self { program: Program::new(operations, terms, clock, clock.ticks()), stop, seat: wall.map(Seat::at) }
     }
 
     /// What is due `now`, when the other tasks have been told and heard. Nothing begins any more where all are to stop.
     pub fn next(&mut self, context: &mut TaskContext, mut now: u64) -> Step<O::Operation> {
         loop {
-            if context.shared.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 self.program.stop();
             }
             let step = self.program.next(now);
@@ -66,6 +68,8 @@ impl<O: Operations> Steering<O> {
 
     /// Waits, with nothing in flight, until an operation begins: where its latency begins, and what it does. `None` at the
     /// end.
+    #[cold]
+    #[inline(never)]
     pub fn wait_for_next(&mut self, context: &mut TaskContext, mut now: u64) -> Option<(u64, O::Operation)> {
         loop {
             match self.next(context, now) {
@@ -80,9 +84,10 @@ impl<O: Operations> Steering<O> {
 
 impl<O: Operations> Steering<O> {
     /// The only operation in flight has ended `now`: the next one, as [`wait_for_next`](Self::wait_for_next) says it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the loops of all tasks, whose speed is what may be measured")]
+    #[inline(always)]
     pub fn follow(&mut self, context: &mut TaskContext, now: u64) -> Option<(u64, O::Operation)> {
-        if context.shared.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             return None;
         }
         match self.program.completed(0, now) {

@@ -35,7 +35,7 @@ impl Encoder {
 
     pub fn bytes(&mut self, recorder: &LatencyRecorder) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.0.serialize(recorder.histogram(), &mut bytes).map_err(io::Error::other)?;
+        self.0.serialize(&recorder.histogram(), &mut bytes).map_err(io::Error::other)?;
         Ok(bytes)
     }
 }

@@ -1,5 +1,7 @@
 //! Latency of every operation: an HDR histogram for the truth, coarse buckets for the pictures over time.
 
+use std::fmt;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
@@ -39,10 +41,40 @@ pub const fn bucket_bounds(bucket: Bucket) -> (u64, u64) {
     (low(bucket), low(bucket + 1))
 }
 
+/// Below this, each nanosecond has a cell of its own; above, an octave has half as many. That is three significant digits.
+const CELLS_BITS: u32 = 11;
+/// The end of the octave in which the longest latency is: what a histogram with these bounds can still hold.
+const LARGEST_NS: u64 = LONGEST_NS.next_power_of_two() - 1;
+/// Cells of all of these.
+const CELLS: usize = cell_of(LARGEST_NS) + 1;
+
+/// The cell of a latency up to the largest. Latencies of one cell are [equivalent](Histogram::equivalent) in a histogram.
+#[inline]
+const fn cell_of(latency_ns: u64) -> usize {
+    let shift = (u64::BITS - CELLS_BITS) - (latency_ns | ((1 << CELLS_BITS) - 1)).leading_zeros();
+    ((shift as usize) << (CELLS_BITS - 1)) + (latency_ns >> shift) as usize
+}
+
+/// The lowest latency of a cell.
+const fn lowest_of(cell: usize) -> u64 {
+    let half = 1_usize << (CELLS_BITS - 1);
+    let shift = (cell / half).saturating_sub(1);
+    ((cell - shift * half) as u64) << shift
+}
+
 /// Records every latency of one task. No allocation after [`LatencyRecorder::new`].
-#[derive(Debug, Clone)]
+///
+/// It only counts, in the cells of an HDR histogram: what a histogram keeps besides (their number, the shortest and the
+/// longest) is computed when somebody asks, and costs no operation anything.
+#[derive(Clone)]
 pub struct LatencyRecorder {
-    histogram: Histogram<u64>,
+    counts: Box<[u64; CELLS]>,
+}
+
+impl fmt::Debug for LatencyRecorder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.summary().fmt(formatter)
+    }
 }
 
 impl Default for LatencyRecorder {
@@ -55,48 +87,63 @@ impl LatencyRecorder {
     /// Room for 1 ns to an hour with three significant digits (270 kB, of which only what is touched is resident).
     ///
     /// # Panics
-    /// Never: the bounds are constants the histogram accepts.
+    /// Never: the room has the size of its type.
     #[must_use]
     pub fn new() -> Self {
-        Self { histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid") }
+        let counts = vec![0; CELLS].into_boxed_slice();
+        Self { counts: counts.try_into().expect("it has that size") }
     }
 
     /// Counts one operation.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
-        self.histogram.saturating_record(latency_ns);
+        self.record_many(latency_ns, 1);
     }
 
     /// Counts several operations that took the same time.
+    #[inline]
     pub fn record_many(&mut self, latency_ns: u64, count: u64) {
-        self.histogram.saturating_record_n(latency_ns, count);
+        self.counts[cell_of(if latency_ns > LARGEST_NS { LONGEST_NS } else { latency_ns })] += count;
     }
 
     /// Adds the operations of another task.
-    ///
-    /// # Panics
-    /// Never: all recorders have the same bounds.
     pub fn add(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
+        for (sum, count) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *sum += count;
+        }
     }
 
-    /// The histogram itself, for the files.
+    /// The same as a histogram, for the files.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants the histogram accepts.
     #[must_use]
-    pub const fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid");
+        for (cell, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(lowest_of(cell), count);
+        }
+        histogram
     }
 
     /// One that was serialised in the V2 form, deflated or not; an error in a sentence where it is damaged.
     pub(crate) fn decode(mut bytes: &[u8]) -> Result<Self, String> {
         let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes).map_err(|error| error.to_string())?;
         let bounds = (histogram.low(), histogram.high(), histogram.sigfig());
-        if bounds == (1, LONGEST_NS, 3) { Ok(Self { histogram }) } else { Err(format!("its bounds are {bounds:?}")) }
+        if bounds != (1, LONGEST_NS, 3) {
+            return Err(format!("its bounds are {bounds:?}"));
+        }
+        let mut recorder = Self::new();
+        for found in histogram.iter_recorded() {
+            recorder.record_many(found.value_iterated_to(), found.count_at_value());
+        }
+        Ok(recorder)
     }
 
     /// Quantiles; all zero where nothing was recorded.
     #[must_use]
     pub fn summary(&self) -> LatencySummary {
-        let histogram = &self.histogram;
+        let histogram = self.histogram();
         if histogram.is_empty() {
             return LatencySummary::default();
         }
@@ -117,6 +164,8 @@ impl LatencyRecorder {
 
 #[cfg(test)]
 mod tests {
+    use hdrhistogram::serialization::V2Serializer;
+
     use super::*;
 
     #[test]
@@ -135,6 +184,27 @@ mod tests {
         for bucket in 1..BUCKETS {
             assert_eq!(bucket_bounds(bucket - 1).1, bucket_bounds(bucket).0);
         }
+    }
+
+    #[test]
+    fn a_recorder_is_the_histogram_that_counts_each_latency_itself() {
+        let mut recorder = LatencyRecorder::new();
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 3).expect("bounds");
+        let mut value = 0_u64;
+        while value < 3 * LONGEST_NS {
+            for latency_ns in [value, value + 1, (1_u64 << (63 - (value | 1).leading_zeros())) - 1] {
+                recorder.record(latency_ns);
+                histogram.saturating_record(latency_ns);
+            }
+            value += 1 + value / 301;
+        }
+        let (found, facts) = (recorder.histogram(), |of: &Histogram<u64>| (of.len(), of.min(), of.max(), of.mean().to_bits()));
+        assert_eq!(facts(&found), facts(&histogram));
+        assert!(found == histogram, "cell by cell");
+        let mut bytes = Vec::new();
+        hdrhistogram::serialization::Serializer::serialize(&mut V2Serializer::new(), &found, &mut bytes).expect("memory");
+        let again = LatencyRecorder::decode(&bytes).expect("it was written here");
+        assert_eq!(again.counts, recorder.counts);
     }
 
     #[test]

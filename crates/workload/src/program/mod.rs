@@ -214,7 +214,8 @@ impl<U: TimeUnit, O: Operations> Program<U, O> {
 
     /// The operation in `slot` has ended. The one that follows it there at once, whose latency begins now; `None` where
     /// [`next`](Self::next) is to be asked first.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the loops of all tasks, whose speed is what may be measured")]
+    #[inline(always)]
     pub fn completed(&mut self, slot: u32, now: u64) -> Option<O::Operation> {
         if self.issued < self.unasked
             && now < self.stop_rule.deadline
@@ -223,9 +224,15 @@ impl<U: TimeUnit, O: Operations> Program<U, O> {
             self.issued += 1;
             return Some(operation);
         }
+        self.free_slot(slot, now);
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_slot(&mut self, slot: u32, now: u64) {
         self.in_flight -= 1;
         self.free.push_back((slot, self.starts.ready(now)));
-        None
     }
 
     /// No operation begins any more.

@@ -48,7 +48,8 @@ impl Transfers {
 impl Operations for Transfers {
     type Operation = Transfer;
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the loops of all streams, whose speed is what may be measured")]
+    #[inline(always)]
     fn next_operation(&mut self) -> Option<Transfer> {
         let is_first_pass = self.offsets.passes() == 0;
         Some(Transfer { op: self.ops.next_op(), offset: self.offsets.next_offset(), is_first_pass })
