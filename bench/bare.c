@@ -1,13 +1,14 @@
 /* The bare calls in a loop: what the kernel allows when nothing is recorded. The limit bench/run.py compares with.
  *
  *   bare read|write FILE --transfer N --file-bytes N --threads N --milliseconds N [--random] [--create] [--no-wrap]
- *                   [--uring DEPTH] [--reads PERCENT]
+ *                   [--uring DEPTH] [--reads PERCENT] [--payload BYTES]
  *
  * Thread t works on FILE.t. Sequential threads walk their file again and again; random ones visit each transfer once a
  * pass, as Tonnage does (drawing with replacement would meet pages that the CPU's caches still hold), in the order of a
  * congruential generator, as cheap as an offset can be: their file has 2^k transfers. The clock is read once every
  * CHECK_EVERY operations, so that even the time limit costs next to nothing. Times start at a barrier and end with the
- * last thread; open and close are outside. With --create the file is new (its pages are fresh) and one pass is made.
+ * last thread; open and close are outside. Writes take their bytes from a buffer of --payload BYTES, one transfer after
+ * the other (by default from one transfer, which stays in the first level of cache and flatters). With --create the file is new (its pages are fresh) and one pass is made.
  * Prints one line of JSON.
  * Build: cc -O2 -pthread bare.c -o bare -luring
  */
@@ -32,7 +33,7 @@ enum { CHECK_BYTES = 4 << 20, MAX_THREADS = 1024, MAX_DEPTH = 4096 };
 static struct {
     bool write, random, create, wrap;
     const char *path;
-    uint64_t transfer, file_bytes, reads; /* reads: of 100 random operations; 0: `write` decides */
+    uint64_t transfer, file_bytes, payload, reads; /* reads: of 100 random operations; 0: `write` decides */
     unsigned threads, depth;
     uint64_t limit_ns;
 } want = {.wrap = true, .transfer = 4096, .file_bytes = 256 << 20, .threads = 1, .limit_ns = 1000000000};
@@ -41,7 +42,8 @@ struct task {
     pthread_t thread;
     unsigned number, fold;
     int fd;
-    char *memory;
+    char *memory, *payload;
+    uint64_t payload_at;
     uint64_t transfers, position, random, start_ns, end_ns, operations;
 };
 
@@ -79,6 +81,13 @@ static inline bool reads_next(const struct task *task) {
     return want.reads ? (task->random >> 32) * 100 >> 32 < want.reads : !want.write;
 }
 
+/* The bytes of the next write. */
+static inline char *next_payload(struct task *task) {
+    char *bytes = task->payload + task->payload_at;
+    task->payload_at = task->payload_at + 2 * want.transfer <= want.payload ? task->payload_at + want.transfer : 0;
+    return bytes;
+}
+
 /* How many operations may pass between two looks at the clock. */
 static uint64_t check_every(void) {
     uint64_t every = CHECK_BYTES / want.transfer;
@@ -98,7 +107,9 @@ static void run_sync(struct task *task) {
         for (uint64_t i = 0; i < chunk; i++) {
             off_t offset = next_offset(task);
             /* Not pread: glibc's is a cancellation point, which costs a threaded program two atomic operations. */
-            long moved = syscall(reads_next(task) ? SYS_pread64 : SYS_pwrite64, task->fd, task->memory, size, offset);
+            bool reads = reads_next(task);
+            char *memory = reads ? task->memory : next_payload(task);
+            long moved = syscall(reads ? SYS_pread64 : SYS_pwrite64, task->fd, memory, size, offset);
             if (moved != (long)size)
                 die(want.write ? "pwrite was short" : "pread was short");
         }
@@ -179,11 +190,13 @@ static void open_file(struct task *task) {
 static void *run_task(void *argument) {
     struct task *task = argument;
     struct io_uring ring;
-    size_t size = want.transfer * (want.depth ? want.depth : 1);
+    size_t landing = want.transfer * (want.depth ? want.depth : 1);
+    size_t size = landing + (want.payload > want.transfer ? want.payload : want.transfer);
     task->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (task->memory == MAP_FAILED)
         die("mmap");
     memset(task->memory, 0x5a, size);
+    task->payload = task->memory + landing;
     open_file(task);
     task->transfers = want.file_bytes / want.transfer;
     task->fold = (unsigned)__builtin_ctzll(task->transfers) / 2 + 1;
@@ -232,7 +245,7 @@ static void parse(int argc, char **argv) {
     static const struct option options[] = {
         {"transfer", 1, 0, 't'}, {"file-bytes", 1, 0, 'f'}, {"threads", 1, 0, 'n'}, {"milliseconds", 1, 0, 'm'},
         {"random", 0, 0, 'r'},   {"create", 0, 0, 'c'},     {"no-wrap", 0, 0, 'w'}, {"uring", 1, 0, 'u'},
-        {"reads", 1, 0, 'p'},    {0}};
+        {"reads", 1, 0, 'p'},    {"payload", 1, 0, 'b'},  {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -244,6 +257,7 @@ static void parse(int argc, char **argv) {
         case 'c': want.create = true; want.wrap = false; break;
         case 'w': want.wrap = false; break;
         case 'p': want.reads = number(optarg, 1, 99, "--reads"); break;
+        case 'b': want.payload = number(optarg, 1, 1 << 30, "--payload"); break;
         case 'u': want.depth = (unsigned)number(optarg, 1, MAX_DEPTH, "--uring"); break;
         default: exit(2);
         }

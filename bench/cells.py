@@ -53,14 +53,14 @@ def cells(seconds: float) -> list[Cell]:
     rewrite_goals = (*write_goals, Goal(1.3, against="elbencho"))
     read_goals = (
         Goal(0.97),
-        Goal(0.90, against=TONNAGE, of=VERIFIED),
+        Goal(0.95, against=TONNAGE, of=VERIFIED),
         Goal(1.3, against="IOR -R", of=VERIFIED),
         *beats,
     )
     found = []
     for tasks in (1, 2):
         for title, load, goals, others in (
-            ("4 KiB random read", random, (Goal(0.97), *beats), peers),
+            ("4 KiB random read", random, (Goal(0.98), *beats), peers),
             ("1 MiB sequential read", stream, read_goals, peers),
             ("1 MiB sequential rewrite", rewrite, rewrite_goals, peers),
             ("1 MiB sequential write of new files", fresh, write_goals, peers),
@@ -68,10 +68,10 @@ def cells(seconds: float) -> list[Cell]:
         ):
             many = f"{tasks} task" + "s" * (tasks > 1)
             found.append(Cell(f"{title}, tmpfs, {many}", replace(load, tasks=tasks), "tmpfs", goals, others))
-    uring, uring_goals = replace(random, depth=32), (Goal(0.90), Goal(1.3, against=FIO))
+    uring, uring_goals = replace(random, depth=32), (Goal(0.97), Goal(1.3, against=FIO))
     null = Load("read", 4 * KIB, 1 << 40, null=True, seconds=seconds)
     return [
         *found,
         Cell("4 KiB random read, page cache, io_uring depth 32, 1 task", uring, "disk", uring_goals),
-        Cell("null storage, 1 task", null, "none", (Goal(25e6, against=None),), (FIO, "IOR")),
+        Cell("null storage, 1 task", null, "none", (Goal(45e6, against=None),), (FIO, "IOR")),
     ]

@@ -72,6 +72,8 @@ class Bare(Process):
     def command(self, load: Load) -> list[str]:
         options = ["--transfer", load.transfer, "--file-bytes", load.file_bytes, "--threads", load.tasks]
         options += ["--milliseconds", max(1, round(load.seconds * 1000)) if not load.fresh else 60_000]
+        # As much memory as Tonnage's unique payload goes through.
+        options += ["--payload", MIB] if load.op == "write" and load.transfer < MIB else []
         options += ["--random"] if load.random else []
         options += ["--create"] if load.fresh else ["--no-wrap"] if load.once else []
         options += ["--uring", load.depth] if load.depth > 1 else []
