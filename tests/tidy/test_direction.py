@@ -21,7 +21,11 @@ CRATES: dict[str, set[str]] = {
 }
 """What each crate may depend on. A new crate gets a line here before it gets a dependency."""
 
-IN_TESTS: dict[str, set[str]] = {"storage": {"testing"}, "engine": {"testing"}, "simulator": {"storage", "engine", "testing"}}
+IN_TESTS: dict[str, set[str]] = {
+    "storage": {"testing"},
+    "engine": {"testing"},
+    "simulator": {"storage", "engine", "testing"},
+}
 """What the tests of a crate may use besides: storages that are not shipped, and for the simulator what it models."""
 
 PYTHON_BRIDGES = {"pyo3", "pythonize"}

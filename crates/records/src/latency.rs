@@ -192,7 +192,7 @@ mod tests {
         let mut histogram = Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 3).expect("bounds");
         let mut value = 0_u64;
         while value < 3 * LONGEST_NS {
-            for latency_ns in [value, value + 1, (1_u64 << (63 - (value | 1).leading_zeros())) - 1] {
+            for latency_ns in [value, value + 1, (1_u64 << ((value | 1).ilog2())) - 1] {
                 recorder.record(latency_ns);
                 histogram.saturating_record(latency_ns);
             }
