@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// How long tasks that are awake wait for the others of their process: two ticks of the slowest usual timer and more, by
 /// which the scheduler has given a waking task a processor that is free.
-pub const PATIENCE: Duration = Duration::from_millis(10);
+pub const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 /// The start line of a phase's tasks in this process.
 pub struct StartLine {
@@ -16,7 +16,7 @@ pub struct StartLine {
     /// Tasks that are to be awake before the first one goes.
     tasks: u32,
     awake: AtomicU32,
-    retry: Duration,
+    longest_wait: Duration,
 }
 
 #[derive(Default)]
@@ -27,12 +27,12 @@ struct LineState {
 }
 
 impl StartLine {
-    /// A closed line for `tasks`. Those that are awake wait for the others at most `patience`, and not at all where there
+    /// A closed line for `tasks`. Those that are awake wait for the others at most so long, and not at all where there
     /// are more tasks than processors.
-    pub fn new(tasks: u32, retry: Duration) -> Self {
+    pub fn new(tasks: u32, longest_wait: Duration) -> Self {
         let fit = available_parallelism().is_ok_and(|processors| tasks as usize <= processors.get());
-        let retry = if fit { retry } else { Duration::ZERO };
-        Self { state: Mutex::default(), changed: Condvar::new(), tasks, awake: AtomicU32::new(0), retry }
+        let longest_wait = if fit { longest_wait } else { Duration::ZERO };
+        Self { state: Mutex::default(), changed: Condvar::new(), tasks, awake: AtomicU32::new(0), longest_wait }
     }
 
     fn lock(&self) -> MutexGuard<'_, LineState> {
@@ -61,7 +61,7 @@ impl StartLine {
     fn cross(&self) {
         self.awake.fetch_add(1, Ordering::Relaxed);
         let woke = Instant::now();
-        while self.awake.load(Ordering::Relaxed) < self.tasks && woke.elapsed() < self.retry {
+        while self.awake.load(Ordering::Relaxed) < self.tasks && woke.elapsed() < self.longest_wait {
             std::hint::spin_loop();
         }
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn no_task_goes_before_all_are_awake() {
-        let line = StartLine { retry: Duration::MAX, ..StartLine::new(3, Duration::ZERO) };
+        let line = StartLine { longest_wait: Duration::MAX, ..StartLine::new(3, Duration::ZERO) };
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_task_that_never_wakes_holds_nobody() {
-        let line = StartLine { retry: PATIENCE, ..StartLine::new(2, Duration::ZERO) };
+        let line = StartLine { longest_wait: LONGEST_WAIT, ..StartLine::new(2, Duration::ZERO) };
         line.open(true);
         assert!(line.arrive(true));
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_task_that_failed_sends_the_others_home() {
-        let line = StartLine::new(2, PATIENCE);
+        let line = StartLine::new(2, LONGEST_WAIT);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| line.arrive(true));
             assert!(!line.arrive(false));

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::finished::{EngineError, Finished};
 use crate::hog;
 use crate::kinds::workload_of;
-use crate::line::{PATIENCE, StartLine};
+use crate::line::{LONGEST_WAIT, StartLine};
 use crate::remote_barrier::RemoteBarrier;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task};
@@ -105,7 +105,7 @@ impl Phase {
             remote_barrier,
             spec,
         });
-        let line = Arc::new(StartLine::new(shared.spec.tasks.here, PATIENCE));
+        let line = Arc::new(StartLine::new(shared.spec.tasks.here, LONGEST_WAIT));
         let (all_counters, handles) = spawn_tasks(&shared, &line)?;
         if !line.gather() {
             line.open(false);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// From asking a group to end to ending it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_TO_END: Duration = Duration::from_secs(5);
 /// How long after the end of its leader a group that was ended is waited for.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -34,11 +34,11 @@ impl Groups {
         self.table().running.retain(|(known, _)| *known != leader);
     }
 
-    /// Asks every group to end, once; and ends those that have not [`PATIENCE`] after the first time. Call it again and
+    /// Asks every group to end, once; and ends those that have not [`TIME_TO_END`] after the first time. Call it again and
     /// again until the phase has ended.
     pub fn end(&self) {
         let mut table = self.table();
-        let retrying = table.asked.get_or_insert_with(Instant::now).elapsed() < PATIENCE;
+        let retrying = table.asked.get_or_insert_with(Instant::now).elapsed() < TIME_TO_END;
         for (leader, asked) in &mut table.running {
             if !retrying {
                 signal(*leader, libc::SIGKILL);

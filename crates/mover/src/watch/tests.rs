@@ -11,7 +11,7 @@ use crate::names;
 use crate::tree::Tree;
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 struct Place {
     directory: tempfile::TempDir,
@@ -136,7 +136,7 @@ fn a_directory_that_left_the_tree_is_no_longer_watched() {
     drop(File::create(outside.path().join("a/b/f")).unwrap());
     assert_eq!(place.hints(), [directory_at("a")]);
     let begin = Instant::now();
-    while place.watches() > 1 && begin.elapsed() < PATIENCE {
+    while place.watches() > 1 && begin.elapsed() < LONGEST_WAIT {
         assert_eq!(place.watch.next(Duration::from_millis(50)), []);
     }
     assert_eq!(place.watches(), 1);
@@ -186,6 +186,6 @@ fn without_events_the_wait_ends_with_its_time_and_with_one_at_once() {
     assert_eq!(place.watch.next(Duration::from_millis(30)), []);
     assert!(begin.elapsed() >= Duration::from_millis(30));
     drop(File::create(place.at("f")).unwrap());
-    assert_eq!(place.watch.next(PATIENCE), [written("f")]);
-    assert!(begin.elapsed() < PATIENCE);
+    assert_eq!(place.watch.next(LONGEST_WAIT), [written("f")]);
+    assert!(begin.elapsed() < LONGEST_WAIT);
 }

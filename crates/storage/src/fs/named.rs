@@ -38,7 +38,7 @@ use crate::fs::place::Place;
 use crate::target::{Existing, Process, TargetSpec};
 
 /// So long a process waits for what another one of its run is about to do to a file that it makes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -217,7 +217,7 @@ impl Named {
             let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match self.make(file, exclusive) {
                 // Another process made it since, or makes it now in the same directory of ours.
-                Err(Errno::EXIST) if came.elapsed() < PATIENCE => sleep(LOOK),
+                Err(Errno::EXIST) if came.elapsed() < LONGEST_WAIT => sleep(LOOK),
                 Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
                 Err(errno) => return Err(failed("create", &file.path, errno)),
                 Ok(handle) => {
@@ -257,7 +257,7 @@ impl Named {
         loop {
             let owner = self.owner(file, found)?;
             let settled = self.process == Process::Alone || !file.absent.load(Ordering::Relaxed);
-            if settled || !matches!(owner, Owner::Another(_)) || came.elapsed() >= PATIENCE {
+            if settled || !matches!(owner, Owner::Another(_)) || came.elapsed() >= LONGEST_WAIT {
                 return Ok(owner);
             }
             if !self.marks.are_kept(&found.handle) {

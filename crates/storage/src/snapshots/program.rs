@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_micros(50);
 const LONGEST_LOOK: Duration = Duration::from_millis(5);
 /// From asking a group to end to ending it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_TO_END: Duration = Duration::from_secs(2);
 
 /// How a program ended.
 pub(super) struct Ended {
@@ -93,9 +93,9 @@ fn end(child: &mut Child) -> io::Result<()> {
     };
     signalled(Signal::TERM)?;
     let has_ended = || waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
-    within(PATIENCE, || Ok(has_ended()?.is_some()))?;
+    within(TIME_TO_END, || Ok(has_ended()?.is_some()))?;
     signalled(Signal::KILL)?;
-    within(PATIENCE, || Ok(child.try_wait()?.is_some()))
+    within(TIME_TO_END, || Ok(child.try_wait()?.is_some()))
 }
 
 /// Looks again and again until it is so, or so much time has passed.

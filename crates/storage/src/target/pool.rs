@@ -27,11 +27,11 @@ pub struct PoolSpec {
     #[serde(default)]
     pub write_once: bool,
     /// An operation that no OSD, and no monitor, has answered for so long has failed.
-    #[serde(default = "patience")]
+    #[serde(default = "default_timeout")]
     pub timeout_ns: u64,
 }
 
-const fn patience() -> u64 {
+const fn default_timeout() -> u64 {
     OPERATION_NS
 }
 
