@@ -133,6 +133,10 @@ fn write(
 }
 
 impl EventHandler for RoundsModel<'_> {
+    fn is_in_flight(&self, lane: usize) -> bool {
+        self.lanes[lane].ends_ns.is_some()
+    }
+
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
         let (task, slot) = (lane % self.states.len(), (lane / self.states.len()) as u32);
         let mut follows = None;
@@ -349,6 +353,10 @@ fn remove(
 }
 
 impl EventHandler for RemovalsModel {
+    fn is_in_flight(&self, task: usize) -> bool {
+        self.from_ns[task].is_some()
+    }
+
     fn step(&mut self, event_loop: &mut EventLoop, task: usize, now_ns: u64) -> Option<u64> {
         if let Some(from_ns) = self.from_ns[task].take() {
             event_loop.alight(task);

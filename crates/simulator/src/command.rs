@@ -115,7 +115,9 @@ impl SharedHost {
             _ => None,
         };
         let first = self.tasks.iter().enumerate().filter_map(running).min_by(|a, b| a.1.total_cmp(&b.1));
-        let next = self.tasks.iter().enumerate().filter_map(waiting).min_by_key(|(_, start_ns)| *start_ns);
+        // Who waits when a copy fails ends there.
+        let goes_on = !event_loop.is_stopping();
+        let next = self.tasks.iter().enumerate().filter(|_| goes_on).filter_map(waiting).min_by_key(|(_, start_ns)| *start_ns);
         if let Some((task, ends_at)) = first {
             let left_ns = ((ends_at - self.progress).max(0.0) * self.copy_ns(event_loop)).round() as u64;
             let end_ns = event_loop.stalls.end_of(self.at_ns, left_ns);

@@ -54,6 +54,9 @@ pub(crate) trait EventHandler {
     /// Something of `lane` is due: what ends now is counted, and what comes next begins. When that is due; `None` if
     /// nothing of the lane is, or it was [scheduled](EventLoop::schedule).
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64>;
+
+    /// Whether an operation of `lane` is in flight: all else that is due is left once the phase has failed.
+    fn is_in_flight(&self, lane: usize) -> bool;
 }
 
 /// The state of a running phase.
@@ -71,8 +74,8 @@ pub(crate) struct EventLoop<'a> {
     /// What is due besides what the lane in hand does next: when, and of which lane.
     scheduled: Vec<Reverse<(u64, u32)>>,
     in_flight: u64,
-    /// No task begins anything more.
-    stopping: bool,
+    /// When an operation failed: no task begins anything more, and who waits ends then.
+    failed_ns: Option<u64>,
     first_error: Option<ErrorAt>,
     damage: Vec<DamageAt>,
 }
@@ -116,7 +119,7 @@ impl<'a> EventLoop<'a> {
             sampler: Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns),
             scheduled: Vec::new(),
             in_flight: 0,
-            stopping: false,
+            failed_ns: None,
             first_error: None,
             damage: Vec::new(),
         }
@@ -132,6 +135,10 @@ impl<'a> EventLoop<'a> {
             due.extend(self.scheduled.drain(..));
         }
         while let Some(&Reverse((now_ns, lane))) = due.peek() {
+            if self.failed_ns.is_some() && !handler.is_in_flight(lane as usize) {
+                due.pop();
+                continue;
+            }
             self.pass(now_ns)?;
             let again = handler.step(self, lane as usize, now_ns);
             // Replacing the top costs one sift where a pop and a push cost two.
@@ -167,7 +174,7 @@ impl<'a> EventLoop<'a> {
 
     /// Whether an operation has failed, so that nothing more begins.
     pub const fn is_stopping(&self) -> bool {
-        self.stopping
+        self.failed_ns.is_some()
     }
 
     /// The task at `index` has come to its wall: what it had done by then is told.
@@ -181,6 +188,7 @@ impl<'a> EventLoop<'a> {
         let runner = &mut self.runners[index];
         runner.end_ns = runner.end_ns.max(now_ns);
         runner.timed_out |= timed_out;
+        runner.is_over = true;
     }
 
     /// `more` operations of the task at `index` are in flight from now on. Tasks of other processes do as those here.
@@ -300,7 +308,7 @@ impl<'a> EventLoop<'a> {
     pub fn fail_with(&mut self, index: usize, (file, offset): (u32, u64), errno: i32, message: String) {
         let runner = &mut self.runners[index];
         runner.errors += 1;
-        self.stopping = true;
+        self.failed_ns.get_or_insert(runner.end_ns);
         self.first_error.get_or_insert(ErrorAt { task: runner.number, file, offset, errno, message });
     }
 
@@ -317,7 +325,10 @@ impl<'a> EventLoop<'a> {
 
     /// Ends the phase with its last task.
     pub fn finish(self) -> Result<Finish, FileError> {
-        let Self { runners, start_ns, mut sampler, damage, first_error, .. } = self;
+        let Self { mut runners, start_ns, mut sampler, damage, first_error, failed_ns, .. } = self;
+        for runner in runners.iter_mut().filter(|runner| !runner.is_over) {
+            runner.end_ns = runner.end_ns.max(failed_ns.unwrap_or(0));
+        }
         let mut total = LatencyRecorder::new();
         runners.iter().filter(|runner| runner.role == Role::Work).for_each(|runner| total.add(&runner.recorder));
         let tasks: Vec<TaskResult> = runners.iter().map(|runner| runner.result(start_ns)).collect();

@@ -169,6 +169,10 @@ impl<M: Model> Lanes<M> {
 }
 
 impl<M: Model> EventHandler for Lanes<M> {
+    fn is_in_flight(&self, lane: usize) -> bool {
+        self.all[lane].ends_ns.is_some()
+    }
+
     #[inline]
     fn step(&mut self, event_loop: &mut EventLoop, index: usize, now_ns: u64) -> Option<u64> {
         let tasks = self.programs.len();

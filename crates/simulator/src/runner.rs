@@ -19,7 +19,9 @@ pub(crate) struct Runner {
     pub wrapped: bool,
     /// Operations and bytes that it had done when the time was up, if it went on to wear out.
     pub stonewall: Option<(u64, u64)>,
-    /// When its last operation ended.
+    /// It has nothing left to do.
+    pub is_over: bool,
+    /// When its last operation ended, or it stopped waiting.
     pub end_ns: u64,
     /// Of a follower: how far behind it was, in time and at most in bytes.
     pub lag: Option<(LatencyRecorder, u64)>,
@@ -51,6 +53,7 @@ impl Runner {
             timed_out: false,
             wrapped: false,
             stonewall: None,
+            is_over: false,
             end_ns: start_ns,
             lag: None,
             snapshots: None,

@@ -90,6 +90,10 @@ pub(crate) fn run(
 }
 
 impl EventHandler for TailPlay<'_> {
+    fn is_in_flight(&self, lane: usize) -> bool {
+        if lane == 0 { self.writer.flying } else { self.readers[lane - 1].flying }
+    }
+
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
         if lane == 0 { self.step_writer(event_loop, now_ns) } else { self.step_reader(event_loop, lane, now_ns) }
     }
@@ -237,6 +241,7 @@ impl<'a> TailPlay<'a> {
             FollowStep::GiveUp { number, behind } => {
                 let size = self.tail.transfer_size;
                 let message = self.tail.given_up(event_loop.runners[lane].number, behind * size);
+                event_loop.arrive(lane, now_ns);
                 event_loop.fail_with(lane, (FILE, number * size), 0, message);
                 return None;
             }

@@ -216,3 +216,20 @@ fn damage_is_counted_in_full_named_sixteen_times_and_fails_no_phase() {
     let first = &verify.first_damage[0];
     assert_eq!((first.task, first.file, first.offset), (1, 1, MIB), "the tenth of eight files read side by side");
 }
+
+#[test]
+fn who_waits_for_its_turn_when_an_operation_fails_ends_there() {
+    let full = ModelSpec { full_after_bytes: Some(5 * MIB), ..steady() };
+    let at_rate = Pace { operations_per_s: Some(1), ..Pace::default() };
+    let thinking = Pace { think_ns: 20_000_000_000, ..Pace::default() };
+    for (pace, depth) in [(at_rate, 1), (at_rate, 4), (thinking, 1), (thinking, 2)] {
+        let spec = streaming(PhaseSpec { pace, ..phase(Op::Write, 3, 0, "a") }, |stream| stream.queue_depth = depth);
+        let result = run(full.clone(), &spec);
+        assert_eq!(result.stop_reason, StopReason::Error);
+        let failed = result.first_error.as_ref().expect("it is full").task;
+        let end_ns = result.tasks.iter().find(|task| task.task == failed).expect("a task").end_ns;
+        // Those that have an operation in flight end it; nobody waits for the next.
+        let most_ns = end_ns + 2 * result.latency.max_ns.max(1_000_000);
+        assert!(result.tasks.iter().all(|task| (end_ns..most_ns).contains(&task.end_ns)), "{pace:?}: {:?}", result.tasks);
+    }
+}
