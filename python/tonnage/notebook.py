@@ -194,7 +194,24 @@ def _themed(value: Any, dark: bool) -> Any:
 
 
 def _table(lines: list[dict[str, Any]]) -> DataFrame:
-    return _pandas().json_normalize(lines)
+    """A row a line, a column a key. Integers stay integers where some rows have none (``Int64``): as floats, which
+    pandas would make of them, they lose digits."""
+    pandas = _pandas()
+    # As objects first: what has become a float once has lost them.
+    table = pandas.DataFrame([_flat(line) for line in lines], dtype=object)
+    for name in table.columns:
+        there = table[name].dropna()
+        if len(there) and all(type(value) is int for value in there):
+            table[name] = table[name].astype("int64" if len(there) == len(table) else "Int64")
+    return table.infer_objects()
+
+
+def _flat(line: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The same with a dot in the names of what is in a table of its own."""
+    flat: dict[str, Any] = {}
+    for key, value in line.items():
+        flat |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) and value else {f"{before}{key}": value}
+    return flat
 
 
 def _pandas() -> Any:

@@ -207,3 +207,16 @@ def test_a_report_that_cannot_be_made_says_why(tmp_path: Path, serving: Serving)
     for path in (f"/report/{broken}", f"/compare/{whole}/{broken}"):
         answer = served.get(path)
         assert answer.status == 422 and "is not JSON" in answer.text and "<b>" not in answer.text
+
+
+def test_an_error_that_nobody_foresaw_is_logged_with_its_traceback_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_run: Any) -> Any:
+        raise ZeroDivisionError("an error of ours")
+
+    monkeypatch.setattr("tonnage.dashboard.judged.analyse", broken)
+    run = run_with(tmp_path / "run")
+    told = [judge(run)["problem"] for _ in range(3)]
+    assert told == ["it cannot be shown (ZeroDivisionError); the server's log says where"] * 3
+    assert caplog.text.count("Traceback") == 1 and "an error of ours" in caplog.text and str(run) in caplog.text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +97,19 @@ def test_a_latency_line_is_a_row_of_its_own(tmp_path: Path) -> None:
     assert list(run.latency_lines["percentile"]) == ["p99_ns", "p999_ns"]
     for why in run.latency_lines["why"]:
         assert why in run.sentences[0]
+
+
+def test_integers_stay_integers_where_some_rows_have_none(runs: Path, tmp_path: Path) -> None:
+    run = tmp_path / "RUN"
+    shutil.copytree(runs / "RUN", run)
+    lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    # More than 2^53, and odd: no float is this number.
+    lines[0]["setting"]["seen_ns"] = 2**60 + 1
+    lines[1]["setting"]["seen_ns"] = None
+    (run / "trials.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    trials = tonnage.read(run).trials
+    assert int(trials["setting.seen_ns"][0]) == 2**60 + 1
+    assert trials["setting.seen_ns"].isna()[1]
+    assert str(trials["setting.seen_ns"].dtype) == "Int64"
+    assert str(trials["operations"].dtype) == "int64"
+    assert str(trials["status"].dtype) in ("object", "str")

@@ -197,16 +197,7 @@ class Loop:
         """
         started = _now()
         result, reason = act()
-        line = trial_line(
-            trial=number,
-            setting=trial.setting.as_dict(),
-            phase=phase,
-            repetition=trial.repetition,
-            block=trial.block,
-            started=started,
-            result=result,
-            reason=reason,
-        )
+        line = trial.line(number, phase, started=started, result=result, reason=reason)
         here = [self.room.ensemble(self.clock).host] * len(result["tasks"]) if result else []
         return self._record(line, result, hosts or here)
 

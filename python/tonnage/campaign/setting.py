@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tonnage.campaign.kinds.kind import Setting
+from tonnage.records import trial_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +31,19 @@ class Trial:
     block: int
     purpose: str = "measure"
     """``measure``; ``sustain`` for a long trial on the plateau; ``offered`` for an offered rate."""
+
+    def line(
+        self, number: int, phase: str, *, started: str, result: dict[str, Any] | None, reason: str | None
+    ) -> dict[str, Any]:
+        """The record of a phase of it that no engine ran: ``result`` is a PhaseResult all the same, or None."""
+        return trial_line(
+            trial=number,
+            setting=self.setting.as_dict(),
+            phase=phase,
+            repetition=self.repetition,
+            block=self.block,
+            started=started,
+            result=result,
+            purpose=self.purpose,
+            reason=reason,
+        )

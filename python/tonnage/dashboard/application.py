@@ -17,6 +17,7 @@ from tonnage.dashboard import pages
 from tonnage.dashboard.aside import aside
 from tonnage.dashboard.gate import Gate, Rules
 from tonnage.dashboard.keeper import Keeper
+from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.dashboard.watched import Watched
 from tonnage.errors import TonnageError
 
@@ -92,7 +93,7 @@ class Application:
                 return _html(pages.problem_page(without, str(error)), 422)
             except Exception as error:
                 # Records of any make are reported: what no section foresaw must not end the page for the others.
-                return _html(pages.problem_page(without, f"it holds what no run holds: {type(error).__name__}"), 422)
+                return _html(pages.problem_page(without, unforeseen(error, without)), 422)
         return _html(page, headers={"content-security-policy": _REPORT_POLICY})
 
     async def _static(self, request: Request) -> Response:

@@ -8,6 +8,7 @@ from typing import Any
 from tonnage.analysis import analyse
 from tonnage.dashboard.course import plain
 from tonnage.dashboard.plain import check_plain
+from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.report import conclusions, load_line
@@ -30,7 +31,7 @@ def judge(path: Path) -> dict[str, Any]:
         return _nothing(str(error))
     except Exception as error:
         # Records of any make are judged: what no rule foresaw must not end the page.
-        return _nothing(f"it holds what no run holds: {type(error).__name__}")
+        return _nothing(unforeseen(error, path))
     exhibits = load_line.exhibits(found)[:_MOST]
     return {
         "problem": None,

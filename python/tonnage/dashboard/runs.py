@@ -12,6 +12,7 @@ from tonnage.dashboard.course import Course, plain
 from tonnage.dashboard.finder import find_runs
 from tonnage.dashboard.pace import Pace
 from tonnage.dashboard.topics import encode
+from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.dashboard.watched import Watched
 from tonnage.records import Run
 from tonnage.report import units
@@ -101,7 +102,8 @@ class Runs:
             found[f"heat:{run.identifier}"] = heat
         except Exception as error:
             # Lines of any make are drawn: what does not fit leaves the pictures as they were.
-            found[f"run:{run.identifier}"] = encode({**told, "problem": f"no picture of it: {type(error).__name__}"})
+            problem = f"no picture of it: {unforeseen(error, run.path)}"
+            found[f"run:{run.identifier}"] = encode({**told, "problem": problem})
         self._courses[run.identifier] = (course, known, heat)
         return found
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tonnage.dashboard import words
 from tonnage.dashboard.plain import Signature, check_plain, signature
+from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST, TRIALS
@@ -61,7 +62,7 @@ class Watched:
             self.state, self.problem = "damaged", str(error)
         except Exception as error:
             # Whatever a run holds, the page goes on for the others.
-            self.state, self.problem = "damaged", f"it holds what no run holds: {type(error).__name__}"
+            self.state, self.problem = "damaged", unforeseen(error, self.path)
 
     def _refresh(self, *, closely: bool) -> None:
         seen = signature(self.path / MANIFEST)

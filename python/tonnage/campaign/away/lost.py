@@ -11,7 +11,7 @@ from tonnage.campaign.expand import Schedule
 from tonnage.campaign.observer import Step
 from tonnage.campaign.run import spent_on
 from tonnage.campaign.setting import Trial
-from tonnage.records import Run, RunWriter, event_lines, trial_line
+from tonnage.records import Run, RunWriter, event_lines
 from tonnage.records.names import TRIALS
 
 
@@ -39,17 +39,7 @@ def record_lost(run: Path, schedule: Schedule, reason: str) -> list[dict[str, An
     for phase in trial.setting.phases:
         if phase in done:
             continue
-        line = trial_line(
-            trial=number,
-            setting=trial.setting.as_dict(),
-            phase=phase,
-            repetition=trial.repetition,
-            block=trial.block,
-            started=now,
-            result=None,
-            purpose=trial.purpose,
-            reason=reason,
-        )
+        line = trial.line(number, phase, started=now, result=None, reason=reason)
         writer.append_trial(line, (), event_lines(line, None))
         new.append(line)
     return new

@@ -16,6 +16,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from tonnage.cluster.schedulers.local.attend import Case, attend
 from tonnage.cluster.schedulers.local.door import lock_path, wake
@@ -138,12 +139,18 @@ class Spooler:
 
     def _fork(self, job: Active, copy: int) -> int:
         """The process of its own that a copy has."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         parent = os.getpid()
-        pid = os.fork()
-        if pid:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            pid = os.fork()
+            if not pid:
+                self._be_copy(job, copy, parent)
+        finally:
+            # Also where there is no process to be had: a spooler that hears no SIGCHLD would see no copy end any more.
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return pid
+        return pid
+
+    def _be_copy(self, job: Active, copy: int, parent: int) -> NoReturn:
         code = 1
         try:
             _stand_alone()
