@@ -1,11 +1,12 @@
 //! The same workloads on a model of a storage, in virtual time.
 //!
 //! A [`Simulator`] takes the engine's [`PhaseSpec`](tonnage_workload::PhaseSpec), carries out the same
-//! [`Program`](tonnage_workload::Program) of each task, and leaves the same [`PhaseResult`](tonnage_records::PhaseResult) and files behind; only the storage and the clock differ. What
-//! it models is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
+//! [`Program`](tonnage_workload::Program) of each task, and leaves the same
+//! [`PhaseResult`](tonnage_records::PhaseResult) and files behind; only the storage and the clock differ. What it models
+//! is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
 //!
 //! ```text
-//! PhaseSpec ─→ Simulator::run ─┬─ stream, files (in lanes), tail, checkpoint, command: what a task's program says, on the model
+//! PhaseSpec ─→ Simulator::run ─┬─ stream and files in lanes, tail, checkpoint, command: programs on the model
 //!                              └─ fluid_model: many nodes at once, as a flow
 //!                     event_loop: who is next in virtual time ─→ model: how long an operation takes (knee, latency, noise)
 //!                     state: pages, names and burst buffer, as one phase leaves them to the next
