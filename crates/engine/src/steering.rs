@@ -80,9 +80,7 @@ impl<O: Operations> Steering<O> {
             now = context.shared.clock.ticks();
         }
     }
-}
 
-impl<O: Operations> Steering<O> {
     /// The only operation in flight has ended `now`: the next one, as [`wait_for_next`](Self::wait_for_next) says it.
     #[expect(clippy::inline_always, reason = "in the loops of all tasks, whose speed is what may be measured")]
     #[inline(always)]

@@ -3,7 +3,8 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use support::{in_memory, null, on_disk, run, spec};
@@ -294,4 +295,68 @@ fn a_program_that_fails_or_is_not_there_is_told_in_a_line() {
     let missing = command(&["no-such-program-anywhere"], None, None);
     let text = refused(&storage, phase(CheckpointStep::Checkpoint, |work| work.snapshot = Some(missing)));
     assert!(text.contains("no-such-program-anywhere"), "{text}");
+}
+
+/// Memory of which a snapshot is being taken when everybody is to stop.
+struct Interrupted {
+    inner: Arc<dyn Storage>,
+    begun: Sender<()>,
+    noted: Arc<AtomicU32>,
+}
+
+struct InterruptedSnapshots {
+    begun: Sender<()>,
+    noted: Arc<AtomicU32>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Snapshots for InterruptedSnapshots {
+    fn take(&mut self, _round: u32) -> Result<u64> {
+        let _ = self.begun.send(());
+        while !self.stop.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Ok(0)
+    }
+
+    fn at(&mut self, _round: u32) -> Result<Option<Arc<dyn Storage>>> {
+        Ok(None)
+    }
+
+    fn note(&mut self, _round: u32) -> Result<()> {
+        self.noted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn remove(&mut self, _round: u32) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Wrapper for Interrupted {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
+    fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
+        let (begun, noted, stop) = (self.begun.clone(), Arc::clone(&self.noted), Arc::clone(&request.stop));
+        Ok(Box::new(InterruptedSnapshots { begun, noted, stop }))
+    }
+}
+
+#[test]
+fn a_snapshot_that_was_taken_while_all_are_to_stop_is_noted_all_the_same() {
+    let (begun, heard) = channel();
+    let noted = Arc::<AtomicU32>::default();
+    let storage: Arc<dyn Storage> = Arc::new(Interrupted { inner: in_memory(), begun, noted: Arc::clone(&noted) });
+    let each = phase(CheckpointStep::Checkpoint, |work| work.coordination = Coordination::Each);
+    let mut running = Phase::prepare(storage, each, None).expect("it is prepared");
+    running.go();
+    for _ in 0..TASKS {
+        heard.recv_timeout(Duration::from_secs(60)).expect("each task takes one");
+    }
+    running.stop();
+    assert!(running.wait(Duration::from_secs(60)), "it ends");
+    let result = running.take_result().expect("it ended").expect("a result");
+    assert_eq!((result.stop_reason, noted.load(Ordering::Relaxed)), (StopReason::Interrupted, TASKS));
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
@@ -29,13 +30,18 @@ pub(crate) struct Encoder(V2DeflateSerializer);
 
 impl Encoder {
     pub fn encode(&mut self, tag: Tagged, recorder: &LatencyRecorder) -> io::Result<Encoded> {
-        let bytes = self.bytes(recorder)?;
-        Ok(Encoded { tag, max_ns: recorder.histogram().max(), bytes })
+        let histogram = recorder.histogram();
+        let bytes = self.serialized(&histogram)?;
+        Ok(Encoded { tag, max_ns: histogram.max(), bytes })
     }
 
     pub fn bytes(&mut self, recorder: &LatencyRecorder) -> io::Result<Vec<u8>> {
+        self.serialized(&recorder.histogram())
+    }
+
+    fn serialized(&mut self, histogram: &Histogram<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.0.serialize(&recorder.histogram(), &mut bytes).map_err(io::Error::other)?;
+        self.0.serialize(histogram, &mut bytes).map_err(io::Error::other)?;
         Ok(bytes)
     }
 }

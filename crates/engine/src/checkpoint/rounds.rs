@@ -59,7 +59,9 @@ impl RoundsWorker {
                 RoundStep::Close => self.close(context),
                 RoundStep::Note(round) => self.note(context, round)?,
             }
-            if context.shared.stop.load(Ordering::Relaxed) {
+            // Not after a snapshot: one that was taken is closed over and noted, or nobody would find it.
+            let may_break_off = matches!(step, RoundStep::Think(_) | RoundStep::Write | RoundStep::Sync);
+            if may_break_off && context.shared.stop.load(Ordering::Relaxed) {
                 return None;
             }
         }
