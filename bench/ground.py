@@ -19,7 +19,8 @@ _TOUCH = bytes(1 << 20)
 
 
 class Ground:
-    """Context manager. The data files are laid out by Tonnage, and hard-linked into the peers' directories.
+    """Context manager. The data files are laid out by Tonnage, and shared with the peers by links: symbolic ones, as Tonnage
+    refuses to write a file that has two names.
 
     Sharing matters: which physical pages a file got decides its speed by tens of per cent on a virtual machine,
     and by the size of the writes that made it on ext4.
@@ -59,7 +60,7 @@ class Ground:
     def link(self, directory: Path, name: str) -> None:
         """Makes the shared files appear in ``directory`` under ``name``, a format of ``task``."""
         for task, file in enumerate(sorted(Path(self.scratch.path).glob("data.*"))):
-            (directory / name.format(task=task)).hardlink_to(file)
+            (directory / name.format(task=task)).symlink_to(file)
 
     def touch_free_memory(self) -> None:
         """Writes and removes as much as a run of new files will.

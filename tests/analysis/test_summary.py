@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import jsonschema
 import pytest
@@ -87,6 +88,21 @@ def test_a_summary_that_says_something_else_than_the_records_is_found(make_run: 
     RunWriter(run.path, run.manifest).update_manifest(summary=said)
     texts = [text for text in verify(Run.open(run.path)).contradictions if text.startswith("summary")]
     assert texts == ["summary.load_lines[0].tasks was 3, and is 4 when analysed again"]
+
+
+def test_repetitions_that_lie_very_far_apart_leave_a_run_that_can_be_read(make_run: Make) -> None:
+    """A t-interval of two values with a ratio of 10,000 ends beyond 2⁶⁴, in nanoseconds and in bytes a second."""
+
+    def apart(line: dict[str, Any]) -> None:
+        line["latency"] = {**line["latency"], "p999_ns": (2_000, 20_000_000)[line["repetition"]]}
+
+    run = make_run({4: [4e9, 4e5]}, alter=apart)
+    RunWriter(run.path, run.manifest).update_manifest(summary=summary(analyse(run), None))
+    again = Run.open(run.path)
+    (point,) = again.manifest["summary"]["points"]
+    bounds = point["latency_intervals"]["p999_ns"]
+    assert bounds["low_ns"] < 2_000 and 20_000_000 < bounds["high_ns"] < 1 << 63
+    assert point["low"] < 4e5 and 4e9 < point["high"] < 1 << 63
 
 
 def promises(run: Run) -> dict[int, bool | None]:
