@@ -13,7 +13,7 @@ TOO_FEW = 4
 """Fewer values than this say too little about their own noise: of two, an interval 13 standard deviations wide."""
 _FEW = 6
 """From this many values on, the smallest and the largest bracket the median with more than 95 % (1 − 2·2⁻⁶)."""
-_MOST = float(1 << 62)
+LARGEST = float(1 << 62)
 """No rate and no time in nanoseconds is larger: what a record holds ends there. An interval ends there too."""
 
 
@@ -80,7 +80,7 @@ def _of_logarithms(values: Sequence[float], confidence: float, noise: Noise) -> 
     middle = statistics.fmean(math.log(value) for value in values)
     half = student_t(confidence, noise.degrees) * math.sqrt(noise.variance / len(values))
     # Two repetitions that lie far apart give bounds that no record can hold: 2 µs and 2 ms give 2 × 10²³ ns.
-    return math.exp(middle - half), min(math.exp(middle + half), _MOST)
+    return math.exp(middle - half), min(math.exp(middle + half), LARGEST)
 
 
 def _of_order(ordered: Sequence[float], confidence: float) -> tuple[float, float]:
