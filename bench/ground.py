@@ -19,7 +19,7 @@ _TOUCH = bytes(1 << 20)
 
 
 class Ground:
-    """Context manager. The data files are laid out by Tonnage, and shared with the peers by links: symbolic ones, as Tonnage
+    """Context manager. The data files are laid out by Tonnage, and shared with the peers by symbolic links: Tonnage
     refuses to write a file that has two names.
 
     Sharing matters: which physical pages a file got decides its speed by tens of per cent on a virtual machine,

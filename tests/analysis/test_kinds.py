@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 from tonnage.analysis import analyse, measured_points
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.analysis.summary import schema, summary
 from tonnage.records import Run
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 Make = Callable[..., Run]
 Curve = Callable[..., dict[int, list[float]]]

@@ -6,12 +6,13 @@ import math
 import random
 
 import pytest
-from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Point, Slowest
+from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.analysis.shared_tier import Measured, exact
 from tonnage.analysis.statistics import median_interval
 from tonnage.analysis.tiers import crossover, tiers_of
 from tonnage.report.published_tiers import crossovers
 from tonnage.report.tiers import sentence
+from tonnage.units import BANDWIDTH
 
 
 def test_the_published_ceilings_say_531_nodes_for_writes_and_241_for_reads() -> None:

@@ -54,8 +54,8 @@ CASES = [
         "search.max_tasks: input should be less than or equal to 1048576",
     ),
     (("probe", "null:", "--max-tasks", "1000000"), "1000000 tasks on this host are more than the "),
-    (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 274.75 GiB of memory, and this host has "),
-    (("probe", "null:", "--transfer", "1GiB", "--max-tasks", "30000"), "30000 tasks need about 29.34 TiB of memory"),
+    (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 275 GiB of memory, and this host has "),
+    (("probe", "null:", "--transfer", "1GiB", "--max-tasks", "30000"), "30000 tasks need about 29.3 TiB of memory"),
     (
         ("probe", "null:", "--budget", "2s"),
         "a budget of 2s is too short for any claim about write and read; hint: give at least 3s",

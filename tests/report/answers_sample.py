@@ -12,10 +12,11 @@ from tonnage.analysis.extrapolate import extrapolate
 from tonnage.analysis.history import Change, Dated, History, Level, Series
 from tonnage.analysis.models import fit
 from tonnage.analysis.projection import Projection, Refused
-from tonnage.analysis.results import BANDWIDTH, Point
+from tonnage.analysis.results import Point
 from tonnage.report import crossing, history, projection
 from tonnage.report.answer import Answer
 from tonnage.report.published_tiers import TIERS, tier
+from tonnage.units import BANDWIDTH
 
 ODD = "<b>run</b> & ünü\u2028"
 

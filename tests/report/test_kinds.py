@@ -15,9 +15,10 @@ from rich.console import Console
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
 import kinds_sample
+from tonnage import units
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import print_summary, tail, units
+from tonnage.report import print_summary, tail
 from tonnage.report.follow import lag_of, tracks_of
 from tonnage.report.page import render
 from tonnage.report.source import Source

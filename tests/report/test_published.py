@@ -9,12 +9,13 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage import published
-from tonnage.analysis.results import OPERATIONS, Analysis, Copies, Point
+from tonnage.analysis.results import Analysis, Copies, Point
 from tonnage.analysis.tiers import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render
 from tonnage.report.published import Comparison, comparisons
+from tonnage.units import OPERATIONS
 
 
 def point(workload: str, op: str, tasks: int, median: float, **changes: object) -> Point:

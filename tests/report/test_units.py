@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.report import units
+from tonnage import units
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,8 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.results import BANDWIDTH
     from tonnage.analysis.steady import of_tasks, steady_window
+    from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")
     if not kept:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tonnage.analysis.normalise import LINK, Basis, Normalised, normalise
-from tonnage.analysis.results import BANDWIDTH, Divided, Point
+from tonnage.analysis.results import Divided, Point
+from tonnage.units import BANDWIDTH
 
 THINGS = {"disks": "disk", "servers": "server", "nodes": "node"}
 """Key of ``[normalise]`` → what it counts."""

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts, Point, Slowest
+from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.records.rows import by_record
+from tonnage.units import BANDWIDTH
 
 Line = Mapping[str, Any]
 

@@ -22,13 +22,13 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.results import BANDWIDTH, LatencyLine, Point
+from tonnage.analysis.results import LatencyLine, Point
 from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, pooled_noise, student_t
-from tonnage.analysis.text import WIDE, count, duration, share
+from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
-from tonnage.units import rate_text
+from tonnage.units import BANDWIDTH, WIDE, rate_text, share, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -314,7 +314,7 @@ class _Words:
 
     @property
     def objective(self) -> str:
-        return f"{name_of(self.percentile)} within {duration(self.objective_ns)}"
+        return f"{name_of(self.percentile)} within {time_text(self.objective_ns)}"
 
     def load(self, load: int) -> str:
         """``8 tasks``, ``1.2 GB/s offered to 8 tasks``."""
@@ -330,7 +330,7 @@ class _Words:
         noise = pooled_noise(list(self.values.values()))
         middle, low, high, confidence = median_interval(sorted(self.values[load]), curve=noise)
         told = confidence and high <= WIDE * low
-        return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if told else duration(middle)
+        return f"{time_text(middle)} [{time_text(low)}, {time_text(high)}]" if told else time_text(middle)
 
     def answer(self, largest: int, low: int, high: int | None) -> str:
         first, last = min(self.values), max(self.values)

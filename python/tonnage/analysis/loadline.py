@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
+from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.shapes import Curve, hypotheses
 from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.text import count, duration, share, speed
+from tonnage.analysis.text import count, speed
 from tonnage.records.stopped import Reason
-from tonnage.units import rate_text
+from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -377,7 +377,7 @@ def without_plateau(found: Estimate, before: float, after: float, tasks: int, el
     if not found.reached:
         return found
     why = (
-        f"within {duration(elapsed_ns)} on end {count(tasks, 'task')} came from {rate_text(before)} to "
+        f"within {time_text(elapsed_ns)} on end {count(tasks, 'task')} came from {rate_text(before)} to "
         f"{rate_text(after)}: a buffer was full, or the storage changed meanwhile; a longer --budget may show what it "
         "keeps up"
     )

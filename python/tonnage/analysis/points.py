@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from tonnage.analysis.kinds import copies_of, follow_of, parts_of
 from tonnage.analysis.percentiles import Columns, intervals_of, medians, noise_of
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Point
+from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
 from tonnage.records.stopped import reason_of
-from tonnage.units import format_size, format_time
+from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""

@@ -17,11 +17,11 @@ from tonnage.analysis.extrapolate import Expected, extrapolate
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.points import points_of
-from tonnage.analysis.results import BANDWIDTH, Model, Point
+from tonnage.analysis.results import Model, Point
 from tonnage.analysis.statistics import CONFIDENCE
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.units import size_text
+from tonnage.units import BANDWIDTH, size_text
 
 _FEWEST = 3
 """Numbers of tasks that a curve has at least."""

@@ -10,13 +10,13 @@ from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subje
 from tonnage.analysis.findings.trust import ABOVE_CEILING
 from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.results import BANDWIDTH, Finding, LatencyLine, LoadLine, Point, Promise
+from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
 from tonnage.analysis.steady import RULE
-from tonnage.analysis.text import count, duration, some
+from tonnage.analysis.text import count, some
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.lines import rate
-from tonnage.units import size_text
+from tonnage.units import BANDWIDTH, size_text, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     span = "rate is all bytes or operations over first start to last end"
-    return bool(ended), f"{count(len(ended), 'phase')}: {span}; starts at most {duration(late)} apart"
+    return bool(ended), f"{count(len(ended), 'phase')}: {span}; starts at most {time_text(late)} apart"
 
 
 _SPAN = (

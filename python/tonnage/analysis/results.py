@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.normalise import Basis, Normalised
 from tonnage.records.stopped import Reason
+from tonnage.units import BANDWIDTH
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
     from tonnage.analysis.snapshots import SnapshotCost
     from tonnage.analysis.tiers import Tiers
-
-BANDWIDTH = "bandwidth_bytes_per_s"
-OPERATIONS = "operations_per_s"
-"""The two metrics: what moves data is measured in bytes per second, names and commands in operations per second."""
 
 
 @dataclass(frozen=True, slots=True)

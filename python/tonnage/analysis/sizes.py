@@ -13,7 +13,8 @@ from typing import Any
 
 from tonnage.analysis.ceilings import size_of as measured_at
 from tonnage.analysis.points import Groups
-from tonnage.analysis.results import BANDWIDTH, LoadLine, Point
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.units import BANDWIDTH
 
 _KINDS = ("stream", "checkpoint")
 """Kinds of workload whose operations are transfers of one size to or from the storage."""

@@ -8,17 +8,9 @@ from typing import Any
 
 from tonnage.analysis import schemas
 from tonnage.analysis.fixed_cost import Change, Cost
-from tonnage.analysis.results import (
-    BANDWIDTH,
-    OPERATIONS,
-    Analysis,
-    Devices,
-    Divided,
-    Intervals,
-    LoadLine,
-    Point,
-)
+from tonnage.analysis.results import Analysis, Devices, Divided, Intervals, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:

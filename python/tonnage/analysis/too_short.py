@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from tonnage.analysis.text import count, duration
+from tonnage.analysis.text import count
 from tonnage.records import Trials
+from tonnage.units import time_text
 
 Line = Mapping[str, Any]
 TURNS = 3
@@ -25,15 +26,15 @@ def too_short(curve: Mapping[int, Trials]) -> str:
         if slow:
             waits = [(line["latency"] or {}).get("p50_ns") or line["elapsed_ns"] for line in slow]
             return (
-                f"an operation with {count(tasks, 'task')} takes {duration(median(waits))}, and a trial "
-                f"{duration(slow[0]['setting']['time_limit_ns'])}: too short to tell a rate; a longer --budget, a "
+                f"an operation with {count(tasks, 'task')} takes {time_text(median(waits))}, and a trial "
+                f"{time_text(slow[0]['setting']['time_limit_ns'])}: too short to tell a rate; a longer --budget, a "
                 "smaller --transfer, or fewer tasks (--max-tasks) may show it"
             )
     for tasks, lines in sorted(curve.items()):
         over = [line["elapsed_ns"] for line in lines if line["stop_reason"] == "size"]
         if over and median(over) < _LEAST_NS:
             return (
-                f"a trial with {count(tasks, 'task')} was over in {duration(median(over))}, with all that its files "
+                f"a trial with {count(tasks, 'task')} was over in {time_text(median(over))}, with all that its files "
                 "hold: too short to tell a rate; more room (--space), a longer --budget, or --direct yes may show it"
             )
     return ""

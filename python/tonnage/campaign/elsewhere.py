@@ -9,10 +9,10 @@ from typing import Any
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import Plan
-from tonnage.campaign.space import format_bytes
 from tonnage.cluster.crew import Answer
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.units import size_text
 
 LIMIT_S = 60.0
 """For an answer of a host."""
@@ -83,8 +83,8 @@ def _check_room(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> Non
                 needed = round(setting.space_in(plan.target)[number] * share_of(start, setting, host))
                 if needed > facts["free_bytes"]:
                     raise RequestError(
-                        f"the files need {format_bytes(needed)} in {path} on {host}, which has "
-                        f"{format_bytes(facts['free_bytes'])} free; hint: {setting.smaller}, or another target"
+                        f"the files need {size_text(needed)} in {path} on {host}, which has "
+                        f"{size_text(facts['free_bytes'])} free; hint: {setting.smaller}, or another target"
                     )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.campaign.kinds.command import COPY_BYTES
-from tonnage.campaign.space import format_bytes
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
+from tonnage.units import size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds import Setting
@@ -65,24 +65,24 @@ def check_needs(campaign: Campaign, plan: Plan, start: Launcher) -> None:
 
 def _too_little(setting: Setting, tasks: int, needed: int, room: int, kept: int, more: int, keep: int | None) -> str:
     """What needs the most of the memory that is not there, and what to do."""
-    here = f"this host has {format_bytes(room)} available"
+    here = f"this host has {size_text(room)} available"
     if kept > needed // 2:
         return (
-            f"{tasks} tasks that keep {keep} operations each need about {format_bytes(needed)} of memory, and {here}; "
+            f"{tasks} tasks that keep {keep} operations each need about {size_text(needed)} of memory, and {here}; "
             "hint: use a smaller keep_operations, or fewer tasks"
         )
     if more > needed // 2 and setting.kind == "command":
         return (
-            f"{more // COPY_BYTES} copies of a command need about {format_bytes(needed)} of memory for their records, "
+            f"{more // COPY_BYTES} copies of a command need about {size_text(needed)} of memory for their records, "
             f"and {here}; hint: use fewer copies, and more repetitions"
         )
     if more > needed // 2:
         return (
-            f"the hog of {format_bytes(more)} is more than the {format_bytes(room)} of memory that this host has "
+            f"the hog of {size_text(more)} is more than the {size_text(room)} of memory that this host has "
             "available; hint: give a smaller hog"
         )
     return (
-        f"{tasks} tasks need about {format_bytes(needed)} of memory, and {here}; "
+        f"{tasks} tasks need about {size_text(needed)} of memory, and {here}; "
         "hint: use fewer tasks, a smaller transfer_size or queue_depth, or more hosts"
     )
 

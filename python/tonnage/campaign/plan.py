@@ -13,10 +13,10 @@ from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.objects import check_objects, check_pool
 from tonnage.campaign.room import accepts_direct
-from tonnage.campaign.space import check_space, format_bytes, free_bytes, search_space
+from tonnage.campaign.space import check_space, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
 from tonnage.errors import RequestError
-from tonnage.units import format_size
+from tonnage.units import format_size, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
         lines += [f"          {_setting_text(setting)}" for setting in plan.settings[:40]]
         if per_block > 40:
             lines.append(f"          … and {per_block - 40} more")
-    free = f" of {format_bytes(plan.free_bytes)} free" if plan.free_bytes is not None else ""
-    lines.append(f"space     at most {format_bytes(plan.space_bytes)}{free}")
+    free = f" of {size_text(plan.free_bytes)} free" if plan.free_bytes is not None else ""
+    lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     lines.append(f"time      {_time_text(plan)}")
     return lines
 
@@ -180,7 +180,7 @@ def _time_text(plan: Plan) -> str:
     if plan.time_ns_most is not None:
         parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
     if moved:
-        parts.append(f"at most {format_bytes(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
+        parts.append(f"at most {size_text(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
     if plan.name_operations:
         parts.append(f"{plan.name_operations} names to work on, at 100,000/s {plan.name_operations / 1e5:.0f} s")
     return "; ".join(parts)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.campaign.allocation import allocation_unit
-from tonnage.campaign.space import SEARCH_SPACE, file_system_of, file_systems, format_bytes, search_space
+from tonnage.campaign.space import SEARCH_SPACE, file_system_of, file_systems, search_space
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
-from tonnage.units import format_size
+from tonnage.units import format_size, size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds.stream import StreamSetting
@@ -254,13 +254,13 @@ def _no_room(space: SearchSpace, target: Target, transfer: int, *, given: bool) 
     hint = f"use {', '.join(ways)}, or allow more with --space" if ways else "allow more with --space"
     return (
         f"a search may use {_bytes_text(bound, share, target, given=given)}, and one task with transfers of "
-        f"{format_size(transfer)} needs {format_bytes(needed)}{', records included' if records else ''}; hint: {hint}"
+        f"{format_size(transfer)} needs {size_text(needed)}{', records included' if records else ''}; hint: {hint}"
     )
 
 
 def _bytes_text(bound: int, share: Share | None, target: Target, *, given: bool) -> str:
     tenth = "" if given or bound == SEARCH_SPACE else ", a tenth of what is free"
-    return f"{format_bytes(bound)} on {_place(share, target)}{tenth}"
+    return f"{size_text(bound)} on {_place(share, target)}{tenth}"
 
 
 def _names_text(share: Share | None, target: Target) -> str:

@@ -12,6 +12,7 @@ from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
 from tonnage.machine.mounts import mount_of
+from tonnage.units import size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds import Setting
@@ -67,7 +68,7 @@ def check_space(campaign: Campaign, plan: Plan) -> None:
     limit = campaign.budget.space_bytes
     if limit is not None and campaign.search is None and plan.space_bytes > limit:
         raise RequestError(
-            f"the files need {format_bytes(plan.space_bytes)} and budget.space is {format_bytes(limit)}; "
+            f"the files need {size_text(plan.space_bytes)} and budget.space is {size_text(limit)}; "
             f"hint: {_largest(plan).smaller}, or raise budget.space"
         )
     if campaign.search is not None or plan.target.scheme != "path":
@@ -106,10 +107,7 @@ def _largest(plan: Plan) -> Setting:
 
 
 def _too_little(needed: int, name: str, free: int, hint: str) -> str:
-    return (
-        f"the files need {format_bytes(needed)} and {name} has {format_bytes(free)} free; "
-        f"hint: {hint}, or another target"
-    )
+    return f"the files need {size_text(needed)} and {name} has {size_text(free)} free; hint: {hint}, or another target"
 
 
 def _takes_space(setting: Setting, target: Target) -> bool:
@@ -155,11 +153,3 @@ def _taken(name: Path) -> int:
         return name.lstat().st_blocks * 512
     except OSError:
         return 0
-
-
-def format_bytes(size: int) -> str:
-    """Rounded, for people: ``1.50 GiB``."""
-    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size / factor:.2f} {unit}"
-    return f"{size} B"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from tonnage import records, units
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.stream import is_plain
 from tonnage.plain import one_line
-from tonnage.report import units
 
 
 def observer(stream: TextIO | None = None) -> Observer:
@@ -56,7 +56,7 @@ def recorded_text(line: Mapping[str, Any]) -> str:
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
     cache += "  sustained" if line["purpose"] == "sustain" else ""
     told = f"  p50 {units.duration(latency['p50_ns'])}  p99 {units.duration(latency['p99_ns'])}" if latency else ""
-    return f"{head}  {units.headline(line):>10}{told}  {units.duration(line['elapsed_ns'])}{cache}"
+    return f"{head}  {units.headline(*records.headline(line)):>10}{told}  {units.duration(line['elapsed_ns'])}{cache}"
 
 
 class PlainLines(Observer):

@@ -14,12 +14,12 @@ from rich.panel import Panel as Frame
 from rich.table import Table
 from rich.text import Text
 
+from tonnage import units
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
 from tonnage.plain import one_line
 from tonnage.records import COUNTED, headline
-from tonnage.report import units
 
 _BAR = 30
 _CURVES = 4

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS
+from tonnage import units
 from tonnage.dashboard import now, words
 from tonnage.dashboard.pace import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.lines import COUNTED
-from tonnage.report import heat, series, units
+from tonnage.report import heat, series
 from tonnage.report.figure import MUTED, Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.figure import words as plain_words
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 _INTERVALS = 40
 """Of a record, at most."""

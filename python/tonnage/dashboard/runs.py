@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tonnage import records, units
 from tonnage.dashboard import words
 from tonnage.dashboard.course import Course, plain
 from tonnage.dashboard.finder import find_runs
@@ -15,7 +16,6 @@ from tonnage.dashboard.topics import encode
 from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.dashboard.watched import Watched
 from tonnage.records import Run
-from tonnage.report import units
 
 _LOOK_S = 3.0
 """Between two looks for new runs, and at those that have ended."""
@@ -143,7 +143,7 @@ def latest(run: Watched) -> list[list[str]]:
 
 def _headline(line: dict[str, Any]) -> str:
     try:
-        return units.headline(line)
+        return units.headline(*records.headline(line))
     except (KeyError, TypeError, ValueError, OverflowError):
         return units.NOT_MEASURED
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.records.lines import COUNTED
-from tonnage.report import sentences, units
+from tonnage.report import sentences
 
 _LONGEST = 300
 """Signs of a text; nobody reads more in a list."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import units
 from tonnage.analysis.balance import UNEVEN, Balance, OsdPart
 from tonnage.analysis.balance import largest as largest  # of the terminal, too
 from tonnage.analysis.results import Analysis
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour
 from tonnage.report.source import Source
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonnage import __version__
+from tonnage import __version__, units
 from tonnage.analysis.between import RUNS, SYSTEM, Between, Cell, named
 from tonnage.analysis.compare import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
-from tonnage.report import hover, units
+from tonnage.report import hover
 from tonnage.report.answer import Answer, Told
 from tonnage.report.divided import beyond as doubts
 from tonnage.report.figure import Exhibit, Figure, Table, Variant

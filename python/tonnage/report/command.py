@@ -5,9 +5,10 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import ALERT, LINES, Exhibit, Figure, Table, Variant, layout, words
 from tonnage.report.groups import groups_of
 from tonnage.report.source import Row, Source

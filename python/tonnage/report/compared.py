@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Comparison, Point
-from tonnage.report import hover, units
+from tonnage.report import hover
 from tonnage.report.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.forest import Row, forest
 from tonnage.report.source import Source

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS
 from tonnage.analysis.shared_tier import Measured
-from tonnage.report import divided, hover, published_tiers, tiers, units
+from tonnage.report import divided, hover, published_tiers, tiers
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (
     GRID,
@@ -30,6 +30,7 @@ from tonnage.report.figure import (
     words,
 )
 from tonnage.report.sentences import number
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 _NOTES = (
     "The fast tier grows with the nodes, each of which has its own; the shared one grows until its ceiling.",

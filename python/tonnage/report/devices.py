@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Devices
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Source
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import units
 from tonnage.analysis.divided import OSD, contradiction
 from tonnage.analysis.normalise import Normalised
-from tonnage.analysis.results import BANDWIDTH, Analysis, Point
-from tonnage.report import sentences, units
+from tonnage.analysis.results import Analysis, Point
+from tonnage.report import sentences
 from tonnage.report.figure import Table
+from tonnage.units import BANDWIDTH
 
 TITLE = "Divided by what carried it"
 

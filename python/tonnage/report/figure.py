@@ -12,8 +12,8 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH
-from tonnage.report import units
+from tonnage import units
+from tonnage.units import BANDWIDTH
 
 INK = "@#1f2328|#e6e8eb"
 MUTED = "@#5b636d|#9aa4b0"

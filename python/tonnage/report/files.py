@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import ceil, floor, log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import INK, MUTED, Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour, words
 from tonnage.report.groups import groups_of
 from tonnage.report.source import Source

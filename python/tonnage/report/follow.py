@@ -6,7 +6,8 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any
 
-from tonnage.report import hover, series, units
+from tonnage import units
+from tonnage.report import hover, series
 from tonnage.report.figure import Figure, Table, layout, rate_scale_title, step_colour
 from tonnage.report.source import Columns, Source
 from tonnage.report.stalls import marks, said, standstills

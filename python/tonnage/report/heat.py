@@ -6,7 +6,8 @@ from bisect import bisect_right
 from math import log10
 from typing import Any
 
-from tonnage.report import hover, units
+from tonnage import units
+from tonnage.report import hover
 from tonnage.report.figure import MUTED, Figure, Table, latency_axis, layout
 from tonnage.report.source import Columns
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.change import CORRELATION, FEWEST
 from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.analysis.history import Change, Dated, History, Series
-from tonnage.report import divided, units
+from tonnage.report import divided
 from tonnage.report.answer import Answer, Told
 from tonnage.report.between import value_text
 from tonnage.report.figure import (

@@ -6,10 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tonnage.analysis.results import BANDWIDTH, HostPart, Hosts
-from tonnage.report import hover, units
+from tonnage import units
+from tonnage.analysis.results import HostPart, Hosts
+from tonnage.report import hover
 from tonnage.report.figure import MUTED, Figure, Table, layout, speed_scale_title, words
 from tonnage.report.source import Columns, Row
+from tonnage.units import BANDWIDTH
 
 T = TypeVar("T")
 MOST_HOSTS = 64

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, HostPart, Hosts
-from tonnage.report import host_times, hover, sentences, units
+from tonnage.report import host_times, hover, sentences
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour, words
 from tonnage.report.source import Source
 

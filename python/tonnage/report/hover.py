@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import units
 from tonnage.analysis.results import Point
-from tonnage.report import sentences, units
+from tonnage.report import sentences
 from tonnage.report.figure import words
 
 _MOST_NAMED = 5

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.latency_line import name_of
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import (
     ALERT,
     EDGE,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Link
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import MUTED, Exhibit, Figure, Table, Variant, layout, step_colour, words
 from tonnage.report.heat import COLOURS
 from tonnage.report.source import Source

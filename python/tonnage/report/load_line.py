@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
-from tonnage.analysis.results import BANDWIDTH, Analysis, LoadLine, Point
-from tonnage.report import hover, latency_curve, sentences, units
+from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.report import hover, latency_curve, sentences
 from tonnage.report.figure import (
     EDGE,
     INK,
@@ -31,6 +32,7 @@ from tonnage.report.figure import (
 )
 from tonnage.report.groups import drawn, left_out
 from tonnage.report.panels import OWN, Panels
+from tonnage.units import BANDWIDTH
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
 _OFF_SCALE = 1.6

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Part, Point
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import (
     Exhibit,
     Figure,

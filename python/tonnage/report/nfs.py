@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences, units
+from tonnage.report import sentences
 from tonnage.report.figure import Exhibit, Figure, Table, Variant, layout, line_colour
 from tonnage.report.source import Row, Source
 

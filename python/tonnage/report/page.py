@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
@@ -39,7 +40,6 @@ from tonnage.report import (
     tail,
     tiers,
     trials,
-    units,
     workflow,
 )
 from tonnage.report.answer import Answer

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from math import log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour
 from tonnage.report.source import Histogram, Source
 

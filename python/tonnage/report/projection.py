@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis import models
 from tonnage.analysis.normalise import Basis, Normalised, normalise
 from tonnage.analysis.projection import Projection, Refused
-from tonnage.analysis.results import BANDWIDTH
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (
     EDGE,
@@ -29,6 +29,7 @@ from tonnage.report.figure import (
     speed_scale_title,
     tasks_axis,
 )
+from tonnage.units import BANDWIDTH
 
 _NAMES = {"usl": "USL", "hinge": "hinge"}
 _NOTES = (

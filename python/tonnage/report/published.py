@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tonnage import published
-from tonnage.analysis.results import BANDWIDTH, Analysis, Point
-from tonnage.report import published_snapshots, published_tiers, sentences, tiers, units
+from tonnage import published, units
+from tonnage.analysis.results import Analysis, Point
+from tonnage.report import published_snapshots, published_tiers, sentences, tiers
 from tonnage.report.figure import Table
+from tonnage.units import BANDWIDTH
 
 NOTHING = units.NOT_MEASURED
 MIB_PER_S = 1 << 20

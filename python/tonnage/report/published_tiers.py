@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tonnage import published
+from tonnage import published, units
 from tonnage.analysis.crossing import NODE, SHARED, At, Tier, crossings
 from tonnage.analysis.shared_tier import exact
 from tonnage.analysis.tiers import Crossover
 from tonnage.errors import RequestError
-from tonnage.report import units
 
 PREFIX = "published:"
 """Before the name of a published tier, where a run could stand."""

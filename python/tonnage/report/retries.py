@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tonnage.report import sentences, units
+from tonnage import units
+from tonnage.report import sentences
 from tonnage.report.figure import ALERT
 from tonnage.report.source import Row
 from tonnage.report.stalls import span, standstills

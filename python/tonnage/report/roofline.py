@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.analysis.sizes import Roof, Sweep, ridge_bytes, roofs_of, size_of
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import INK, KNEE, Figure, Table, layout, line_colour, rate_axis, sizes_axis, words
 
 _ABOVE = 20.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.stopped import Reason
-from tonnage.report import units
 
 
 def subject(op: str, group: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS
+from tonnage import units
 from tonnage.records import headline
 from tonnage.records.intervals import sums
-from tonnage.report import hover, retries, units
+from tonnage.report import hover, retries
 from tonnage.report.figure import Figure, Table, layout, line_colour, speed_scale_title
 from tonnage.report.source import Columns, Row
 from tonnage.report.stalls import marks, said, span, standstills
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 _MOST_INTERVALS = 600
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.sizes import Sweep, line_of, size_of
-from tonnage.report import sentences, units
+from tonnage.report import sentences
 from tonnage.report.figure import KNEE, MUTED, Figure, Table, layout, log_ticks, speed_scale_title, tick_texts
 from tonnage.report.heat import COLOURS
 from tonnage.report.roofline import told

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import ceil, floor, log2, log10
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.fixed_cost import COSTS, SAVES, UNCHANGED, Change, Cost
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import (
     KNEE_BAND,
     LINES,

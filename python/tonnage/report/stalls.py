@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.report import sentences, units
+from tonnage import units
+from tonnage.report import sentences
 from tonnage.report.figure import ALERT, ALERT_BAND, VEIL
 from tonnage.report.source import Row
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from tonnage import units
 from tonnage.records import headline
-from tonnage.report import hover, units
+from tonnage.report import hover
 from tonnage.report.figure import ALERT, MUTED, Figure, Table, layout, line_colour, rate_scale_title, words
 from tonnage.report.source import Row
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import follow, hover, sentences, units
+from tonnage.report import follow, hover, sentences
 from tonnage.report.figure import (
     Exhibit,
     Figure,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS
+from tonnage import units
 from tonnage.records import headline
-from tonnage.report import units
 from tonnage.report.figure import Figure, Table, layout, speed_scale_title, words
 from tonnage.report.host_times import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.source import Columns, Row
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 MOST_TASKS = 32
 """Rows of the picture: of more tasks, neighbours share one."""

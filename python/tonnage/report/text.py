@@ -16,6 +16,7 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Finding, Point
 from tonnage.report import (
     balance,
@@ -37,7 +38,6 @@ from tonnage.report import (
     snapshots,
     tail,
     tiers,
-    units,
     workflow,
 )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.analysis.results import BANDWIDTH, OPERATIONS, Analysis
+from tonnage import units
+from tonnage.analysis.results import Analysis
 from tonnage.analysis.shared_tier import Measured
 from tonnage.analysis.tiers import Crossover, Tiers, Way
-from tonnage.report import hover, sentences, units
+from tonnage.report import hover, sentences
 from tonnage.report.figure import LINES, Exhibit, Figure, Table, Variant, layout
 from tonnage.report.source import Source
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 NAMES = {
     "straight": "straight to the slow tier",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import heat, sentences, series, stragglers, task_times, units
+from tonnage.report import heat, sentences, series, stragglers, task_times
 from tonnage.report.figure import Exhibit, Figure, Variant
 from tonnage.report.groups import worth_a_look
 from tonnage.report.source import Source

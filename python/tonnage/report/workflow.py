@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point, Share, Workflow
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
-from tonnage.report import sentences, units
+from tonnage.report import sentences
 from tonnage.report.figure import ALERT, LINES, MUTED, Exhibit, Figure, Table, Variant, layout, words
 from tonnage.report.source import Row, Source
 

@@ -8,9 +8,10 @@ from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.loadline import curve_of
 from tonnage.analysis.points import cpu_ns_of
-from tonnage.analysis.results import BANDWIDTH, Finding, Point
+from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.shapes import nearest_law
-from tonnage.analysis.text import count, duration, share, some, speed
+from tonnage.analysis.text import count, some, speed
+from tonnage.units import BANDWIDTH, share, time_text
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
@@ -81,7 +82,7 @@ def _generator_share(evidence: Evidence, point: Point) -> str | None:
     part = own_ns / whole_ns
     if part < CLIENT_SHARE:
         return None
-    return f"{share(part)} of the {duration(whole_ns)} of an operation is the generator's own {duration(own_ns)}"
+    return f"{share(part)} of the {time_text(whole_ns)} of an operation is the generator's own {time_text(own_ns)}"
 
 
 def _busy_processors(evidence: Evidence, point: Point) -> str | None:

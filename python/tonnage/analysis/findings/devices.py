@@ -9,8 +9,8 @@ from tonnage.analysis.balance import UNEVEN, largest
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import DevicePart, Devices, Finding
-from tonnage.analysis.text import count, share
-from tonnage.units import rate_text
+from tonnage.analysis.text import count
+from tonnage.units import rate_text, share
 
 SLOW = 0.75
 """Share of the other devices' median rate below which a device is slow."""

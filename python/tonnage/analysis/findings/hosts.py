@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.hosts import by_host, host_rates, tasks_on, work_of
-from tonnage.analysis.results import BANDWIDTH, Finding, Point
-from tonnage.analysis.text import count, share, some
+from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.text import count, some
+from tonnage.units import BANDWIDTH, share
 
 STRAGGLER_HOST = 0.75
 """A host whose tasks have less than this share of the median host's rate lags: the mean over a host's tasks leaves less

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, duration, share, some
+from tonnage.analysis.text import count, some
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
-from tonnage.units import rate_text
+from tonnage.units import rate_text, share, time_text
 
 LATE = 0.98
 """Share of the asked rate below which the storage did not keep it."""
@@ -53,8 +53,8 @@ def _late(point: Point, asked: int, what: str) -> str | None:
     if waited_ns < max(WAITED * period_ns, WAITED_NS):
         return None
     return (
-        f"{wanted} were kept on the whole, but one operation in a hundred took {duration(waited_ns)} or more from when "
-        f"it was due, and a task has one due every {duration(period_ns)}"
+        f"{wanted} were kept on the whole, but one operation in a hundred took {time_text(waited_ns)} or more from "
+        f"when it was due, and a task has one due every {time_text(period_ns)}"
     )
 
 
@@ -69,7 +69,7 @@ def lag(evidence: Evidence) -> Iterator[Finding]:
             "lag",
             subject(op, group),
             f"with {count(worst.follow.readers, 'reader')}, one read in a hundred came "
-            f"{duration(worst.follow.lag['p99_ns'])} or more after its data was written; a reader was up to "
+            f"{time_text(worst.follow.lag['p99_ns'])} or more after its data was written; a reader was up to "
             f"{worst.follow.max_lag_bytes / 1e6:.3g} MB behind",
             "Readers do not keep up with the writer: give it a rate, or look at stalls, caches and locks between them.",
         )
@@ -110,11 +110,11 @@ def engine_time(evidence: Evidence) -> Iterator[Finding]:
     if worst is None or (own := worst[1].parts[ALL_ENGINE]).share < ENGINE_SHARE:
         return
     point, flow = worst
-    parts = ", ".join(f"{duration(flow.parts[part].median_ns)} {part}" for part in ENGINE)
+    parts = ", ".join(f"{time_text(flow.parts[part].median_ns)} {part}" for part in ENGINE)
     yield Finding(
         "engine-time",
         subject(point.op, point.group),
-        f"{share(own.share)} of {duration(point.elapsed_ns)} were {flow.engine}'s own, while no task ran and none "
+        f"{share(own.share)} of {time_text(point.elapsed_ns)} were {flow.engine}'s own, while no task ran and none "
         f"waited in the queue ({parts})",
         "Elapsed times of such short workflows compare engines rather than storages: compare the time in which tasks "
         "run, give the workflow more to do, or let the engine look at its jobs more often.",

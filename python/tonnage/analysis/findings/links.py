@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.links import Crossing, crossings
 from tonnage.analysis.results import Finding, Link
-from tonnage.analysis.text import share, some
-from tonnage.units import bits_text, rate_text
+from tonnage.analysis.text import some
+from tonnage.units import bits_text, rate_text, share
 
 LIMITED = 0.9
 """Share of the link from which a storage's figure is the link's."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tonnage.analysis.findings.registry import Evidence, Line, finding
 from tonnage.analysis.results import Finding
-from tonnage.analysis.text import count, duration, share, some
-from tonnage.units import size_text
+from tonnage.analysis.text import count, some
+from tonnage.units import share, size_text, time_text
 
 MEMORY_STALL = 0.05
 """Share of a trial in which some process waited for memory."""
@@ -82,7 +82,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "clock",
             some(stepped.records),
-            f"the wall clock was set by up to {duration(int(step_ns.max()))} during {count(len(stepped), 'trial')}",
+            f"the wall clock was set by up to {time_text(int(step_ns.max()))} during {count(len(stepped), 'trial')}",
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )
@@ -94,7 +94,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "clock",
             some([line["record"] for line in apart]),
             f"hosts may have crossed the start line of {worst['record']} up to "
-            f"{duration(worst['ensemble']['skew_ns'])} apart, {share(_skew(worst))} of it",
+            f"{time_text(worst['ensemble']['skew_ns'])} apart, {share(_skew(worst))} of it",
             "Rates of all tasks together are uncertain by so much: measure longer, or give hosts fewer processes.",
         )
 

@@ -9,8 +9,8 @@ from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import student_t
-from tonnage.analysis.text import share
 from tonnage.records import loop_rates
+from tonnage.units import share
 
 SPREAD = 0.20
 """Width of the middle two thirds of repetitions (two standard deviations), relative to their median."""

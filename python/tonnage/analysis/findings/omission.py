@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import duration
+from tonnage.units import time_text
 
 OMITTED = 10.0
 """What one moment in a hundred meets, in times of what one operation in a hundred took."""
@@ -32,8 +32,8 @@ def coordinated_omission(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "coordinated-omission",
             subject(op, group, point.tasks),
-            f"one operation in a hundred took {duration(p99_ns)} or more, but who comes at a moment of his own waits "
-            f"{duration(wait_ns)} or more one time in a hundred: a task that waits sends nothing, and that counts once",
+            f"one operation in a hundred took {time_text(p99_ns)} or more, but who comes at a moment of his own waits "
+            f"{time_text(wait_ns)} or more one time in a hundred: a task that waits sends nothing, which counts once",
             "Do not quote these quantiles as what users meet: ask for a rate below the plateau (`rate`, "
             "`operations_rate`), where latency counts from when each operation was due.",
         )

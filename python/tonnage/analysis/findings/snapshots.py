@@ -8,8 +8,8 @@ from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.fixed_cost import COSTS, UNCHANGED, Change
 from tonnage.analysis.results import Finding
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
-from tonnage.analysis.text import count, duration, share
-from tonnage.units import size_text, three_digits
+from tonnage.analysis.text import count
+from tonnage.units import share, size_text, three_digits, time_text
 
 FIXED_SHARE = 0.10
 """Of a round without a snapshot, where it is the largest share: less of it is lost among the noise of most storages."""
@@ -27,8 +27,8 @@ def fixed_cost(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "fixed-cost",
             ", ".join(filter(None, (f"snapshot {found.means}", found.group))),
-            f"each snapshot adds {duration(found.cost.cost_ns)} to its round ({share(found.cost.confidence)} interval "
-            f"{duration(max(found.cost.low_ns, 0))} to {duration(found.cost.high_ns)}); {_shares(found, most)}; "
+            f"each snapshot adds {time_text(found.cost.cost_ns)} to its round ({share(found.cost.confidence)} interval "
+            f"{time_text(max(found.cost.low_ns, 0))} to {time_text(found.cost.high_ns)}); {_shares(found, most)}; "
             f"{_changes(found)}",
             "Count snapshots, not per cents: of a round that writes little this is most of its time, and in one that "
             "writes much it hides among the noise. Take fewer, or write more between two.",
@@ -64,4 +64,4 @@ def _changes(found: SnapshotCost) -> str:
 def _change(change: Change, each: str, what: str) -> str:
     if change.verdict == UNCHANGED:
         return f"no change shown with {what}"
-    return f"it {change.verdict} by {duration(abs(change.per_unit_ns))} for {each}"
+    return f"it {change.verdict} by {time_text(abs(change.per_unit_ns))} for {each}"

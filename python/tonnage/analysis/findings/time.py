@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
-from tonnage.analysis.results import BANDWIDTH, Finding, Point
+from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.steady import RULE
-from tonnage.analysis.text import count, duration, share, some
+from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate
-from tonnage.units import rate_text
+from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
 WARM_UP = 0.10
 """Difference between a whole trial and its steady window, in the median of a curve's trials."""
@@ -36,7 +36,7 @@ def stall(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "stall",
         some(records),
-        f"{count(len(stalls), 'stall')}, the longest {duration(longest.get('duration_ns') or 0)} "
+        f"{count(len(stalls), 'stall')}, the longest {time_text(longest.get('duration_ns') or 0)} "
         f"in {longest.get('record')}: a task completed nothing for at least 1 s",
         "No average shows this. Look at the time series, and at locks, leases or flushing on the servers then.",
     )
@@ -66,7 +66,7 @@ def warm_up(evidence: Evidence) -> Iterator[Finding]:
         difference = statistics.median(ratios) - 1
         if abs(difference) < WARM_UP:
             continue
-        start = duration(statistics.median(w.start_ns for w in windows))
+        start = time_text(statistics.median(w.start_ns for w in windows))
         kind = "below" if difference < 0 else "above"
         yield Finding(
             "warm-up",
@@ -90,8 +90,8 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "burst",
                 subject(op, group),
-                f"trials of {duration(statistics.median(lengths))} show a plateau of {rate_text(found.plateau)}, "
-                f"{duration(length_ns)} on end only {rate_text(sustained)}",
+                f"trials of {time_text(statistics.median(lengths))} show a plateau of {rate_text(found.plateau)}, "
+                f"{time_text(length_ns)} on end only {rate_text(sustained)}",
                 "The storage saves up while it idles (a throttle, credits, a burst buffer). The plateau given here is "
                 "the sustained one; short jobs may see more.",
             )

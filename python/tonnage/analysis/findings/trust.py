@@ -8,10 +8,10 @@ from itertools import groupby
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
-from tonnage.analysis.results import BANDWIDTH, Finding, Point
-from tonnage.analysis.text import count, duration, share, some
+from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.text import count, some
 from tonnage.records.lines import COLD_SHARE
-from tonnage.units import rate_text, size_text, three_digits
+from tonnage.units import BANDWIDTH, rate_text, share, size_text, three_digits, time_text
 
 ABOVE_CEILING = 1.05
 """A figure this many times a measured ceiling is above it, not beside it."""
@@ -120,7 +120,7 @@ def read_ahead(evidence: Evidence) -> Iterator[Finding]:
         fast = [point.latency["p50_ns"] for point in found if _from_memory(point)]
         told = [f"a device gave {three_digits(ratio)} bytes for each byte read"] if more else []
         told += (
-            [f"half of the operations took {duration(min(fast))} or less, which no device answers in"] if fast else []
+            [f"half of the operations took {time_text(min(fast))} or less, which no device answers in"] if fast else []
         )
         yield Finding(
             "read-ahead",

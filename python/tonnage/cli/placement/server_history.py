@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from tonnage.analysis.text import count, share, some
+from tonnage.analysis.text import count, some
 from tonnage.cli.placement.columns import columns
 from tonnage.cli.placement.watch_lines import span_text
 from tonnage.placement.answers.servers import Answer, EpisodeTold, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
 from tonnage.plain import one_line
-from tonnage.units import rate_text
+from tonnage.units import rate_text, share
 
 _ROWS = 5
 """Of a table that are shown, the newest or the most."""

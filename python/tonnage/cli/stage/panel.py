@@ -13,9 +13,9 @@ from rich.panel import Panel as Frame
 from rich.table import Table
 from rich.text import Text
 
+from tonnage import units
 from tonnage.cli.stage.words import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
-from tonnage.report import units
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}

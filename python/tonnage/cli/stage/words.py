@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage import units
 from tonnage.errors import RequestError
-from tonnage.report import units
 from tonnage.units import parse_rate
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)

@@ -12,6 +12,7 @@ from tonnage.compat.ior.results import Row, TestResult
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.shared import Finding
 from tonnage.records.lines import COLD_SHARE
+from tonnage.units import time_text
 
 _TELLS = 0.001
 """Share by which a mean of rates may be off before it is told."""
@@ -96,15 +97,8 @@ def _latency(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
 
 
 def _wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
-    bounds, told = intervals.get(key), _duration(latency[key])
-    return told if bounds is None else f"{told} ({_duration(bounds.low_ns)} to {_duration(bounds.high_ns)})"
-
-
-def _duration(time_ns: int) -> str:
-    for factor, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
-        if time_ns >= factor:
-            return f"{time_ns / factor:.3g} {unit}"
-    return f"{time_ns} ns"
+    bounds, told = intervals.get(key), time_text(latency[key])
+    return told if bounds is None else f"{told} ({time_text(bounds.low_ns)} to {time_text(bounds.high_ns)})"
 
 
 def _durability(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
