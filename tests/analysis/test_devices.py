@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
-from tonnage.machine.storages.held import Held, Item, Part, whole
+from tonnage.filesystems.held import Held, Item, Part, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.devices import story, tables
 from tonnage.report.nfs import exhibits, table

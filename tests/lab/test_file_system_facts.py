@@ -22,7 +22,7 @@ ASK = """
 import json, sys
 from dataclasses import asdict
 from tonnage.machine.mounts import mount_of
-from tonnage.machine.storages import facts_of, held_files
+from tonnage.filesystems import facts_of, held_files
 at, files = sys.argv[1], sys.argv[2:]
 held = held_files([(path, number, number) for number, path in enumerate(files)]) if files else None
 print(json.dumps({"facts": facts_of(at, mount_of(at)), "held": held and asdict(held)}))

@@ -13,10 +13,9 @@ from tonnage.campaign.same_target import storage_of
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.space import export_facts
 from tonnage.campaign.target import Target
+from tonnage.filesystems import Striping, facts_of, stripe, type_of
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.mounts import mount_of
-from tonnage.machine.storages import facts_of, type_of
-from tonnage.machine.striping import Striping, stripe
 
 
 def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:

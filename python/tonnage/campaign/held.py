@@ -10,9 +10,9 @@ from typing import Any
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.room import Room
+from tonnage.filesystems import Held, held_files
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.mountstats import NfsMount, between, read_mountstats
-from tonnage.machine.storages import Held, held_files
 
 _NFS = frozenset({"nfs", "nfs4"})
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
-from tonnage.machine.storages.registry import type_of
 
 if TYPE_CHECKING:
     from tonnage.campaign.target import Target
 
 _OF_SCHEMES = {"rados": "rados", "sim": "model"}
-_OF_FILE_SYSTEMS = {
-    "ceph": "cephfs", "fuse.ceph": "cephfs", "fuse.ceph-fuse": "cephfs", "btrfs": "btrfs", "xfs": "reflink",
-}  # fmt: skip
-"""By type, as the mount table prints it. Whether this one really takes them (an XFS without reflinks does not) the
-engine says when it tries, before the run."""
 
 
 def means_of(target: Target) -> str | None:
     """The means, as a campaign file has it; None where the target has none. Of directories all must have the same."""
     if target.scheme != "path":
         return _OF_SCHEMES.get(target.scheme)
-    found = {_OF_FILE_SYSTEMS.get(kind) for kind in _file_systems(target)}
+    found = {snapshots_of(kind) for kind in _file_systems(target)}
     return found.pop() if len(found) == 1 else None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tonnage.filesystems.registry import served_by
+from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.machine.mounts import find_mount, parse_mountinfo
 from tonnage.placement.site.model import Site
-from tonnage.placement.where.place import Answer, Place
-from tonnage.placement.where.registry import resolver
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -20,7 +20,7 @@ def recorded(name: str) -> str:
     return text
 
 
-def place_on(line: str, path: str, *, site: Site | None = None, **facts: object) -> Place:
+def place_on(line: str, path: str, *, site: Site | None = None, **facts: object) -> ObservedPath:
     """``path`` on the mount that a line of mountinfo tells of."""
     mounts = parse_mountinfo(line)
     mount = find_mount(mounts, path)
@@ -29,14 +29,13 @@ def place_on(line: str, path: str, *, site: Site | None = None, **facts: object)
     def below(lower: str) -> Answer:
         return Answer(servers=(f"below:{lower}",))
 
-    known = {"site": site or Site(), "timeout_s": 10.0, "below": below, **facts}
-    return Place(path=path, mount=mount, mounts=tuple(mounts), **known)  # type: ignore[arg-type]
+    known = {"is_known": (site or Site()).named, "timeout_s": 10.0, "below": below, **facts}
+    return ObservedPath(path=path, mount=mount, mounts=tuple(mounts), **known)  # type: ignore[arg-type]
 
 
 def answer(line: str, path: str, *, site: Site | None = None, **facts: object) -> Answer:
-    """What its resolver says of it."""
-    place = place_on(line, path, site=site, **facts)
-    return resolver(place.mount)(place)
+    """What its file system says of it."""
+    return served_by(place_on(line, path, site=site, **facts))
 
 
 class Tools:
@@ -69,6 +68,6 @@ def tools_in(home: Path, monkeypatch: object) -> Tools:
     for name in ("cat", "sh"):
         (home / name).symlink_to(next(at for at in (Path("/bin", name), Path("/usr/bin", name)) if at.exists()))
     monkeypatch.setenv("PATH", str(home))  # type: ignore[attr-defined]
-    monkeypatch.setattr("tonnage.machine.storages.spot._SIDE_ROOMS", ())  # type: ignore[attr-defined]
+    monkeypatch.setattr("tonnage.filesystems.mounted_path._SIDE_ROOMS", ())  # type: ignore[attr-defined]
     assert os.environ["PATH"] == str(home)
     return Tools(home)

@@ -15,7 +15,6 @@ from tonnage.machine.mounts import mount_of
 from tonnage.placement.site.model import Server, Site
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.placement.where import look as module
-from tonnage.placement.where.registry import resolver
 
 
 def where(path: object, *, timeout_s: float = 10.0, site: Site | None = None) -> Located:
@@ -179,9 +178,8 @@ def test_what_hangs_is_held_by_its_name_without_what_leads_out_of_it(
     assert "did not answer within 0.2 s: the mount table alone says where it is" in found.how[0]
 
 
-def test_every_registered_resolver_can_be_imported() -> None:
-    from tonnage.machine.mounts import Mount
-    from tonnage.placement.where.registry import _RESOLVERS
+def test_every_registered_file_system_can_be_imported_and_tells_something() -> None:
+    from tonnage.filesystems.registry import _MODULES, module_of
 
-    for kind in (*_RESOLVERS, "ext9", "tmpfs"):
-        assert callable(resolver(Mount("/", kind, "x", "")))
+    for kind in _MODULES:
+        assert {"facts", "holders", "served_by"} & set(vars(module_of(kind))), kind

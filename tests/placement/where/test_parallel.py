@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 
 import pytest
-from tonnage.machine.storages.beegfs import entry_targets
-from tonnage.machine.storages.glusterfs import bricks
+from tonnage.filesystems.beegfs import entry_targets
+from tonnage.filesystems.glusterfs import bricks
+from tonnage.filesystems.servers import ObservedPath
 from tonnage.placement.site.model import Server, Site
-from tonnage.placement.where.place import Place
 
 from .stand_in import Tools, answer, recorded
 
@@ -92,12 +92,12 @@ def test_gpfs_that_refuses_a_user_says_so_in_its_own_words(tools: Tools) -> None
 
 
 def with_attribute(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
-    def attribute(_place: Place, *names: str) -> str:
+    def attribute(_observed: ObservedPath, *names: str) -> str:
         if text is None:
             raise OSError(errno.ENODATA, "No data available", names[0])
         return text
 
-    monkeypatch.setattr(Place, "attribute", attribute)
+    monkeypatch.setattr(ObservedPath, "attribute", attribute)
 
 
 def test_a_file_of_one_object_is_on_its_first_osd(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.placement.where import beegfs, cephfs, glusterfs, gpfs, lustre, objects
+from tonnage.filesystems import beegfs, cephfs, glusterfs, gpfs, lustre, objects
 
 from .stand_in import RECORDED, answer, place_on
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tonnage.filesystems import Device
 from tonnage.machine.mounts import Mount
 from tonnage.placement.site.model import Server, Site
-from tonnage.placement.where import Device, Located, servers_of
+from tonnage.placement.where import Located, servers_of
 
 
 def located(path: str = "/data/x", *servers: str, device: str = "10.0.0.9:/export", **facts: object) -> Located:

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tonnage.filesystems.objects import endpoint_of
 from tonnage.placement.site.model import Server, Site
-from tonnage.placement.where.objects import endpoint_of
 
 from .stand_in import answer
 

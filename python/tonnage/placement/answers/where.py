@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from tonnage.filesystems import Device
 from tonnage.placement.indices import Reading
 from tonnage.placement.lines import Found
 from tonnage.placement.site import Line, Server
-from tonnage.placement.where import Device, Located
+from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
 

@@ -1,4 +1,4 @@
-"""From a path to the servers that hold it: looks at it, finds its mount, asks that file system's resolver."""
+"""From a path to the servers that hold it: looks at it, finds its mount, asks that file system."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tonnage.errors import RequestError
+from tonnage.filesystems.registry import served_by
+from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.placement.site.model import Site
 from tonnage.placement.where.located import Located
 from tonnage.placement.where.look import Look, absolute, look
 from tonnage.placement.where.names import other_names
-from tonnage.placement.where.place import Answer, Place
-from tonnage.placement.where.registry import resolver
 from tonnage.placement.where.servers import servers_of
 
 _MOST_LAYERS = 4
@@ -64,11 +64,11 @@ def _locate(asked: str, site: Site, timeout_s: float, layers: int, looked: Calla
             problem=found.problem,
         )
 
-    place = Place(
+    observed = ObservedPath(
         path=seen.path if seen else real,
         mount=mount,
         mounts=tuple(mounts),
-        site=site,
+        is_known=site.named,
         timeout_s=timeout_s,
         answers=seen is not None and not seen.denied and not seen.deleted,
         is_directory=seen.is_directory if seen else True,
@@ -76,11 +76,11 @@ def _locate(asked: str, site: Site, timeout_s: float, layers: int, looked: Calla
         inode=seen.inode if seen else 0,
         below=below,
     )
-    answer = resolver(mount)(place)
+    answer = served_by(observed)
     return _by_site_file(
         replace(
             located,
-            target=identity(mount, place.path),
+            target=identity(mount, observed.path),
             servers=answer.servers,
             devices=answer.devices,
             striped=answer.striped,

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tonnage.filesystems.servers import Device
 from tonnage.machine.mounts import Mount
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """One of the places that a file system spreads its data over: an OST, a brick, an OSD, a disk."""
-
-    name: str
-    """As its own tools call it, with the file system's name where numbers repeat: ``scratch-OST0003``."""
-    server: str | None
-    """The host that serves it, as its own tools call it; None where they do not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,20 @@
-"""Lustre: the layout of files and directories by ``lfs``, the client's limits by ``lctl``; both open to users."""
+"""Lustre: layouts by ``lfs``, the client's limits and the host of each OST by ``lctl``; both open to users. An OST is
+known by its file system's name and its number, since numbers repeat."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tonnage.filesystems.held import Holding, Looked, Part, striped
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.identity import lustre_name
-from tonnage.machine.storages.held import Holding, Looked, Part, striped
-from tonnage.machine.storages.spot import Gathering, Spot
+from tonnage.machine.tool import ToolError
 
 _BATCH = 128
 _MOST_TEXT = 4096
@@ -22,15 +27,15 @@ _LIMITS = {
 }
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``name`` of the file system, ``layout`` of new files in the directory (keys of :func:`of_directory`), and what
     the client keeps: ``cache_bytes``, ``read_ahead_bytes``, ``dirty_bytes_per_ost``, ``rpcs_in_flight_per_ost`` …"""
     found = Gathering()
-    name = lustre_name(spot.mount.device)
+    name = lustre_name(mounted.mount.device)
     found.facts["name"] = name
-    found.ask("layout", lambda: of_directory(spot.tool("lfs", "getstripe", "-d", spot.path)[:_MOST_TEXT]))
+    found.ask("layout", lambda: of_directory(mounted.tool("lfs", "getstripe", "-d", mounted.path)[:_MOST_TEXT]))
     words = [f"{'llite' if key in ('max_cached_mb', 'max_read_ahead_mb') else 'osc'}.{name}-*.{key}" for key in _LIMITS]
-    limits = found.ask("client", lambda: of_parameters(spot.tool("lctl", "get_param", *words)))
+    limits = found.ask("client", lambda: of_parameters(mounted.tool("lctl", "get_param", *words)))
     if limits is not None:
         del found.facts["client"]
         found.facts |= limits
@@ -132,13 +137,13 @@ def holding(text: str, size: int, name: str) -> Holding:
     return Holding(tuple(part for part in parts if part.bytes) or tuple(parts[:1]))
 
 
-def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
+def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """The OSTs of each file, with the bytes that its layout puts there."""
-    name = lustre_name(spot.mount.device) or spot.mount.device
+    name = lustre_name(mounted.mount.device) or mounted.mount.device
     held: dict[str, Holding] = {}
     for begin in range(0, len(files), _BATCH):
         batch = files[begin : begin + _BATCH]
-        texts = by_file(spot.tool("lfs", "getstripe", *(path for path, _ in batch)), [path for path, _ in batch])
+        texts = by_file(mounted.tool("lfs", "getstripe", *(path for path, _ in batch)), [path for path, _ in batch])
         found = {path: holding(texts[path], size, name) for path, size in batch if path in texts}
         held |= {path: one for path, one in found.items() if one.parts}
     return Looked(holdings=held, how=("lfs getstripe: OSTs",))
@@ -160,3 +165,115 @@ def connections(text: str) -> dict[str, str]:
     """``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network address."""
     pattern = r"^\w+\.(\S+-(?:OST|MDT)[0-9a-f]{4})-\w+-\w+\.\w+_conn_uuid=(\S+)"
     return dict(re.findall(pattern, text, re.MULTILINE))
+
+
+def served_by(observed: ObservedPath) -> Answer:
+    """The OSTs of a file; of a directory those on which its new files may be. A small file may be on an MDT alone."""
+    name = lustre_name(observed.mount.device)
+    if name is None:
+        return Answer(
+            problem=f"the mount's source {observed.mount.device!r} has no file system's name; hint: is it Lustre?"
+        )
+    notes: list[str] = []
+    layout = _layout(observed, notes)
+    if layout is None or layout.devices or not layout.on_mdt:
+        found = _osts(observed, name, layout, notes)
+    else:
+        found = _hosts(observed, name, "mdc", "mds_conn_uuid", [f"{name}-MDT{layout.mdt:04x}"], notes)
+    servers = several([device.server for device in found])
+    problem = None
+    if not servers:
+        every = ", ".join(device.name for device in found[:3]) or f"{name}-OST0000"
+        problem = (
+            f"no tool says which hosts serve {name}; hint: give each server what it holds in tonnage.toml, like "
+            f'holds = ["{every.partition(",")[0]}"]'
+        )
+    return Answer(servers=servers, devices=tuple(found), striped=len(found) > 1, how=tuple(notes), problem=problem)
+
+
+def _layout(observed: ObservedPath, notes: list[str]) -> Layout | None:
+    """None where nobody says: then the data may be anywhere in the file system."""
+    if not observed.answers:
+        return None
+    words = ["getstripe", *(["-d"] if observed.is_directory else []), observed.path]
+    try:
+        text = observed.tool("lfs", *words)
+    except ToolError as error:
+        notes.append(f"{error}: any OST may hold it")
+        return None
+    layout = Layout(text)
+    if layout.devices:
+        notes.append(f"lfs getstripe: on OST {', '.join(map(str, layout.devices))}")
+    elif layout.on_mdt and not observed.is_directory:
+        notes.append("lfs getstripe: on a metadata target alone (DoM)")
+    elif layout.start >= 0 and layout.count == 1:
+        notes.append(f"lfs getstripe: new files are on OST {layout.start}")
+    else:
+        notes.append("lfs getstripe: new files are on any OST" + (f" of pool {layout.pool}" if layout.pool else ""))
+    layout.on_mdt = layout.on_mdt and not observed.is_directory
+    return layout
+
+
+def _osts(observed: ObservedPath, name: str, layout: Layout | None, notes: list[str]) -> list[Device]:
+    wanted: list[str] = []
+    if layout is not None and layout.devices:
+        wanted = [f"{name}-OST{number:04x}" for number in layout.devices]
+    elif layout is not None and layout.start >= 0 and layout.count == 1:
+        wanted = [f"{name}-OST{layout.start:04x}"]
+    elif layout is not None and layout.pool:
+        wanted = _names(observed, name, notes, "pool_list", f"{name}.{layout.pool}")
+    found = _hosts(observed, name, "osc", "ost_conn_uuid", wanted, notes)
+    return found or [Device(ost, None) for ost in _names(observed, name, notes, "osts", observed.mount.mount_point)]
+
+
+def _hosts(
+    observed: ObservedPath, name: str, kind: str, parameter: str, wanted: list[str], notes: list[str]
+) -> list[Device]:
+    """The wanted devices (empty: all of the file system) with the address that this client is connected to."""
+    try:
+        known = connections(observed.tool("lctl", "get_param", f"{kind}.{name}-*.{parameter}"))
+    except ToolError as error:
+        notes.append(str(error))
+        known = {}
+    if known:
+        notes.append(f"lctl get_param {kind}.*.{parameter}: their servers")
+    ours = sorted(device for device in known if device.startswith(f"{name}-"))
+    return [
+        Device(device, observed.spelled(known[device], known[device].partition("@")[0]) if device in known else None)
+        for device in wanted or ours
+    ]
+
+
+def _names(observed: ObservedPath, name: str, notes: list[str], *words: str) -> list[str]:
+    """OSTs as ``lfs osts`` and ``lfs pool_list`` print them: ``scratch-OST0003_UUID``."""
+    if not observed.answers:
+        return []
+    try:
+        text = observed.tool("lfs", *words)
+    except ToolError as error:
+        notes.append(str(error))
+        return []
+    return list(dict.fromkeys(re.findall(rf"\b({re.escape(name)}-OST[0-9a-f]{{4}})(?:_UUID)?\b", text)))
+
+
+def stripe(directory: Path, wanted: Striping) -> Striped:
+    """By ``lfs setstripe``, read back by ``lfs getstripe``."""
+    asked = ["lfs", "getstripe", "-d"]
+    return by_tool(directory, ["lfs", *stripe_arguments(wanted)], asked, of_directory)
+
+
+def stripe_arguments(wanted: Striping) -> list[str]:
+    """Of ``lfs setstripe``."""
+    arguments = ["setstripe"]
+    count = len(wanted.osts) if wanted.count is None and wanted.osts else wanted.count
+    if count is not None:
+        arguments += ["-c", str(count)]
+    if wanted.size_bytes is not None:
+        arguments += ["-S", str(wanted.size_bytes)]
+    if wanted.start is not None:
+        arguments += ["-i", str(wanted.start)]
+    if wanted.osts:
+        arguments += ["-o", ",".join(map(str, wanted.osts))]
+    if wanted.pool is not None:
+        arguments += ["-p", wanted.pool]
+    return arguments

@@ -17,7 +17,7 @@ _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class MountedPath:
     """Where a file system is asked. Every question ends after ``timeout_s``."""
 
     path: str

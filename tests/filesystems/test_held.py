@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tonnage.machine.storages.held import Held, Item, Part, natural, striped, whole
+from tonnage.filesystems.held import Held, Item, Part, natural, striped, whole
 
 
 def test_stripes_share_a_file_as_bytes_go_to_the_devices_in_turn() -> None:

@@ -1,4 +1,4 @@
-"""A mounted NFS export: what client and server agreed on is in the mount's options."""
+"""NFS, v3 and v4: what client and server agreed on, and the server, are in the mount's source and options."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tonnage.filesystems.held import Looked, whole
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mountstats import read_mountstats
-from tonnage.machine.storages.held import Looked, whole
-from tonnage.machine.storages.spot import Gathering, Spot
 
 _NUMBERS = {
     "rsize": "read_bytes",
@@ -30,13 +31,13 @@ _WORDS = {
 }
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``version``, ``transport``, ``read_bytes`` and ``write_bytes`` (the most in one call), how long attributes are
     believed, ``hard``, ``synchronous``, ``attributes_cached`` and, where the kernel shows it, the mount's ``age_s``."""
     found = Gathering()
     # The kernel's own statistics have options that the mount table leaves out, such as those of the attribute cache.
-    shown = found.ask("mountstats", lambda: _shown(spot))
-    options = spot.mount.options
+    shown = found.ask("mountstats", lambda: _shown(mounted))
+    options = mounted.mount.options
     if shown is not None:
         del found.facts["mountstats"]
         options = f"{options},{shown.options}"
@@ -60,16 +61,38 @@ def of_options(options: str) -> dict[str, Any]:
     }
 
 
-def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
+def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """The server shows nothing below its export."""
-    source = spot.mount.device
+    source = mounted.mount.device
     host = source.partition(":/")[0].strip("[]") if ":/" in source else None
     held = {path: whole([source], size) for path, size in files}
     return Looked(holdings=held, devices=((source, host),), how=(f"mountinfo: {source}",))
 
 
-def _shown(spot: Spot) -> Any:
-    found = read_mountstats().get(spot.mount.mount_point)
+def _shown(mounted: MountedPath) -> Any:
+    found = read_mountstats().get(mounted.mount.mount_point)
     if found is None:
         raise ValueError("the kernel keeps no statistics of this mount")
     return found
+
+
+def served_by(observed: ObservedPath) -> Answer:
+    """``server:/export`` with ``addr=``; the site file's name for either counts."""
+    host, address = _host(observed.mount.device), observed.mount.option("addr")
+    server = observed.spelled(host, address)
+    if server is None:
+        return Answer(
+            problem=f"the mount table names no server in {observed.mount.device!r}; hint: is this an NFS mount?"
+        )
+    told = f" at {address}" if address and address != host else ""
+    return Answer(
+        servers=(server,),
+        devices=(Device(observed.mount.device, server),),
+        how=(f"mountinfo: {observed.mount.device}{told}",),
+    )
+
+
+def _host(source: str) -> str | None:
+    """Of ``host:/export`` or ``[fe80::1]:/export``."""
+    host = source.partition(":/")[0]
+    return host.strip("[]") if ":/" in source and host else None

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.filesystems import facts_of, held_files, nfs
+from tonnage.filesystems.beegfs import holding as beegfs_holding
+from tonnage.filesystems.beegfs import of_client
+from tonnage.filesystems.ceph_hash import placement_group, rjenkins, stable_mod
+from tonnage.filesystems.cephfs import objects
+from tonnage.filesystems.ext4 import of_options
+from tonnage.filesystems.glusterfs import limits
+from tonnage.filesystems.held import Part
+from tonnage.filesystems.lustre import by_file, holding, of_parameters
+from tonnage.filesystems.moosefs import chunks, storage_class
+from tonnage.filesystems.moosefs import holding as moosefs_holding
+from tonnage.filesystems.moosefs import of_parameters as moosefs_parameters
+from tonnage.filesystems.registry import sample
+from tonnage.filesystems.xfs import read_geometry
 from tonnage.machine.mounts import Mount
-from tonnage.machine.storages import facts_of, held_files, nfs
-from tonnage.machine.storages.beegfs import holding as beegfs_holding
-from tonnage.machine.storages.beegfs import of_client
-from tonnage.machine.storages.ceph_hash import placement_group, rjenkins, stable_mod
-from tonnage.machine.storages.cephfs import objects
-from tonnage.machine.storages.ext4 import of_options
-from tonnage.machine.storages.glusterfs import limits
-from tonnage.machine.storages.held import Part
-from tonnage.machine.storages.lustre import by_file, holding, of_parameters
-from tonnage.machine.storages.moosefs import chunks, storage_class
-from tonnage.machine.storages.moosefs import holding as moosefs_holding
-from tonnage.machine.storages.moosefs import of_parameters as moosefs_parameters
-from tonnage.machine.storages.registry import sample
-from tonnage.machine.storages.xfs import read_geometry
 
-RECORDED = Path(__file__).parents[2] / "placement" / "recorded"
+RECORDED = Path(__file__).parents[1] / "placement" / "recorded"
 MIB = 1 << 20
 # mfsfileinfo of MooseFS 3.0.117, three chunk servers; the last path is a directory's.
 MFS_FILES = """\
@@ -193,7 +193,7 @@ def test_what_no_tool_says_is_unknown_and_never_guessed(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("tonnage.machine.storages.spot._SIDE_ROOMS", ())
+    monkeypatch.setattr("tonnage.filesystems.mounted_path._SIDE_ROOMS", ())
     found = facts_of(str(tmp_path), mount(kind, "10.0.0.1@tcp:/scratch", str(tmp_path)))
     assert found is not None
     assert any("is not installed here" in why for why in found["unknown"].values())
@@ -221,8 +221,8 @@ def test_a_file_system_that_fails_to_answer_is_told_of_in_one_sentence(
     def fail(_call: Callable[[], Any], _paths: object, **_limit: float) -> Any:
         raise error
 
-    monkeypatch.setattr("tonnage.machine.storages.registry.carefully", fail)
-    monkeypatch.setattr("tonnage.machine.storages.registry.find_mount", lambda *_: mount("ext4"))
+    monkeypatch.setattr("tonnage.filesystems.registry.carefully", fail)
+    monkeypatch.setattr("tonnage.filesystems.registry.find_mount", lambda *_: mount("ext4"))
     held = held_files([(os.fspath(tmp_path / "a"), 0, 0)])
     assert held is not None
     assert held.problem in ("Input/output error", "it did not answer in time")

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tonnage.filesystems.held import Holding, Looked, whole
+from tonnage.filesystems.mounted_path import Gathering, MountedPath, first_attribute
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import LIMIT_S, Striped, Striping
 from tonnage.machine.bounded import in_time
-from tonnage.machine.storages.held import Holding, Looked, whole
-from tonnage.machine.storages.spot import Gathering, Spot, first_attribute
+from tonnage.machine.mounts import mount_of
 
 PATHINFO = ("glusterfs.pathinfo", "trusted.glusterfs.pathinfo")
 _LIMITS = {
@@ -26,12 +29,12 @@ _LIMITS = {
 _FOLD = re.compile(r"<POSIX\(([^)]*)\):([^:>]+):")
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``volume``, ``layers`` (types of the client's translators), ``bricks`` (what files are spread over, in the
     volume's order, as ``name``, ``subvolumes`` of a replica set, ``server``), ``version`` and the client's limits."""
     found = Gathering()
-    found.facts["volume"] = spot.mount.device.rpartition(":/")[2] or spot.mount.device
-    shown = found.ask("client", lambda: in_time(lambda: _shown(spot.mount.mount_point), timeout_s=spot.timeout_s))
+    found.facts["volume"] = mounted.mount.device.rpartition(":/")[2] or mounted.mount.device
+    shown = found.ask("client", lambda: in_time(lambda: _shown(mounted.mount.mount_point), timeout_s=mounted.timeout_s))
     if shown is not None:
         del found.facts["client"]
         found.facts |= shown
@@ -69,7 +72,7 @@ def brick_name(host: str, brick: str) -> str:
     return f"{host}:{brick}"
 
 
-def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
+def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """The brick of each file, or all its replicas. Of an erasure-coded file nobody says how many bytes each has."""
 
     def ask() -> list[str | None]:
@@ -81,7 +84,7 @@ def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
                 found.append(None)
         return found
 
-    told: list[str | None] = in_time(ask, timeout_s=spot.timeout_s)
+    told: list[str | None] = in_time(ask, timeout_s=mounted.timeout_s)
     held: dict[str, Holding] = {}
     coded = 0
     for (path, size), text in zip(files, told, strict=True):
@@ -93,13 +96,13 @@ def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
     problem = "no file told its brick" if not held else None
     if coded:
         problem = f"GlusterFS does not tell how {coded} erasure-coded files are spread"
-    return Looked(holdings=held, devices=_all(spot), how=(f"attribute {PATHINFO[0]}: bricks",), problem=problem)
+    return Looked(holdings=held, devices=_all(mounted), how=(f"attribute {PATHINFO[0]}: bricks",), problem=problem)
 
 
-def _all(spot: Spot) -> tuple[tuple[str, str | None], ...]:
+def _all(mounted: MountedPath) -> tuple[tuple[str, str | None], ...]:
     """All bricks that share the files of the mount's root."""
     try:
-        text = in_time(lambda: first_attribute(spot.mount.mount_point, PATHINFO), timeout_s=spot.timeout_s)
+        text = in_time(lambda: first_attribute(mounted.mount.mount_point, PATHINFO), timeout_s=mounted.timeout_s)
     except OSError:
         return ()
     return tuple((brick_name(host, brick), host) for host, brick in bricks(text))
@@ -133,3 +136,56 @@ def _server(layer: Path) -> str | None:
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace").strip()
+
+
+def served_by(observed: ObservedPath) -> Answer:
+    """The bricks of a file (each of its replicas holds it whole), or of a directory all that share its files."""
+    if not observed.answers:
+        return _by_source(observed, "mountinfo alone")
+    try:
+        text = observed.attribute(*PATHINFO) or ""
+    except TimeoutError:
+        return _by_source(observed, f"{PATHINFO[0]} did not come within {observed.timeout_s:g} s")
+    except OSError as error:
+        return _by_source(observed, f"{PATHINFO[0]}: {error.strerror}")
+    found = bricks(text)
+    if not found:
+        return _by_source(observed, f"{PATHINFO[0]} names no brick")
+    spread = "EC:" in text or "STRIPE:" in text or (observed.is_directory and "DISTRIBUTE:" in text)
+    devices = tuple(Device(brick_name(host, brick), observed.spelled(host)) for host, brick in found)
+    told = ", ".join(device.name for device in devices)
+    return Answer(
+        servers=several([device.server for device in devices]),
+        devices=devices,
+        striped=spread and len(devices) > 1,
+        how=(f"attribute {PATHINFO[0]}: {told}",),
+    )
+
+
+def _by_source(observed: ObservedPath, why: str) -> Answer:
+    """The server whose volume file was mounted: one of the volume's, and all that is known."""
+    host, separator, _ = observed.mount.device.partition(":/")
+    if not separator or not host:
+        return Answer(
+            how=(why,),
+            problem=f"nothing says where the bricks of {observed.mount.device} are; "
+            f'hint: give its servers holds = ["{observed.mount.mount_point}"] in tonnage.toml',
+        )
+    server = observed.spelled(host)
+    return Answer(servers=several([server]), striped=True, how=(why, f"mountinfo: {observed.mount.device}"))
+
+
+def stripe(directory: Path, wanted: Striping) -> Striped:
+    """GlusterFS places a file by its name, and takes the brick's name in it as an order."""
+    path, how = str(directory), "@layer:brick"
+    if len(wanted.osts) != 1 or wanted.pool is not None or wanted.size_bytes is not None or wanted.start is not None:
+        return Striped(path, how, "GlusterFS pins a directory's files to one brick: give osts, and nothing else", {})
+    mount = mount_of(directory)
+    try:
+        pin = suffix(mount.mount_point if mount else "/", wanted.osts[0], timeout_s=LIMIT_S)
+    except TimeoutError:
+        return Striped(path, how, f"GlusterFS did not answer within {LIMIT_S} s", {})
+    except (OSError, LookupError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return Striped(path, how, f"GlusterFS does not tell its bricks: {why}", {})
+    return Striped(path, how, None, {"brick": pin.partition(":")[2]}, pin)

@@ -5,26 +5,25 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tonnage.placement.where.located import Device
-from tonnage.placement.where.place import Answer, Place
+from tonnage.filesystems.servers import Answer, Device, ObservedPath
 
 _OPTIONS = re.compile(r"(?:^|,)(?:url|endpoint)=([^,]+)")
 _WORDS = ("--endpoint-url", "--endpoint", "--s3-endpoint")
 
 
-def resolve(place: Place) -> Answer:
+def served_by(observed: ObservedPath) -> Answer:
     """The endpoint's host. What was started by somebody else, or reads it from a file, does not show it."""
-    for words in _daemons(place.mount.mount_point):
+    for words in _daemons(observed.mount.mount_point):
         if endpoint := endpoint_of(words):
             host = re.sub(r"^\w+://", "", endpoint).partition("/")[0]
             name = re.sub(r":[0-9]+$", "", host).strip("[]")
-            server = place.spelled(name, host)
+            server = observed.spelled(name, host)
             if server:
                 how = f"{Path(words[0]).name}: endpoint {endpoint}"
-                return Answer(servers=(server,), devices=(Device(place.mount.device, server),), how=(how,))
+                return Answer(servers=(server,), devices=(Device(observed.mount.device, server),), how=(how,))
     return Answer(
-        problem=f"{place.mount.file_system} at {place.mount.mount_point} does not show its endpoint; "
-        f'hint: give its server holds = ["{place.mount.mount_point}"] in tonnage.toml'
+        problem=f"{observed.mount.file_system} at {observed.mount.mount_point} does not show its endpoint; "
+        f'hint: give its server holds = ["{observed.mount.mount_point}"] in tonnage.toml'
     )
 
 

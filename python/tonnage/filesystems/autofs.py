@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tonnage.placement.where.place import Answer, Place
+from tonnage.filesystems.servers import Answer, ObservedPath
 
 
-def resolve(place: Place) -> Answer:
+def served_by(observed: ObservedPath) -> Answer:
     """Nobody: what would be mounted is known to the automounter alone."""
     return Answer(
-        problem=f"nothing is mounted at {place.path} yet: the automounter ({place.mount.device}) has no answer; "
+        problem=f"nothing is mounted at {observed.path} yet: the automounter ({observed.mount.device}) has no answer; "
         "hint: ask for a path below it, or see the automounter's log"
     )

@@ -5,35 +5,35 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.tool import ToolError
-from tonnage.placement.where.located import Device
-from tonnage.placement.where.place import Answer, Place, several
 
 
-def resolve(place: Place) -> Answer:
+def served_by(observed: ObservedPath) -> Answer:
     """The first NSD server of each disk, as ``mmlsnsd`` names them; that tool may be root's alone."""
-    name = (place.mount.option("dev") or place.mount.device).removeprefix("/dev/")
+    name = (observed.mount.option("dev") or observed.mount.device).removeprefix("/dev/")
     notes: list[str] = []
-    pool = _pool(place, notes)
+    pool = _pool(observed, notes)
     try:
         servers = {
-            row.get("diskName", ""): row.get("serverList", "") for row in rows(place.tool("mmlsnsd", "-f", name, "-Y"))
+            row.get("diskName", ""): row.get("serverList", "")
+            for row in rows(observed.tool("mmlsnsd", "-f", name, "-Y"))
         }
     except ToolError as error:
         return Answer(
             striped=True,
             how=tuple(notes),
-            problem=f'{error}; hint: give its servers holds = ["{place.mount.device}"] in tonnage.toml',
+            problem=f'{error}; hint: give its servers holds = ["{observed.mount.device}"] in tonnage.toml',
         )
-    disks = _data_disks(place, name, pool, notes) or list(servers)
-    found = [Device(disk, place.spelled(*servers[disk].split(",")) or None) for disk in disks if disk in servers]
+    disks = _data_disks(observed, name, pool, notes) or list(servers)
+    found = [Device(disk, observed.spelled(*servers[disk].split(",")) or None) for disk in disks if disk in servers]
     notes.append(f"mmlsnsd: {len(found)} disks of {name} and their servers")
     known = several([device.server for device in found])
     problem = None
     if not known:
         problem = (
             f"the disks of {name} have no NSD servers: every node reaches them itself; "
-            f'hint: give whoever is nearest holds = ["{place.mount.device}"] in tonnage.toml'
+            f'hint: give whoever is nearest holds = ["{observed.mount.device}"] in tonnage.toml'
         )
     return Answer(servers=known, devices=tuple(found), striped=len(found) > 1, how=tuple(notes), problem=problem)
 
@@ -51,12 +51,12 @@ def rows(text: str) -> list[dict[str, str]]:
     return found
 
 
-def _pool(place: Place, notes: list[str]) -> str | None:
+def _pool(observed: ObservedPath, notes: list[str]) -> str | None:
     """Of a file; a directory's new files go where the policy says, which is in no attribute of it."""
-    if place.is_directory or not place.answers:
+    if observed.is_directory or not observed.answers:
         return None
     try:
-        match = re.search(r"^storage pool name:\s*(\S+)", place.tool("mmlsattr", "-L", place.path), re.MULTILINE)
+        match = re.search(r"^storage pool name:\s*(\S+)", observed.tool("mmlsattr", "-L", observed.path), re.MULTILINE)
     except ToolError as error:
         notes.append(f"{error}: any storage pool may hold it")
         return None
@@ -65,10 +65,10 @@ def _pool(place: Place, notes: list[str]) -> str | None:
     return match[1] if match else None
 
 
-def _data_disks(place: Place, name: str, pool: str | None, notes: list[str]) -> list[str]:
+def _data_disks(observed: ObservedPath, name: str, pool: str | None, notes: list[str]) -> list[str]:
     """Empty where ``mmlsdisk`` does not tell."""
     try:
-        every = rows(place.tool("mmlsdisk", name, "-Y"))
+        every = rows(observed.tool("mmlsdisk", name, "-Y"))
     except ToolError as error:
         notes.append(f"{error}: any disk may hold it")
         return []

@@ -7,23 +7,25 @@ import os
 import struct
 from typing import Any
 
+from tonnage.filesystems.local import add_device, holders
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.machine.bounded import in_time
-from tonnage.machine.storages.local import add_device, holders
-from tonnage.machine.storages.spot import Gathering, Spot
 
 __all__ = ["facts", "holders"]
+SNAPSHOTS = "reflink"
+"""The means, as a campaign file has it. Whether this one takes snapshots the engine says when it tries."""
 _GEOMETRY = 0x80705864
 """``XFS_IOC_FSGEOMETRY_V1`` (xfs_fs.h): ``_IOR('X', 100, struct xfs_fsop_geom_v1)``, 112 bytes."""
 _FIELDS = "=8I4Q16s7I4x"
 _REFLINK, _RMAP, _BIGTIME = 1 << 20, 1 << 19, 1 << 21
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``block_bytes``, ``sector_bytes``, ``allocation_groups``, ``stripe_unit_bytes`` and ``stripe_width_bytes`` (of a
     RAID below, 0 without), ``log_bytes``, ``log_internal``, ``reflink``, ``rmap``."""
     found = Gathering()
-    add_device(spot, found)
-    geometry = found.ask("geometry", lambda: in_time(lambda: _ask(spot.path), timeout_s=spot.timeout_s))
+    add_device(mounted, found)
+    geometry = found.ask("geometry", lambda: in_time(lambda: _ask(mounted.path), timeout_s=mounted.timeout_s))
     if geometry is not None:
         del found.facts["geometry"]
         found.facts |= geometry

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tonnage.machine import striping as module
+from tonnage.filesystems import Striping, glusterfs, stripe, striping
 from tonnage.machine.mounts import Mount
-from tonnage.machine.striping import Striping, stripe
 
 # Recorded.
 LUSTRE_DIRECTORY = "stripe_count:  128 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1\n"
@@ -163,7 +162,7 @@ def test_what_cannot_be_done_is_one_sentence_and_never_an_exception(
     (tools.home / "lfs").write_text("#!/bin/sh\nread line < fifo\n")
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "_LIMIT_S", 0.2)
+    monkeypatch.setattr(striping, "LIMIT_S", 0.2)
     assert problem("lustre") == "lfs did not answer within 0.2 s"
 
 
@@ -184,7 +183,7 @@ def test_glusterfs_directories_are_pinned_each_to_its_brick_by_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume(tmp_path, 12)
-    monkeypatch.setattr(module, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
+    monkeypatch.setattr(glusterfs, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
     done = stripe([tmp_path / "a", tmp_path / "b", tmp_path / "c"], ["fuse.glusterfs"] * 3, Striping(osts=(2, 10)))
     assert [one.problem for one in done] == [None] * 3
     pins = [f"@scratch-dht:scratch-client-{number}" for number in (2, 10, 2)]
@@ -200,7 +199,7 @@ def test_glusterfs_directories_are_pinned_each_to_its_brick_by_names(
 
 
 def test_glusterfs_that_shows_no_layers_pins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
+    monkeypatch.setattr(glusterfs, "mount_of", lambda _: Mount(str(tmp_path), "fuse.glusterfs", "h:/scratch", "rw"))
     (done,) = stripe([tmp_path], ["fuse.glusterfs"], Striping(osts=(0,)))
     assert done.problem == "GlusterFS does not tell its bricks: No such file or directory"
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tonnage.filesystems.held import Holding, Looked, Part
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.bounded import in_time
-from tonnage.machine.storages.held import Holding, Looked, Part
-from tonnage.machine.storages.spot import Gathering, Spot
 
 CHUNK_BYTES = 64 << 20
 """Of every file, in every version: a constant of the protocol."""
@@ -28,14 +29,16 @@ _PARAMETERS = {
 _UNSET = "(not defined)"
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``master``, ``storage_class`` (of the directory, by ``mfsgetsclass``), ``chunk_bytes`` and what the client keeps
     (``write_cache_bytes``, ``read_ahead_cache_bytes``, ``read_ahead_bytes`` …)."""
     found = Gathering()
-    found.facts |= {"master": spot.mount.device.partition("#")[2] or None, "chunk_bytes": CHUNK_BYTES}
-    found.ask("storage_class", lambda: storage_class(spot.tool("mfsgetsclass", spot.path)))
-    shown = Path(spot.mount.mount_point, ".params")
-    text = found.ask("client", lambda: in_time(lambda: shown.read_text("ascii", "replace"), timeout_s=spot.timeout_s))
+    found.facts |= {"master": mounted.mount.device.partition("#")[2] or None, "chunk_bytes": CHUNK_BYTES}
+    found.ask("storage_class", lambda: storage_class(mounted.tool("mfsgetsclass", mounted.path)))
+    shown = Path(mounted.mount.mount_point, ".params")
+    text = found.ask(
+        "client", lambda: in_time(lambda: shown.read_text("ascii", "replace"), timeout_s=mounted.timeout_s)
+    )
     if text is not None:
         del found.facts["client"]
         found.facts |= of_parameters(text)
@@ -59,13 +62,13 @@ def of_parameters(text: str) -> dict[str, Any]:
     return found
 
 
-def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
+def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """The chunk servers of each file's chunks; a chunk's first copy is the first that is listed, which clients may or
     may not read."""
     held: dict[str, Holding] = {}
     for begin in range(0, len(files), _BATCH):
         batch = files[begin : begin + _BATCH]
-        text = spot.tool("mfsfileinfo", *(path for path, _ in batch))
+        text = mounted.tool("mfsfileinfo", *(path for path, _ in batch))
         told = chunks(text, [path for path, _ in batch])
         held |= {path: holding(told[path], size) for path, size in batch if path in told}
     servers = sorted({part.device for found in held.values() for part in found.parts})
@@ -96,3 +99,14 @@ def holding(servers: Sequence[Sequence[str]], size: int) -> Holding:
         if length > 0:
             parts += [Part(server, length, copy) for copy, server in enumerate(copies)]
     return Holding(tuple(parts))
+
+
+def stripe(directory: Path, wanted: Striping) -> Striped:
+    """By a storage class."""
+    if wanted.pool is None or wanted.osts or wanted.size_bytes is not None or wanted.start is not None:
+        return Striped(str(directory), None, "MooseFS has storage classes: give one as pool, and nothing else", {})
+    return by_tool(directory, ["mfssetsclass", wanted.pool], ["mfsgetsclass"], _class_of)
+
+
+def _class_of(text: str) -> dict[str, Any]:
+    return {"storage_class": storage_class(text)}

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tonnage.filesystems.held import Looked, whole
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.machine.bounded import in_time
-from tonnage.machine.storages.held import Looked, whole
-from tonnage.machine.storages.spot import Gathering, Spot
 
+SNAPSHOTS = "btrfs"
+"""The means, as a campaign file has it. Whether this one takes snapshots the engine says when it tries."""
 _SYS = Path("/sys/fs/btrfs")
 _FS_INFO, _FS_INFO_BYTES = 0x8400941F, 1024
 """``BTRFS_IOC_FS_INFO`` (btrfs.h): ``_IOR(0x94, 31, struct btrfs_ioctl_fs_info_args)``."""
@@ -25,14 +27,14 @@ _FIRST_FREE_OBJECT = 256
 _SIZES = {"nodesize": "node_bytes", "sectorsize": "sector_bytes", "clone_alignment": "clone_alignment_bytes"}
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``uuid``, ``subvolume_id``, ``data_profile``, ``metadata_profile`` (``single``, ``dup``, ``raid1`` …; several
     joined by commas while a balance is under way), ``node_bytes``, ``sector_bytes``, ``clone_alignment_bytes``,
     ``checksum``, ``disks`` and ``compression`` (of the mount's options, or of the directory's own property)."""
     found = Gathering()
-    uuid = found.ask("uuid", lambda: in_time(lambda: _uuid(spot.path), timeout_s=spot.timeout_s))
-    found.ask("subvolume_id", lambda: in_time(lambda: _subvolume(spot.path), timeout_s=spot.timeout_s))
-    found.facts["compression"] = _compression(spot)
+    uuid = found.ask("uuid", lambda: in_time(lambda: _uuid(mounted.path), timeout_s=mounted.timeout_s))
+    found.ask("subvolume_id", lambda: in_time(lambda: _subvolume(mounted.path), timeout_s=mounted.timeout_s))
+    found.facts["compression"] = _compression(mounted)
     if uuid is not None:
         shown = _SYS / uuid
         for kind in ("data", "metadata"):
@@ -44,9 +46,9 @@ def facts(spot: Spot) -> dict[str, Any]:
     return found.as_dict()
 
 
-def holders(spot: Spot, files: Sequence[tuple[str, int]]) -> Looked:
+def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """On one disk each file is there. Where each is on several, only root may ask."""
-    uuid = _uuid(spot.path)
+    uuid = _uuid(mounted.path)
     names = _disks(uuid)
     devices = tuple((name, platform.node()) for name in names)
     if len(names) != 1:
@@ -87,12 +89,12 @@ def _call(path: str, request: int, data: bytes) -> bytes:
     return bytes(buffer)
 
 
-def _compression(spot: Spot) -> str:
+def _compression(mounted: MountedPath) -> str:
     for option in ("compress-force", "compress"):
-        if value := spot.mount.option(option):
+        if value := mounted.mount.option(option):
             return f"{value} (forced)" if option == "compress-force" else value
     try:
-        return spot.attribute("btrfs.compression") or "none"
+        return mounted.attribute("btrfs.compression") or "none"
     except OSError:
         return "none"
 

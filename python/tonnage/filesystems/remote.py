@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tonnage.placement.where.located import Device
-from tonnage.placement.where.place import Answer, Place
+from tonnage.filesystems.servers import Answer, Device, ObservedPath
 
 _SOURCES = (
     re.compile(r"//(?P<host>[^/]+)/"),  # cifs: //server/share
@@ -16,17 +15,17 @@ _SOURCES = (
 )
 
 
-def resolve(place: Place) -> Answer:
+def served_by(observed: ObservedPath) -> Answer:
     """The host that ``addr=`` or the source names."""
-    source = place.mount.device
+    source = observed.mount.device
     match = next((found for pattern in _SOURCES if (found := pattern.match(source))), None)
     host = match["host"].strip("[]") if match else None
-    address = place.mount.option("addr") or place.mount.option("ip")
-    server = place.spelled(host, address)
+    address = observed.mount.option("addr") or observed.mount.option("ip")
+    server = observed.spelled(host, address)
     if server is None:
         return Answer(
-            problem=f"{place.mount.file_system} at {place.mount.mount_point} does not say its servers; "
-            f'hint: give its server holds = ["{source}"] or ["{place.mount.mount_point}"] in tonnage.toml'
+            problem=f"{observed.mount.file_system} at {observed.mount.mount_point} does not say its servers; "
+            f'hint: give its server holds = ["{source}"] or ["{observed.mount.mount_point}"] in tonnage.toml'
         )
     told = f" at {address}" if address and address != host else ""
     return Answer(servers=(server,), devices=(Device(source, server),), how=(f"mountinfo: {source}{told}",))

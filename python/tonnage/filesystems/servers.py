@@ -1,14 +1,22 @@
-"""What a resolver is asked, and what it answers. Each file system has one: a function from ``Place`` to ``Answer``."""
+"""What a file system's ``served_by`` is asked, an ``ObservedPath``, and what it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tonnage.filesystems.mounted_path import MountedPath
 from tonnage.machine.mounts import Mount
-from tonnage.machine.storages.spot import Spot
-from tonnage.placement.site.model import Site
-from tonnage.placement.where.located import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One of the places that a file system spreads its data over: an OST, a brick, an OSD, a disk."""
+
+    name: str
+    """As its own tools call it, with the file system's name where numbers repeat: ``scratch-OST0003``."""
+    server: str | None
+    """The host that serves it, as its own tools call it; None where they do not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +32,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place(Spot):
+class ObservedPath(MountedPath):
     """A path on a mount, as far as it could be looked at; where it does not exist yet, the nearest parent that does."""
 
     mounts: tuple[Mount, ...]
-    site: Site
+    is_known: Callable[[str], object]
+    """Whether the site knows a server of such a name: true or false."""
     answers: bool = True
     """False: touching it may hang or is not allowed, so that only the mount table speaks."""
     is_directory: bool = True
@@ -38,9 +47,9 @@ class Place(Spot):
     """Asks again for another path: what an overlay or an image is made of."""
 
     def spelled(self, *names: str | None) -> str | None:
-        """Of several names of one server the one that the site file knows, else the first."""
+        """Of several names of one server the one that the site knows, else the first."""
         given = [name for name in names if name]
-        return next((name for name in given if self.site.named(name)), given[0] if given else None)
+        return next((name for name in given if self.is_known(name)), given[0] if given else None)
 
 
 def several(names: Sequence[str | None]) -> tuple[str, ...]:

@@ -1,7 +1,12 @@
 """The file systems there are, by type as the mount table prints it; each module is imported when it is needed.
 
-A module has ``facts(spot)``: what is known of it, and under ``unknown`` what nobody said and why; and
-``holders(spot, files)``: where files of known size are.
+A module has what its file system can tell and do, and nothing else of these:
+
+``facts(mounted)``              what is known of it, and under ``unknown`` what nobody said and why
+``holders(mounted, files)``     on which devices files of known size are
+``served_by(observed)``         which servers and devices hold a path
+``stripe(directory, wanted)``   sets the striping of a directory
+``SNAPSHOTS``                   its means of snapshots
 """
 
 from __future__ import annotations
@@ -10,14 +15,19 @@ import os
 import stat
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tonnage.filesystems import local, remote
+from tonnage.filesystems.held import Held, Item, Looked
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, ObservedPath
+from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.blocks import block_name, block_number
 from tonnage.machine.careful import carefully
+from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
-from tonnage.machine.storages.held import Held, Item, Looked
-from tonnage.machine.storages.spot import Gathering, Spot
 from tonnage.machine.tool import ToolError
 
 LIMIT_S = 10.0
@@ -38,20 +48,71 @@ _MODULES = {
     "fuse.mfs": "moosefs",
     "lustre": "lustre",
     "beegfs": "beegfs",
+    "gpfs": "gpfs",
+    "fuse.sshfs": "sshfs",
+    "fuse.s3fs": "objects",
+    "fuse.goofys": "objects",
+    "fuse.rclone": "objects",
+    "fuse.mount-s3": "objects",
+    "overlay": "overlay",
+    "fuse.fuse-overlayfs": "overlay",
+    "autofs": "autofs",
 }
+_SOURCES = {"mountpoint-s3": "fuse.mount-s3", "s3fs": "fuse.s3fs"}
+"""What calls itself plain ``fuse``, by its source."""
 
 
 def type_of(mount: Mount) -> str:
-    """The type of file system; MooseFS calls itself plain ``fuse``, and shows in its source who it is."""
-    return "fuse.mfs" if mount.file_system == "fuse" and mount.device.startswith("mfs#") else mount.file_system
+    """The type of file system; of one that calls itself plain ``fuse`` the type that its source shows."""
+    if mount.file_system != "fuse":
+        return mount.file_system
+    return "fuse.mfs" if mount.device.startswith("mfs#") else _SOURCES.get(mount.device, "fuse")
 
 
-def module_of(mount: Mount) -> ModuleType | None:
-    """Who knows such a mount; None where nobody does."""
-    name = _MODULES.get(type_of(mount))
-    if name is None and block_name(block_number(mount)) is not None:
-        name = "local"
-    return None if name is None else import_module(f"tonnage.machine.storages.{name}")
+def module_of(kind: str) -> ModuleType | None:
+    """Who knows file systems of a type; None where nobody does."""
+    name = _MODULES.get(kind)
+    return None if name is None else import_module(f"tonnage.filesystems.{name}")
+
+
+def _who_can(what: str, mount: Mount) -> Any:
+    """The function ``what`` of the mount's own module, else that of any file system on a block device; None without."""
+    own = getattr(module_of(type_of(mount)), what, None)
+    if own is None and block_name(block_number(mount)) is not None:
+        own = getattr(local, what, None)
+    return own
+
+
+def served_by(observed: ObservedPath) -> Answer:
+    """Which servers and devices hold a path. Where its file system does not say: this host, a host that the mount's
+    source names, or nobody."""
+    own = getattr(module_of(type_of(observed.mount)), "served_by", None)
+    if own is None:
+        own = local.served_by if is_local(observed.mount) else remote.served_by
+    found: Answer = own(observed)
+    return found
+
+
+def stripe(directories: Sequence[Path], file_systems: Sequence[str | None], wanted: Striping) -> list[Striped]:
+    """Sets the default striping of empty directories, so that it holds for the files to come. Never raises."""
+    return [
+        _stripe_one(directory, file_system, wanted.of_device(number, len(directories)))
+        for number, (directory, file_system) in enumerate(zip(directories, file_systems, strict=True))
+    ]
+
+
+def _stripe_one(directory: Path, file_system: str | None, wanted: Striping) -> Striped:
+    own = getattr(module_of(file_system or ""), "stripe", None)
+    if own is None:
+        return Striped(str(directory), None, f"{file_system or 'this file system'} has no striping to set", {})
+    found: Striped = own(directory, wanted)
+    return found
+
+
+def snapshots_of(kind: str) -> str | None:
+    """The means of snapshots of a type, as a campaign file has it: ``cephfs``, ``btrfs``, ``reflink``."""
+    means: str | None = getattr(module_of(kind), "SNAPSHOTS", None)
+    return means
 
 
 def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> dict[str, Any] | None:
@@ -59,12 +120,12 @@ def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> d
 
     Never raises, and takes no longer than a few times ``timeout_s``.
     """
-    module = None if mount is None else module_of(mount)
-    if mount is None or module is None or not hasattr(module, "facts"):
+    facts = None if mount is None else _who_can("facts", mount)
+    if mount is None or facts is None:
         return None
-    spot = Spot(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
+    mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
     found = Gathering()
-    told: dict[str, Any] | None = found.ask("facts", lambda: module.facts(spot))
+    told: dict[str, Any] | None = found.ask("facts", lambda: facts(mounted))
     return told if told is not None else found.as_dict()
 
 
@@ -127,14 +188,14 @@ def _sizes(paths: Sequence[str]) -> dict[str, int]:
 
 
 def _look(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
-    module = module_of(mount)
-    if module is None:
+    holders = _who_can("holders", mount)
+    if holders is None:
         return Looked(holdings={}, problem=f"nobody knows which device of {mount.file_system} has a file")
     if not files:
         return Looked(holdings={})
     directory = os.path.realpath(os.path.dirname(files[0][0]))  # noqa: PTH120
     try:
-        found: Looked = module.holders(Spot(path=directory, mount=mount, timeout_s=timeout_s), files)
+        found: Looked = holders(MountedPath(path=directory, mount=mount, timeout_s=timeout_s), files)
     except ToolError as error:
         return Looked(holdings={}, problem=str(error))
     except TimeoutError:

@@ -7,22 +7,22 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tonnage.filesystems.local import add_device, holders
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.machine.blocks import block_name, block_number
-from tonnage.machine.storages.local import add_device, holders
-from tonnage.machine.storages.spot import Gathering, Spot
 
 __all__ = ["facts", "holders"]
 _PROC, _SYS = Path("/proc/fs/ext4"), Path("/sys/fs/ext4")
 
 
-def facts(spot: Spot) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> dict[str, Any]:
     """``block_bytes``, ``journal`` (``ordered``, ``writeback``, ``journal``, ``none``), ``stripe_bytes`` (of a RAID
     below, as the file system was told; missing without one), ``commit_s``, ``delayed_allocation``, ``barrier`` and
     ``options`` (all that hold, defaults included)."""
     found = Gathering()
-    add_device(spot, found)
-    block = found.ask("block_bytes", lambda: os.statvfs(spot.path).f_bsize)
-    name = block_name(block_number(spot.mount)) or ""
+    add_device(mounted, found)
+    block = found.ask("block_bytes", lambda: os.statvfs(mounted.path).f_bsize)
+    name = block_name(block_number(mounted.mount)) or ""
     text = found.ask("options", lambda: _options(name))
     if text is not None:
         found.facts |= of_options(text, block)
