@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from argparse import Namespace
@@ -15,7 +16,7 @@ from tonnage.cli.commands.probe import campaign_of
 from tonnage.cli.completions import SHELLS
 from tonnage.cli.entry import parse
 from tonnage.cli.option import spelled_out
-from tonnage.cli.options import COMMANDS, PROBE
+from tonnage.cli.options import COMMANDS, PROBE, grouped
 from tonnage.cli.pages import pages
 from tonnage.cli.parser import build_parser
 
@@ -34,6 +35,16 @@ def test_every_command_has_a_module_that_runs_it() -> None:
     for command in COMMANDS:
         assert callable(import_module(f"tonnage.cli.commands.{command.name}").run)
         assert command.examples
+
+
+def test_help_shows_each_command_once_by_task(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        parse(("--help",))
+    said = capsys.readouterr().out
+    shown = re.findall(r"^  ([a-z_]+) {2,}\S", said, re.MULTILINE)
+    assert sorted(shown) == sorted(command.name for command in COMMANDS)
+    assert re.findall(r"^([a-z ]+):$", said, re.MULTILINE)[1:] == [task for task, _ in grouped()]
+    assert shown[:5] == ["probe", "run", "report", "submit", "stage"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.cli.option import Command, Option, count, factor, share, size, time
-from tonnage.cli.options_placement import PLACEMENT
+from tonnage.cli.options_placement import OLD_PLACING, PLACING, SUBMIT
 from tonnage.cli.options_project import PROJECTING
 from tonnage.cli.options_serve import SERVE
 from tonnage.cli.options_stage import STAGE
@@ -389,27 +389,25 @@ SPECTRAL_WAIT = Command(
     verbatim=True,
 )
 
-COMMANDS = (
-    PROBE,
-    RUN_COMMAND,
-    REPORT,
-    IMPORT,
-    COMPARE,
-    *PROJECTING,
-    SERVE,
-    VERIFY,
-    EXPLAIN,
-    SCHEMA,
-    COMPLETIONS,
-    CLEAN,
-    STAGE,
-    *PLACEMENT,
-    IOR,
-    MDTEST,
-    SOB,
-    SPECTRAL_WAIT,
-    COMPAT,
+_FIRST_DAY = (PROBE, RUN_COMMAND, REPORT, SUBMIT, STAGE)
+"""One of each task: the commands of a first day."""
+_TASKS = (
+    ("measure", (PROBE, RUN_COMMAND, IMPORT, CLEAN)),
+    ("understand", (REPORT, COMPARE, *PROJECTING, EXPLAIN, VERIFY, SERVE)),
+    ("place jobs", PLACING),
+    ("stage files", (STAGE,)),
+    ("other", (SCHEMA, COMPLETIONS)),
+    ("old command lines", (IOR, MDTEST, SOB, SPECTRAL_WAIT, *OLD_PLACING, COMPAT)),
 )
+COMMANDS = tuple(command for _, commands in _TASKS for command in commands)
+
+
+def grouped() -> list[tuple[str, tuple[Command, ...]]]:
+    """All commands as ``tonnage --help`` shows them: those of a first day, then the others by task."""
+    others = ((task, tuple(one for one in commands if one not in _FIRST_DAY)) for task, commands in _TASKS)
+    return [("on a first day", _FIRST_DAY), *((task, commands) for task, commands in others if commands)]
+
+
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),

@@ -337,20 +337,6 @@ BHOSTS = Command(
     verbatim=True,
 )
 
-PLACEMENT: tuple[Command, ...] = (
-    WHERE,
-    SUBMIT,
-    LOAD,
-    WATCH,
-    JOBS,
-    CANCEL,
-    QUEUES,
-    DOCTOR,
-    IOBSUB,
-    LSLOAD,
-    BJOBS,
-    BKILL,
-    BQUEUES,
-    BHOSTS,
-)
-"""Those that stand."""
+PLACING: tuple[Command, ...] = (SUBMIT, WHERE, LOAD, WATCH, JOBS, CANCEL, QUEUES, DOCTOR)
+OLD_PLACING: tuple[Command, ...] = (IOBSUB, LSLOAD, BJOBS, BKILL, BQUEUES, BHOSTS)
+"""Command lines of other programs."""

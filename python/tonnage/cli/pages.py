@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tonnage import __version__
 from tonnage.cli.option import Command, Option, spelled_out
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, grouped
 from tonnage.compat.front import page
 from tonnage.compat.fronts import FRONTS
 
@@ -68,8 +68,10 @@ def man_overview() -> str:
         r"\fICOMMAND\fR [\fIOPTION\fR]...",
         ".SH COMMANDS",
     ]
-    for command in spelled_out(COMMANDS):
-        lines += [".TP", rf"\fB{_roff(_page_name(command))}\fR(1)", _roff(command.summary)]
+    for task, commands in grouped():
+        lines += [f".SS {_roff(task)}"]
+        for command in spelled_out(commands):
+            lines += [".TP", rf"\fB{_roff(_page_name(command))}\fR(1)", _roff(command.summary)]
     return "\n".join([*lines, *_man_exit_codes()]) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shutil
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 
 from tonnage import __version__
 from tonnage.cli.option import Command, Option
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE
+from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, grouped
 from tonnage.errors import RequestError
 
 
@@ -29,19 +30,37 @@ def build_parser(only: Command | None = None) -> Parser:
     the options of all takes longer than many commands run."""
     parser = Parser(
         prog="tonnage",
+        usage="%(prog)s [-h] [--version] COMMAND ...",
         description=TAGLINE,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Each command has its own --help, with examples. Exit codes: "
-        + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES)
-        + ".",
+        epilog=_overview(),
     )
     parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
+    # The epilog has them, by task.
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", required=True, parser_class=Parser
+        dest="command", metavar="COMMAND", help=argparse.SUPPRESS, required=True, parser_class=Parser
     )
     _add_commands(commands, COMMANDS if only is None else (_alone(only),))
     return parser
+
+
+def _overview() -> str:
+    """The commands by task, a line or two each, and the exit codes."""
+    width = min(shutil.get_terminal_size().columns, 100) - 2
+    names = max(len(command.name) for command in COMMANDS) + 4
+    parts = []
+    for task, commands in grouped():
+        lines = [
+            textwrap.fill(
+                command.summary, width, initial_indent=f"  {command.name:<{names - 2}}", subsequent_indent=" " * names
+            )
+            for command in commands
+        ]
+        parts.append("\n".join([f"{task}:", *lines]))
+    codes = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES)
+    parts.append(textwrap.fill(f"Each command has its own --help, with examples. Exit codes: {codes}.", width))
+    return "\n\n".join(parts)
 
 
 def _alone(only: Command) -> Command:
