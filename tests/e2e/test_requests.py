@@ -25,7 +25,7 @@ CASES = [
         ("probe", "data", "--op", "wrte"),
         "--op: 'wrte' is not an operation; hint: write --op write, --op read or --op write,read",
     ),
-    (("probe", "data", "--space", "900TB"), "the files need 818.55 TiB and {home}/data has "),
+    (("probe", "data", "--space", "900TB"), "the files need 819 TiB and {home}/data has "),
     (
         ("probe", "data", "--queue-depth", "4"),
         'storage posix and mmap do one operation at a time; hint: set storage = "uring" or queue_depth = 1',
@@ -97,7 +97,7 @@ CASES = [
     ),
     (("run", "--dry-run", "kept.toml"), "8 tasks that keep 1000000000 operations each need about "),
     (("run", "--dry-run", "copies.toml"), "100000000 copies of a command need about "),
-    (("run", "--dry-run", "hog.toml"), "the hog of 999.00 TiB is more than "),
+    (("run", "--dry-run", "hog.toml"), "the hog of 999 TiB is more than "),
     (("run", "--dry-run", "all.toml"), "all.toml:3: workload.hog: '100%' leaves no memory to anything else; hint: "),
     (("run", "--dry-run", "digits.toml"), "digits.toml: a number in it has too many digits; hint: see "),
     (("run", "--dry-run", "think.toml"), "it would measure for at least "),
@@ -133,7 +133,7 @@ CASES = [
     (("probe", "sim:straggler=1e300"), "sim:straggler=1e300 refuses this: sim: straggler is 1e300"),
     (
         ("probe", "data", "--space", "1k", "--transfer", "512"),
-        "a search may use 1.00 KiB on {home}/data, and one task with transfers of 512B needs ",
+        "a search may use 1 KiB on {home}/data, and one task with transfers of 512B needs ",
     ),
     (("probe", "data", "--frobnicate"), "unrecognized arguments: --frobnicate"),
     (("run",), "give either a campaign file or --resume RUN"),

@@ -64,7 +64,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(shell: Shell) -> None:
     before = sorted(shell.home.rglob("*"))
     said = shell("run", "--dry-run", file)
     assert "32 trials: 16 settings in randomised blocks, 2 repetitions" in said.out
-    assert "at most 4.00 MiB of " in said.out
+    assert "at most 4 MiB of " in said.out
     assert "at 1 GB/s" in said.out
     assert sorted(shell.home.rglob("*")) == before
 

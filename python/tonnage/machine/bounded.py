@@ -16,7 +16,9 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 _GRACE_S = 0.2
-"""How long a killed child gets to go: longer means that the kernel holds it."""
+"""How long a killed child gets to go: longer means that the kernel holds it, or that the machine is busy."""
+_left: list[int] = []
+"""Children that had not gone by then; collected by a later call, once they have."""
 
 
 def in_time(call: Callable[[], Any], *, timeout_s: float) -> Any:
@@ -81,12 +83,24 @@ def _read(readable: int, until_s: float) -> bytes:
 
 
 def _reap(child: int) -> None:
-    """Ends and collects it; leaves one that does not go."""
+    """Ends and collects it; leaves one that does not go to a later call."""
     until_s = time.monotonic() + _GRACE_S
-    # Where nobody wants to know of ended children the kernel collects them itself.
-    with suppress(ProcessLookupError, ChildProcessError):
+    for old in _left[:]:
+        if _has_gone(old):
+            with suppress(ValueError):  # another thread has just removed it
+                _left.remove(old)
+    with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-        while os.waitpid(child, os.WNOHANG)[0] == 0:
-            if time.monotonic() > until_s:
-                return
-            time.sleep(0.0005)
+    while not _has_gone(child):
+        if time.monotonic() > until_s:
+            _left.append(child)
+            return
+        time.sleep(0.0005)
+
+
+def _has_gone(child: int) -> bool:
+    """Whether it is collected now. Where nobody wants to know of ended children the kernel collects them itself."""
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
