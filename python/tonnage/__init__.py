@@ -1,6 +1,7 @@
 """Tonnage tells how much I/O a storage system can carry, and keeps jobs at that line.
 
-In a notebook or a script: ``tonnage.read(RUN)``, ``tonnage.compare(BASE, OTHER)`` (``tonnage.notebook``);
+In a notebook or a script: ``tonnage.probe(DIR)``, ``tonnage.run(CAMPAIGN)``, ``tonnage.resume(RUN)``
+(``tonnage.measuring``); ``tonnage.read(RUN)``, ``tonnage.compare(BASE, OTHER)`` (``tonnage.notebook``);
 ``tonnage.submit(PROGRAM, …)``, ``tonnage.where(PATH)``, ``tonnage.load()`` (``tonnage.placement.api``). What goes wrong
 is a ``tonnage.TonnageError``.
 """
@@ -12,18 +13,34 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonnage.errors import RequestError, TonnageError
+    from tonnage.measuring import probe, resume, run
     from tonnage.notebook import compare, read
     from tonnage.placement.api import load, submit, where
 
 __version__ = "0.1.0"
-__all__ = ["RequestError", "TonnageError", "__version__", "compare", "load", "read", "submit", "where"]
+__all__ = [
+    "RequestError",
+    "TonnageError",
+    "__version__",
+    "compare",
+    "load",
+    "probe",
+    "read",
+    "resume",
+    "run",
+    "submit",
+    "where",
+]
 
 _HOMES = {
     "RequestError": "tonnage.errors",
     "TonnageError": "tonnage.errors",
     "compare": "tonnage.notebook",
     "load": "tonnage.placement.api",
+    "probe": "tonnage.measuring",
     "read": "tonnage.notebook",
+    "resume": "tonnage.measuring",
+    "run": "tonnage.measuring",
     "submit": "tonnage.placement.api",
     "where": "tonnage.placement.api",
 }

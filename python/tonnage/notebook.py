@@ -170,7 +170,11 @@ class Measured:
 
     def _repr_html_(self) -> str:
         sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
-        return f"<p><b>{escape(str(self.run.path))}</b></p>{sentences}{self.findings.to_html(escape=True, index=False)}"
+        names = ("code", "subject", "evidence", "advice")
+        rows = [names, *([getattr(finding, name) for name in names] for finding in self.analysis.findings)]
+        cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+        table = "".join(f"<tr>{row}</tr>" for row in cells) if len(rows) > 1 else ""
+        return f"<p><b>{escape(str(self.run.path))}</b></p>{sentences}<table>{table}</table>"
 
 
 def picture(figure: Figure, *, dark: bool = False) -> Picture:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from fractions import Fraction
 from math import ceil, floor, isfinite, log10
 
@@ -72,6 +73,13 @@ def parse_time(text: str) -> int:
     if match is None:
         raise RequestError(f"{text!r} is not a time; hint: write it like 500ms, 60s or 2m")
     return _whole(text, Fraction(match["number"]) * _TIME_NS[match["unit"] or "s"], "nanoseconds")
+
+
+def read_time(given: str | float | timedelta) -> int:
+    """Nanoseconds of a text, of seconds, or of a timedelta; RequestError if it is no time."""
+    if isinstance(given, timedelta):
+        return parse_time(f"{given / timedelta(microseconds=1):.0f}us")
+    return parse_time(str(given))
 
 
 def parse_rate(text: str) -> int:

@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.cli.commands.probe import campaign_of
 from tonnage.cli.completions import SHELLS
@@ -28,7 +27,7 @@ def parsed(*arguments: str) -> Namespace:
 
 
 def probe_campaign(*arguments: str) -> Campaign:
-    return build_campaign(campaign_of(parsed("probe", "null:", *arguments)), stored=True)
+    return campaign_of(parsed("probe", "null:", *arguments))
 
 
 def test_every_command_has_a_module_that_runs_it() -> None:

@@ -48,7 +48,8 @@ ROOMS: dict[str, set[str]] = {
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
     "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
     "notebook": {"analysis", "records", "report"},
-    "": {"notebook", "placement"},
+    "measuring": {"analysis", "campaign", "cluster", "notebook", "placement", "records", "report"},
+    "": {"measuring", "notebook", "placement"},
     "__main__": {"cli"},
 }
 """What each Python room may import besides the floor everyone stands on (errors, units and the like)."""

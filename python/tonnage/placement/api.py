@@ -27,7 +27,7 @@ from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
 from tonnage.placement.submit import submit as submit_wish
 from tonnage.placement.whereabouts import whereabouts
-from tonnage.units import parse_count, parse_share, parse_size, parse_time
+from tonnage.units import parse_count, parse_share, parse_size, read_time
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -162,8 +162,8 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "tasks": lambda given: parse_count(str(given)),
     "gpus": lambda given: parse_count(str(given)),
     "memory": lambda given: parse_size(str(given)),
-    "time_limit": lambda given: _time(given),
-    "local_wait": lambda given: _time(given),
+    "time_limit": read_time,
+    "local_wait": read_time,
     "dependency": lambda given: parse_dependency(_text("dependency", given)),
     "mail": lambda given: parse_mail(_text("mail", given)),
     "scheduler_options": lambda given: [_option_words(given)],
@@ -203,10 +203,6 @@ def _option_words(given: Any) -> tuple[str, ...]:
     if isinstance(given, Sequence) and not isinstance(given, bytes):
         return tuple(_text("scheduler_options", word) for word in given)
     raise RequestError(f"scheduler_options: {given!r} is no text and no list of words; hint: give a str or a list")
-
-
-def _time(given: Time) -> int:
-    return parse_time(f"{given / timedelta(microseconds=1):.0f}us" if isinstance(given, timedelta) else str(given))
 
 
 def _spell_out() -> None:

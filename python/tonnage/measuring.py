@@ -1,0 +1,187 @@
+"""Measurements from Python: ``tonnage.probe``, ``tonnage.run`` and ``tonnage.resume``. Each does what the command does,
+in this process, with the same records, report and kept load line, and returns what ``tonnage.read`` returns. Nothing
+here prints: an :class:`~tonnage.campaign.observer.Observer` is told how it goes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tonnage.campaign.observer import Observer
+from tonnage.errors import MeasurementError, RequestError
+from tonnage.notebook import Measured
+from tonnage.records import Run, RunWriter
+from tonnage.units import read_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from tonnage.campaign.probing import ProbeOptions
+    from tonnage.campaign.session import Outcome
+
+PathLike = str | os.PathLike[str]
+Time = str | float | timedelta
+"""``"30s"``, seconds, or a timedelta."""
+
+
+class Options(TypedDict, total=False):
+    """Keywords of :func:`probe`: the options of ``tonnage probe``, dashes as underscores."""
+
+    op: str | Sequence[str]
+    """``"write"``, ``"read"`` or both, which is the default."""
+    budget: Time
+    """For the whole search; by default 60 s."""
+    max_tasks: int
+    transfer: int | str
+    """Bytes, or ``"1MiB"``."""
+    direct: str
+    storage: str
+    access: str
+    queue_depth: int
+    verify: bool
+    p99: Time
+    p999: Time
+    open_loop: bool
+    space: int | str
+    """Bytes of files at once, at most."""
+    seed: int
+
+
+def probe(
+    target: PathLike,
+    *,
+    out: PathLike | None = None,
+    report: bool = True,
+    keep: bool = True,
+    observer: Observer | None = None,
+    **options: Unpack[Options],
+) -> Measured:
+    """Finds the load line of a storage: a directory, or a target such as ``rados:POOL``.
+
+    The result has ``load_lines`` (a row an operation: ``tasks``, its interval, ``plateau_bytes_per_s``), ``points``,
+    ``findings`` and ``sentences``. ``out``: the run directory (by default a new one below ``tonnage-runs``). ``keep``:
+    the load line is kept for placement.
+
+    RequestError: the request is wrong; nothing was written. MeasurementError: trials failed, or it was interrupted; the
+    message names the run directory, which ``tonnage.read`` reads.
+
+    >>> found = tonnage.probe("/scratch", budget="30s")  # doctest: +SKIP
+    >>> found.load_lines[["op", "tasks", "plateau_bytes_per_s"]]  # doctest: +SKIP
+    """
+    from tonnage.campaign.probing import probe_campaign
+    from tonnage.campaign.session import run_campaign
+
+    if unknown := [name for name in options if name not in Options.__annotations__]:
+        raise TypeError(f"probe() got an unexpected keyword argument {unknown[0]!r}")
+    _require_alone()
+    campaign = probe_campaign(os.fspath(target), _asked(options))
+    words = [f"tonnage.probe({', '.join([repr(os.fspath(target)), *(f'{k}={v!r}' for k, v in options.items())])})"]
+    outcome = run_campaign(campaign, text=None, command_line=words, out=_text(out), observer=observer or Observer())
+    return _finished(outcome, report=report, keep=keep)
+
+
+def run(
+    campaign: PathLike | Mapping[str, Any],
+    *,
+    out: PathLike | None = None,
+    scale: float | None = None,
+    target: PathLike | None = None,
+    report: bool = True,
+    keep: bool = True,
+    observer: Observer | None = None,
+) -> Measured:
+    """Carries out a campaign: a file, or its tables as a dictionary (``docs/campaign.md`` has the keys).
+
+    ``scale`` and ``target`` replace the campaign's own. All else, and what it raises, is as of :func:`probe`.
+
+    >>> tonnage.run({"target": "/scratch", "workload": {"tasks": [1, 2, 4]}})  # doctest: +SKIP
+    """
+    from tonnage.campaign.away.session import refuse_here, run_away
+    from tonnage.campaign.load import build_campaign, load_campaign
+    from tonnage.campaign.session import run_campaign
+
+    _require_alone()
+    asked = campaign if isinstance(campaign, Mapping) else os.fspath(campaign)
+    text: str | None = None
+    if isinstance(asked, Mapping):
+        given = {"scale": scale, "target": _text(target)}
+        told = build_campaign({**asked, **{key: value for key, value in given.items() if value is not None}})
+    else:
+        told, text = load_campaign(asked, scale=scale, target=_text(target))
+    words, listening = [f"tonnage.run({asked!r})"], observer or Observer()
+    if told.job.on is None:
+        refuse_here(told)
+        outcome = run_campaign(told, text=text, command_line=words, out=_text(out), observer=listening)
+    else:
+        outcome = run_away(told, text=text, command_line=words, out=_text(out), observer=listening, detach=False)
+    return _finished(outcome, report=report, keep=keep)
+
+
+def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
+    """Goes on with a run that was interrupted, to its end. What it raises is as of :func:`probe`."""
+    from tonnage.campaign.away.session import resume_away, was_submitted
+    from tonnage.campaign.session import resume_run
+
+    _require_alone()
+    path, listening = os.fspath(run), observer or Observer()
+    if was_submitted(path):
+        outcome = resume_away(path, on=None, observer=listening, detach=False)
+    else:
+        outcome = resume_run(path, observer=listening)
+    return _finished(outcome, report=report, keep=keep)
+
+
+def _asked(options: Options) -> ProbeOptions:
+    given: dict[str, Any] = dict(options)
+    names = {"transfer": "transfer_size", "budget": "budget_ns", "p99": "p99_ns", "p999": "p999_ns"}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        found[names.get(name, name)] = read_time(value) if names.get(name, "").endswith("_ns") else value
+    return found  # type: ignore[return-value]
+
+
+def _finished(outcome: Outcome, *, report: bool, keep: bool) -> Measured:
+    """The run with its report, its summary and its kept load line, as the command leaves it."""
+    from tonnage.analysis.summary import summary
+
+    run = Run.open(outcome.path)
+    measured = Measured(run)
+    if run.has_trials():
+        written = None
+        if report:
+            from tonnage.report.page import write_page
+
+            written = write_page(run, measured.analysis, run.each_trial(), run.each_task())
+        RunWriter(run.path, run.manifest).update_manifest(summary=summary(measured.analysis, written))
+        if keep and outcome.state == "complete" and run.manifest.get("search"):
+            from tonnage.placement.keeping import keep_found
+
+            keep_found(run, measured.analysis)
+    if outcome.state == "interrupted":
+        raise MeasurementError(
+            f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"
+        )
+    if troubles := [*outcome.failed, *outcome.troubles]:
+        raise MeasurementError(f"{'; '.join(troubles)}; the records are in {outcome.path}")
+    return Measured(Run.open(outcome.path))
+
+
+def _require_alone() -> None:
+    """RequestError where a run cannot be carried out from here."""
+    from tonnage.cluster.mpi.started import started
+
+    if threading.current_thread() is not threading.main_thread():
+        raise RequestError("a run listens to signals, which only the main thread can; hint: call it from there")
+    here = started()
+    if here is not None and here.size > 1:
+        raise RequestError(f"one of {here.size} processes of MPI asked; hint: start `tonnage` itself by the launcher")
+
+
+def _text(path: PathLike | None) -> str | None:
+    return None if path is None else os.fspath(path)

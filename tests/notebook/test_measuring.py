@@ -1,0 +1,118 @@
+"""``tonnage.probe``, ``run`` and ``resume`` from Python: the same run as the command's, and its errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tonnage
+from tonnage.campaign.observer import Observer
+from tonnage.errors import MeasurementError, RequestError
+
+ROOT = Path(__file__).parents[2]
+SIM = "sim:knee=4,plateau=1GB/s"
+
+
+def measured(run: Path) -> list[Any]:
+    """What the trials of a run say, without when they were."""
+    lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    return [{key: line[key] for key in ("record", "setting", "bytes", "elapsed_ns", "latency")} for line in lines]
+
+
+def test_a_probe_from_python_is_the_probe_of_the_command(tmp_path: Path) -> None:
+    found = tonnage.probe(
+        SIM, op="write", budget="30s", transfer="2MiB", max_tasks=16, p99=0.5, seed=3, out=tmp_path / "api", keep=False
+    )
+    words = ["probe", SIM, "--op", "write", "--budget", "30s", "--transfer", "2MiB", "--max-tasks", "16", "--p99"]
+    words += ["500ms", "--seed", "3", "--out", str(tmp_path / "command"), "--no-keep"]
+    done = subprocess.run([sys.executable, "-m", "tonnage.cli", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert measured(tmp_path / "api") == measured(tmp_path / "command")
+    said = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("api", "command")]
+    assert said[0]["summary"]["load_lines"] == said[1]["summary"]["load_lines"]
+    assert said[0]["campaign"] == said[1]["campaign"]
+    assert (tmp_path / "api" / "report.html").exists()
+    assert list(found.load_lines["tasks"]) == [4] and "write: 4 tasks" in found._repr_html_()
+
+
+def test_a_campaign_may_be_a_dictionary_or_a_file(tmp_path: Path) -> None:
+    tables = {"target": "sim:", "seed": 5, "workload": {"tasks": [1, 2], "block_size": "16MiB"}}
+    file = tmp_path / "c.toml"
+    file.write_text('target = "sim:"\nseed = 5\n[workload]\ntasks = [1, 2]\nblock_size = "16MiB"\n')
+    by_tables = tonnage.run(tables, out=tmp_path / "tables", report=False)
+    by_file = tonnage.run(file, out=tmp_path / "file", report=False)
+    assert measured(tmp_path / "tables") == measured(tmp_path / "file")
+    assert len(by_tables.trials) == len(by_file.trials) > 0
+    assert not (tmp_path / "file" / "report.html").exists()
+
+
+def test_what_is_wrong_is_raised_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="budget of 1ms is too short"):
+        tonnage.probe(SIM, budget="1ms", out=tmp_path / "run")
+    with pytest.raises(RequestError, match="'soon' is not a time"):
+        tonnage.probe(SIM, budget="soon", out=tmp_path / "run")
+    with pytest.raises(TypeError, match="'tasks'"):
+        tonnage.probe(SIM, tasks=3, out=tmp_path / "run")  # type: ignore[call-arg]
+    with pytest.raises(RequestError, match=r"unknown key 'tusks' in \[workload\]"):
+        tonnage.run({"target": "sim:", "workload": {"tusks": 1}}, out=tmp_path / "run")
+    caught: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            tonnage.probe(SIM, out=tmp_path / "run")
+        except RequestError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert "only the main thread" in str(caught[0])
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupted_run_is_resumed(tmp_path: Path) -> None:
+    class Interrupting(Observer):
+        count = 0
+
+        def recorded(self, line: Mapping[str, Any]) -> None:
+            self.count += bool(line)
+            if self.count == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    tables = {"target": "sim:", "seed": 5, "workload": {"op": "write", "tasks": [1, 2, 3, 4], "block_size": "16MiB"}}
+    with pytest.raises(MeasurementError, match="interrupted; the records so far are in"):
+        tonnage.run(tables, out=tmp_path / "run", observer=Interrupting())
+    before = measured(tmp_path / "run")
+    whole = tonnage.resume(tmp_path / "run")
+    assert measured(tmp_path / "run")[: len(before)] == before
+    assert sorted(whole.trials["setting.tasks"].unique()) == [1, 2, 3, 4]
+
+
+def test_the_example_notebook_runs(tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "examples" / "load-line.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) >= 5
+    # As a notebook does: what stands last in a cell is shown.
+    text = "import ast\nfrom pathlib import Path\n"
+    text += f"for cell in {cells!r}:\n"
+    text += (
+        "    tree = ast.parse(cell)\n"
+        "    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None\n"
+        "    exec(compile(tree, 'cell', 'exec'), globals())\n"
+        "    if last is not None:\n"
+        "        shown = eval(compile(ast.Expression(last.value), 'cell', 'eval'), globals())\n"
+        "        print((getattr(shown, '_repr_html_', None) or shown.to_frame()._repr_html_)()[:60])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["first", "slower", "swept"]
