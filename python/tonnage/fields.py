@@ -10,10 +10,27 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandle
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tonnage import units
+from tonnage import plugins, units
 from tonnage.errors import RequestError
 
 T = TypeVar("T")
+
+
+def _among(group: str, what: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """A name of Tonnage's own or of a plug-in, and its schema."""
+
+    def known(name: str) -> str:
+        if name not in plugins.all_names(group):
+            raise ValueError(f"{name!r} is no {what}; hint: they are {', '.join(plugins.all_names(group))}")
+        return name
+
+    schema = {"anyOf": [{"enum": list(plugins.OWN[group])}, {"type": "string", "description": "of a plug-in"}]}
+    return AfterValidator(known), WithJsonSchema(schema)
+
+
+_A_SCHEDULER, _AN_ENGINE = _among(plugins.SCHEDULERS, "scheduler"), _among(plugins.WORKFLOWS, "workflow engine")
+SchedulerName = Annotated[str, _A_SCHEDULER[0], _A_SCHEDULER[1]]
+EngineName = Annotated[str, _AN_ENGINE[0], _AN_ENGINE[1]]
 
 
 def _checked(parse: Callable[[str], Any], text: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tonnage.importers import ENGINES, Trace
+from tonnage.importers import Trace, read_trace
 from tonnage.importers.nextflow import parse
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -65,4 +65,4 @@ def test_a_log_of_snakemake_with_any_hole_is_read_or_told(tmp_path: Path, begin:
     whole = (RECORDED / "snakemake-run/.snakemake/log/run.snakemake.log").read_bytes()
     damaged = whole[:begin] + put + whole[begin + length :]
     (tmp_path / "log").write_bytes(damaged)
-    holds(ENGINES["snakemake"](tmp_path / "log"), damaged)
+    holds(read_trace("snakemake", tmp_path / "log"), damaged)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tonnage.importers import ENGINES
+from tonnage.importers import read_trace
 from tonnage.importers.nextflow import parse, read
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -135,7 +135,7 @@ def seen(tmp_path: Path, begun_ns: int, ended_ns: int) -> Path:
 
 
 def test_the_tasks_own_files_say_when_it_ran_and_its_links_what_it_waited_for(tmp_path: Path) -> None:
-    first, second = ENGINES["nextflow"](seen(tmp_path, SECOND, 2 * SECOND)).tasks
+    first, second = read_trace("nextflow", seen(tmp_path, SECOND, 2 * SECOND)).tasks
     assert first.submit_ns is not None and first.start_ns is not None and first.end_ns is not None
     assert first.start_ns - first.submit_ns == SECOND and first.end_ns - first.submit_ns == 2 * SECOND
     assert first.complete_ns == first.submit_ns + 5 * SECOND, "when the engine looked"

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tonnage.importers import ENGINES
+from tonnage.importers import read_trace
 from tonnage.importers.trace import TracedTask
 
 RECORDED = Path(__file__).parent / "recorded" / "snakemake-run"
@@ -21,11 +21,11 @@ def run(tmp_path: Path) -> Path:
 
 
 def tasks(run: Path) -> dict[str, TracedTask]:
-    return {task.name: task for task in ENGINES["snakemake"](run / LOG).tasks}
+    return {task.name: task for task in read_trace("snakemake", run / LOG).tasks}
 
 
 def test_a_log_gives_each_job_with_instants_from_the_metadata_and_figures_from_its_benchmark(run: Path) -> None:
-    found = ENGINES["snakemake"](run / LOG)
+    found = read_trace("snakemake", run / LOG)
     assert not found.problems
     assert sorted(task.process for task in found.tasks) == ["gather", *["pack"] * 3, *["prepare"] * 3]
     pack = tasks(run)["pack (number=3)"]
@@ -38,7 +38,7 @@ def test_a_log_gives_each_job_with_instants_from_the_metadata_and_figures_from_i
 
 
 def test_what_a_job_reads_tells_what_it_waited_for(run: Path) -> None:
-    names = [task.name for task in ENGINES["snakemake"](run / LOG).tasks]
+    names = [task.name for task in read_trace("snakemake", run / LOG).tasks]
     after = {name: [names[n] for n in task.after or ()] for name, task in tasks(run).items()}
     assert after["prepare (number=1)"] == [] and after["pack (number=1)"] == ["prepare (number=1)"]
     assert sorted(after["gather"]) == [f"pack (number={n})" for n in (1, 2, 3)]
@@ -47,7 +47,7 @@ def test_what_a_job_reads_tells_what_it_waited_for(run: Path) -> None:
 def test_without_metadata_and_benchmarks_the_seconds_of_the_log_remain(run: Path) -> None:
     shutil.move(run / ".snakemake/metadata", run / "elsewhere")
     shutil.move(run / "benchmarks", run / "also-elsewhere")
-    found = ENGINES["snakemake"](run / LOG)
+    found = read_trace("snakemake", run / LOG)
     second = int(datetime(2026, 11, 21, 23, 29, 18).timestamp()) * SECOND
     assert {(task.submit_ns, task.end_ns, task.times_from) for task in found.tasks} == {(second, second, "engine")}
     assert len(found.problems) == 7 and "benchmark file 'benchmarks/prepare_3.tsv' cannot be read" in found.problems[0]
@@ -66,7 +66,7 @@ def test_a_job_that_failed_and_was_tried_again_is_two_tasks(run: Path) -> None:
     text = begun + job + failed + "Trying to restart job 1.\n" + later.format(3) + job
     text += later.format(5) + "Finished jobid: 1 (Rule: a)\n"
     (run / LOG).write_text(text)
-    first, second = ENGINES["snakemake"](run / LOG).tasks
+    first, second = read_trace("snakemake", run / LOG).tasks
     assert (first.status, first.attempt, second.status, second.attempt) == ("failed", 1, "ok", 2)
     assert first.complete_ns is not None and second.submit_ns is not None
     assert second.submit_ns - first.complete_ns == 2 * SECOND
@@ -75,7 +75,7 @@ def test_a_job_that_failed_and_was_tried_again_is_two_tasks(run: Path) -> None:
 def test_a_log_that_was_cut_off_keeps_its_jobs_and_says_where(run: Path) -> None:
     text = (run / LOG).read_text()
     (run / LOG).write_text(text[: text.index("Finished jobid: 5") + 12])
-    found = ENGINES["snakemake"](run / LOG)
+    found = read_trace("snakemake", run / LOG)
     assert found.problems == ("line 77: it was cut off; what it holds is kept",)
     assert [task.status for task in found.tasks].count("unfinished") == 2
 
@@ -84,12 +84,12 @@ def test_odd_metadata_and_odd_benchmarks_are_no_traceback(run: Path) -> None:
     for number, file in enumerate(sorted((run / ".snakemake/metadata").iterdir())):
         file.write_text(["[]", "{", '{"starttime": "x"}', '{"endtime": 1e400}', "\0", '{"starttime": -5}', "1"][number])
     (run / "benchmarks/gather.tsv").write_text("s\tmax_rss\nfast\t-\n")
-    found = ENGINES["snakemake"](run / LOG)
+    found = read_trace("snakemake", run / LOG)
     assert len(found.tasks) == 7
     assert found.problems == ("line 111: s 'fast' of 'benchmarks/gather.tsv' is not a number",)
 
 
 def test_what_is_no_log_says_so(run: Path) -> None:
     (run / LOG).write_text("Nothing to be done.\n")
-    found = ENGINES["snakemake"](run / LOG)
+    found = read_trace("snakemake", run / LOG)
     assert not found.tasks and found.problems[0].startswith("line 1: no job begins in this log")

@@ -26,7 +26,7 @@ from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.checkpoint import Checkpoint
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Device, Name, ScalarOrList, Share, Size, Sweep, Tasks, Time
+from tonnage.fields import Count, Device, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.section import Section, refuse, time_field, unit_field
 from tonnage.units import format_time
@@ -185,9 +185,7 @@ class Stripe(Section):
 class Job(Section):
     """How a run is handed to a scheduler: what ``tonnage run --on`` asks for, job by job."""
 
-    on: Literal["auto", "slurm", "lsf", "pbs", "flux", "local"] | None = Field(
-        None, description="the scheduler that the run is submitted to; --on sets it"
-    )
+    on: SchedulerName | None = Field(None, description="the scheduler that the run is submitted to; --on sets it")
     partition: Name | None = Field(None, description="of jobs whose workload names none")
     nodes: Count | None = Field(None, description="of each job whose workload names no hosts")
     processes_per_node: Count | None = Field(

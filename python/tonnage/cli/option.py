@@ -17,6 +17,8 @@ class Option:
     default: str | None = None
     """As help states it. The value itself comes from the campaign's model, the only place of defaults."""
     choices: tuple[str, ...] = ()
+    plugins: str | None = None
+    """The group of plug-ins whose names are choices too."""
     parse: Callable[[str], Any] | None = None
     is_flag: bool = False
     optional: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonnage import plugins
 from tonnage.cli.option import Command, Option, count, factor, share, size, time
 from tonnage.cli.options_placement import OLD_PLACING, PLACING, SUBMIT
 from tonnage.cli.options_project import PROJECTING
@@ -131,7 +132,8 @@ RUN_COMMAND = Command(
             "submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background",
             None,
             "the file's, or here and now",
-            ("auto", "slurm", "lsf", "pbs", "flux", "local"),
+            plugins.OWN[plugins.SCHEDULERS],
+            plugins=plugins.SCHEDULERS,
         ),
         Option(("--partition",), "partition or queue of workloads that name none", "NAME", "the scheduler's"),
         Option(("--nodes",), "nodes of each job whose workload names no hosts", "N", "1", parse=count),
@@ -184,7 +186,7 @@ IMPORT = Command(
     "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
     "line. docs/import.md says what each kind reads, and what its figures mean.",
     (
-        Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS)),
+        Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS), plugins=plugins.IMPORTERS),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
         OUT,
         JSON,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage import plugins
 from tonnage.cli.option import Command, Option, count, port, size, time
 
 _MOST_HOSTS = 1 << 16
@@ -72,7 +73,12 @@ SITE = Option(
     completes="file",
 )
 SCHEDULER = Option(
-    ("--scheduler",), "which one", None, "the site file's", ("auto", "slurm", "lsf", "pbs", "flux", "local")
+    ("--scheduler",),
+    "which one",
+    None,
+    "the site file's",
+    plugins.OWN[plugins.SCHEDULERS],
+    plugins=plugins.SCHEDULERS,
 )
 
 WHERE = Command(

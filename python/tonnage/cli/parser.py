@@ -39,7 +39,7 @@ def build_parser(only: Command | None = None) -> Parser:
     parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
     # The epilog has them, by task.
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", help=argparse.SUPPRESS, required=True, parser_class=Parser
+        prog="tonnage", dest="command", metavar="COMMAND", help=argparse.SUPPRESS, required=True, parser_class=Parser
     )
     _add_commands(commands, COMMANDS if only is None else (_alone(only),))
     return parser
@@ -119,11 +119,11 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
         keywords["action"] = "store_true"
     else:
         keywords |= {
-            "metavar": option.metavar or _choice_metavar(option),
+            "metavar": option.metavar or f"{{{','.join(_all_choices(option))}}}",
             "type": _checked(option.parse or _text),
         }
         if option.choices:
-            keywords["choices"] = option.choices
+            keywords["choices"] = _all_choices(option)
     if option.optional:
         keywords["nargs"] = "?"
     if option.repeats:
@@ -132,8 +132,12 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     parser.add_argument(*option.names, **keywords)
 
 
-def _choice_metavar(option: Option) -> str:
-    return f"{{{','.join(option.choices)}}}"
+def _all_choices(option: Option) -> tuple[str, ...]:
+    if option.plugins is None:
+        return option.choices
+    from tonnage import plugins
+
+    return (*option.choices, *(name for name in plugins.names(option.plugins) if name not in option.choices))
 
 
 def _text(text: str) -> str:

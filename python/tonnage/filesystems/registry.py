@@ -7,6 +7,8 @@ A module has what its file system can tell and do, and nothing else of these:
 ``served_by(observed)``         which servers and devices hold a path
 ``stripe(directory, wanted)``   sets the striping of a directory
 ``SNAPSHOTS``                   its means of snapshots
+
+Other packages add types by entry points (:mod:`tonnage.plugins`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tonnage import plugins
 from tonnage.filesystems import local, remote
 from tonnage.filesystems.held import Held, Item, Looked
 from tonnage.filesystems.mounted_path import Gathering, MountedPath
@@ -70,9 +73,9 @@ def type_of(mount: Mount) -> str:
 
 
 def module_of(kind: str) -> ModuleType | None:
-    """Who knows file systems of a type; None where nobody does."""
+    """Who knows file systems of a type; None where nobody does. RequestError where a plug-in cannot be loaded."""
     name = _MODULES.get(kind)
-    return None if name is None else import_module(f"tonnage.filesystems.{name}")
+    return plugins.load(plugins.FILESYSTEMS, kind) if name is None else import_module(f"tonnage.filesystems.{name}")
 
 
 def _who_can(what: str, mount: Mount) -> Any:

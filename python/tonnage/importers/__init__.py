@@ -6,20 +6,16 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from tonnage import plugins
 from tonnage.importers.trace import Trace, TracedTask
 
-__all__ = ["ENGINES", "Trace", "TracedTask"]
+__all__ = ["Trace", "TracedTask", "read_trace"]
 
 
-def _reader(engine: str) -> Callable[[Path], Trace]:
-    """Its module is imported where a file is read: every command knows the engines' names."""
-
-    def read(path: Path) -> Trace:
+def read_trace(engine: str, path: Path) -> Trace:
+    """What a trace file of an engine says. OSError where it cannot be read; RequestError where a plug-in fails."""
+    if engine in plugins.OWN[plugins.WORKFLOWS]:
         found: Trace = import_module(f"tonnage.importers.{engine}").read(path)
         return found
-
-    return read
-
-
-ENGINES: dict[str, Callable[[Path], Trace]] = {engine: _reader(engine) for engine in ("nextflow", "snakemake")}
-"""Workflow engine → what reads a trace file of it. OSError where the file cannot be read; never anything else."""
+    read: Callable[[Path], Trace] = plugins.load(plugins.WORKFLOWS, engine)
+    return plugins.call(plugins.WORKFLOWS, engine, lambda: read(path))

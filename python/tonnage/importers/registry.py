@@ -1,10 +1,13 @@
-"""The kinds of file that ``tonnage import`` reads. A new one is a module with ``read(data, name)`` and a line here."""
+"""The kinds of file that ``tonnage import`` reads. A new one is a module with ``read(data, name)`` and a line here, or
+a plug-in (:mod:`tonnage.plugins`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from tonnage import plugins
 
 if TYPE_CHECKING:
     from tonnage.importers.found import Found
@@ -24,8 +27,12 @@ KINDS = {
 
 
 def reader(kind: str) -> Callable[[bytes, str], Found]:
-    """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are."""
+    """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are; a
+    plug-in that does is named in a RequestError."""
     from tonnage.importers.found import bounded
 
+    if kind not in KINDS:
+        added: Callable[[bytes, str], Found] = plugins.load(plugins.IMPORTERS, kind)
+        return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: bounded(added(data, name)))
     read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
     return lambda data, name: bounded(read(data, name))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from tonnage import plugins
 from tonnage.analysis.balance import Balance
 from tonnage.analysis.loadline import Estimate
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
@@ -112,5 +113,12 @@ def asked_rate(setting: Line) -> tuple[int, str] | None:
 
 
 def judge(evidence: Evidence) -> list[Finding]:
-    """All findings of a run, in the order of the registry."""
-    return [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
+    """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`)."""
+    own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
+    added = [(code, judge) for code, judge in plugins.each(plugins.FINDINGS) if code not in REGISTRY]
+    theirs = [plugins.call(plugins.FINDINGS, code, partial(_all_of, judge, evidence)) for code, judge in added]
+    return own + [found for several in theirs for found in several]
+
+
+def _all_of(judge_of_code: Judge, evidence: Evidence) -> list[Finding]:
+    return list(judge_of_code(evidence))

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.kinds.traces import USUAL, Traces
+from tonnage.campaign.kinds.traces import Traces, usual
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Sweep, Tasks, Time
+from tonnage.fields import Count, EngineName, Sweep, Tasks, Time
 from tonnage.places import launcher
 from tonnage.section import refuse, time_field
 
@@ -100,7 +100,7 @@ class Command(WorkloadSection):
         {}, description=f"variables added to the environment; {PARTITION} becomes the partition"
     )
     keep_output: bool = Field(False, description="keep what each copy says in output/ of the run directory")
-    trace: Literal["nextflow", "snakemake"] | None = Field(
+    trace: EngineName | None = Field(
         None, description="the workflow engine that each copy starts, whose trace of its tasks is read afterwards"
     )
     trace_file: Annotated[str, AfterValidator(_below)] | None = Field(
@@ -131,7 +131,7 @@ class Command(WorkloadSection):
             key: getattr(self, key) for key in ("directory", "keep_output", "time_limit_ns", "trace")
         }
         if self.trace is not None:
-            same["trace_file"] = self.trace_file or USUAL[self.trace]
+            same["trace_file"] = self.trace_file or usual(self.trace)
         lines = ("argv", "setup", "prepare", "cleanup", "teardown")
         commands: dict[str, Any] = {key: _sized(getattr(self, key), scale) for key in lines}
         return CommandSetting(

@@ -8,13 +8,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tonnage.importers import ENGINES, TracedTask
+from tonnage.importers import TracedTask, read_trace
 
-USUAL = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.log"}
-"""Where each engine writes its trace unless told otherwise, in the directory in which it runs."""
+_USUAL = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.log"}
 _INSTANTS = ("submit_ns", "start_ns", "end_ns", "complete_ns")
 
 State = tuple[int, int, int]
+
+
+def usual(engine: str) -> str:
+    """Where an engine writes its trace unless told otherwise, in the directory in which it runs: a pattern."""
+    return _USUAL.get(engine, f"{engine}*.trace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Traces:
                     )
                 continue
             try:
-                trace = ENGINES[self._engine](path)
+                trace = read_trace(self._engine, path)
             except OSError as error:
                 reason = reason or f"the trace of copy {number}, {path}, cannot be read: {error.strerror}"
                 continue

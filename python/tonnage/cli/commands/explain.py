@@ -6,9 +6,11 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 from difflib import get_close_matches
+from inspect import getdoc
 from pathlib import Path
 
 import tonnage
+from tonnage import plugins
 from tonnage.errors import RequestError
 
 PAGES = Path(tonnage.__file__).parent / "explained"
@@ -19,15 +21,24 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 def run(arguments: Namespace) -> int:
     """Exit code."""
     pages = {path.stem: path for path in sorted(PAGES.glob("*.md"))}
+    added = {code: _told(judge) for code, judge in plugins.each(plugins.FINDINGS) if code not in pages}
     for code in arguments.codes:
-        if code not in pages:
-            raise RequestError(f"{code!r} is no finding; hint: {_hint(code, list(pages))}")
+        if code not in pages and code not in added:
+            raise RequestError(f"{code!r} is no finding; hint: {_hint(code, [*pages, *added])}")
     if arguments.codes:
-        print("\n\n".join(_read(pages[code]) for code in dict.fromkeys(arguments.codes)))
+        asked = dict.fromkeys(arguments.codes)
+        print("\n\n".join(_read(pages[code]) if code in pages else added[code] for code in asked))
     else:
-        width = max(map(len, pages), default=0)
-        print("\n".join(f"{code:<{width}}  {_gist(path)}" for code, path in pages.items()))
+        gists = {code: _gist(path) for code, path in pages.items()}
+        gists |= {code: text.partition("\n")[0] for code, text in added.items()}
+        width = max(map(len, gists), default=0)
+        print("\n".join(f"{code:<{width}}  {gist}" for code, gist in gists.items()))
     return 0
+
+
+def _told(judge: object) -> str:
+    """What a plug-in's finding says of itself."""
+    return getdoc(judge) or "its plug-in does not explain it"
 
 
 def _hint(code: str, codes: Sequence[str]) -> str:

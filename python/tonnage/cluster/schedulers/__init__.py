@@ -1,9 +1,11 @@
-"""The schedulers there are, by name; each is imported when it is asked for."""
+"""The schedulers there are, by name; each is imported when it is asked for. Other packages add some
+(:mod:`tonnage.plugins`)."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
+from tonnage import plugins
 from tonnage.cluster.scheduler import Scheduler
 from tonnage.errors import RequestError
 
@@ -14,7 +16,12 @@ _SCHEDULERS = {
     "flux": "tonnage.cluster.schedulers.flux:Flux",
     "local": "tonnage.cluster.schedulers.local:Local",
 }
-"""In the order in which ``auto`` looks for one that is installed; the local one always is."""
+"""In the order in which ``auto`` looks for one that is installed; those of plug-ins come before the local one, which
+always is."""
+
+
+def _added() -> tuple[str, ...]:
+    return tuple(name for name in plugins.names(plugins.SCHEDULERS) if name not in _SCHEDULERS)
 
 
 def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
@@ -23,10 +30,16 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     ``timeout_s``: how long one of its tools may take to answer.
     """
     if name == "auto":
-        every = (scheduler(known, timeout_s=timeout_s) for known in _SCHEDULERS)
+        here = [known for known in _SCHEDULERS if known != "local"]
+        every = (scheduler(known, timeout_s=timeout_s) for known in (*here, *_added(), "local"))
         return next(one for one in every if one.present())
     if name not in _SCHEDULERS:
-        raise RequestError(f"there is no scheduler {name!r}; hint: they are auto, {', '.join(_SCHEDULERS)}")
+        added = plugins.load(plugins.SCHEDULERS, name)
+        if added is None:
+            names = ", ".join(plugins.all_names(plugins.SCHEDULERS))
+            raise RequestError(f"there is no scheduler {name!r}; hint: they are {names}")
+        theirs: Scheduler = plugins.call(plugins.SCHEDULERS, name, lambda: added(timeout_s=timeout_s))
+        return theirs
     module, _, kind = _SCHEDULERS[name].partition(":")
     found: Scheduler = getattr(import_module(module), kind)(timeout_s=timeout_s)
     return found

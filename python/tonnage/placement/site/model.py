@@ -7,11 +7,11 @@ option: a project's file may be another user's.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tonnage.fields import Count, Delay, Length, Part, Rate, Time
+from tonnage.fields import Count, Delay, Length, Part, Rate, SchedulerName, Time
 from tonnage.section import Section
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
@@ -111,7 +111,7 @@ class Policy(Section):
 class Site(Section):
     """The whole file; several files (system, user, project) make one, the nearest first."""
 
-    scheduler: Literal["auto", "slurm", "lsf", "pbs", "flux", "local"] = Field("auto", description="who runs jobs")
+    scheduler: SchedulerName = Field("auto", description="who runs jobs")
     lines: Annotated[Text, AfterValidator(_absolute)] | None = Field(
         None, description="directory of load lines that all users share"
     )

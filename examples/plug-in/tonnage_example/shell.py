@@ -1,0 +1,17 @@
+"""A scheduler. A real one has a file such as ``tonnage/cluster/schedulers/pbs.py``, which asks the site's tools."""
+
+from __future__ import annotations
+
+import os
+
+from tonnage.cluster.schedulers.local import Local
+
+
+class Shell(Local):
+    """The local scheduler under another name: ``tonnage submit --scheduler shell``."""
+
+    name = "shell"
+
+    def present(self) -> bool:
+        """Whether its tools are here; then ``auto`` takes it before the local one."""
+        return "EXAMPLE_SITE" in os.environ
