@@ -9,23 +9,36 @@ losses at odd numbers; the first tells more where it fits. Everything is on loga
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from tonnage.analysis.formulas import (
+    CORNERED,
+    LAWS,
+    PRIOR_SLOPE,
+    SHARP,
+    Family,
+    axes_of,
+    creeping,
+    dense,
+    falling,
+    first_grid,
+    narrowed,
+    saturating,
+    usl_family,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Law = Callable[[Floats], Floats]
     Box = tuple[tuple[float, float], ...]
 
 _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
-_PRIOR_SLOPE = 0.06
-"""How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
 _PRIOR_STEP = 0.1
 """How far a step lifts the numbers of tasks that it holds, or lowers them, typically (logarithm)."""
 _MASS = {"law": 0.01, "creep": 0.31, "kink": 0.22, "fall": 0.07, "usl": 0.08, "levels": 0.01, "line": 0.3}
@@ -42,10 +55,6 @@ _FAR = 12.0
 """What explains the levels e¹² times worse than the best does not count."""
 _LEAST_DEGREES, _LEAST_POINTS = 6.0, 5
 """Degrees of freedom of the noise, and numbers of tasks, below which no law can be refused."""
-_DENSE = 256
-"""Numbers of tasks at which a formula is searched for its highest value."""
-_KEPT = 128
-"""First grids that are kept: those of all formulas, for the latest few sets of numbers of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,74 +92,6 @@ class Hypotheses:
     """1 where a level is its own, of rows × points."""
     lever: Floats
     """How far an error of the slope moves each level, in errors of one trial, of rows × points; 0 without a slope."""
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A formula with one or two parameters. Each has a table of its own, of values × tasks, so that what is costly is
-    done once for each value of a parameter, not once for each pair of them."""
-
-    tables: tuple[Callable[[Floats, Floats], Floats], ...]
-    """Of tasks and the values of the parameter."""
-    join: Callable[[Floats, tuple[Floats, ...]], Floats]
-    """The logarithm of throughput from tasks and tables whose shapes go together."""
-
-    def on_grid(self, tasks: Floats, axes: tuple[Floats, ...]) -> Floats:
-        """At all points of the grid of these values, of points × tasks; the last parameter changes fastest."""
-        tables = self._tables(tasks, axes)
-        if len(tables) == 1:
-            return self.join(tasks, tables)
-        first, second = tables
-        return self.join(tasks, (first[:, None, :], second[None, :, :])).reshape(-1, len(tasks))
-
-    def at_points(self, tasks: Floats, axes: tuple[Floats, ...], points: NDArray[np.int64]) -> Floats:
-        """At some points of that grid, by their number."""
-        tables = self._tables(tasks, axes)
-        if len(tables) == 1:
-            return self.join(tasks, (tables[0][points],))
-        first, second = tables
-        return self.join(tasks, (first[points // len(second)], second[points % len(second)]))
-
-    def _tables(self, tasks: Floats, axes: tuple[Floats, ...]) -> tuple[Floats, ...]:
-        return tuple(table(tasks, axis) for table, axis in zip(self.tables, axes, strict=True))
-
-
-def _gradual(sharpness: float) -> tuple[Law, Law]:
-    """x·(1 + xᵖ)^(−1/p): a hyperbola for p = 1 (one queue), ever sharper with p; and its inverse."""
-    return (
-        lambda x: (1 + x**-sharpness) ** (-1 / sharpness),
-        lambda y: (y**-sharpness - 1) ** (-1 / sharpness),
-    )
-
-
-def _exponential(x: Floats) -> Floats:
-    import numpy as np
-
-    return -np.expm1(-x)
-
-
-def _exponential_inverse(y: Floats) -> Floats:
-    import numpy as np
-
-    return -np.log1p(-y)
-
-
-def _hinge(x: Floats) -> Floats:
-    import numpy as np
-
-    return np.minimum(1.0, x)
-
-
-LAWS: tuple[tuple[Law, Law], ...] = (
-    (_hinge, lambda y: y),
-    (_exponential, _exponential_inverse),
-    *map(_gradual, (1.0, 2.0, 3.0, 6.0)),
-)
-"""Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
-_SHARP = (LAWS[0], LAWS[1], LAWS[4])
-"""Those that may fall beyond their knee."""
-_CORNERED = (LAWS[0], LAWS[1])
-"""Those that may have a kink."""
 
 
 def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
@@ -214,108 +155,12 @@ def _formulas(curve: Curve) -> Iterator[Hypotheses]:
     top = math.log(curve.tasks[-1])
     scales = (math.log(0.2), top + math.log(3.0))
     for law, _ in LAWS:
-        yield _zoomed(curve, _MASS["law"] / len(LAWS), _saturating(law), (scales,))
-        yield _zoomed(curve, _MASS["creep"] / len(LAWS), _creeping(law), (scales, (-3.0, 3.0)), normal=True)
+        yield _zoomed(curve, _MASS["law"] / len(LAWS), saturating(law), (scales,))
+        yield _zoomed(curve, _MASS["creep"] / len(LAWS), creeping(law), (scales, (-3.0, 3.0)), normal=True)
     if top > 0:
-        for law, _ in _SHARP:
-            yield _zoomed(curve, _MASS["fall"] / len(_SHARP), _falling(law), (scales, (math.log(0.02) - top, -1.0)))
-        yield _zoomed(curve, _MASS["usl"], _usl(), ((math.log(1e-4), 0.0), (-2 * top - 3, 0.0)))
-
-
-def _of_law(law: Law) -> Callable[[Floats, Floats], Floats]:
-    """A law of saturation by the logarithm of the number of tasks at which it bends."""
-    import numpy as np
-
-    return lambda tasks, scale: np.log(law(tasks / np.exp(scale)[:, None]))
-
-
-@lru_cache
-def _saturating(law: Law) -> Family:
-    return Family((_of_law(law),), lambda _, tables: tables[0])
-
-
-@lru_cache
-def _creeping(law: Law) -> Family:
-    """A law of saturation times a power of the tasks; the slope in its typical ones."""
-    import numpy as np
-
-    return Family(
-        (_of_law(law), lambda tasks, slope: _PRIOR_SLOPE * slope[:, None] * np.log2(tasks)),
-        lambda _, tables: tables[0] + tables[1],
-    )
-
-
-@lru_cache
-def _falling(law: Law) -> Family:
-    """A law of saturation of which each task costs a share, by the logarithm of that share."""
-    import numpy as np
-
-    return Family(
-        (_of_law(law), lambda tasks, share: np.exp(share)[:, None] * tasks), lambda _, tables: tables[0] - tables[1]
-    )
-
-
-@lru_cache
-def _usl() -> Family:
-    """The Universal Scalability Law (Gunther 1993) by the logarithms of contention and coherency."""
-    import numpy as np
-
-    return Family(
-        (
-            lambda tasks, contention: np.exp(contention)[:, None] * (tasks - 1),
-            lambda tasks, coherency: np.exp(coherency)[:, None] * tasks * (tasks - 1),
-        ),
-        lambda tasks, tables: np.log(tasks) - np.log1p(tables[0] + tables[1]),
-    )
-
-
-@lru_cache(maxsize=_KEPT)
-def _first_grid(family: Family, tasks: tuple[int, ...], box: Box, counts: tuple[int, ...]) -> Floats:
-    """Of a formula in its whole box: the same for every curve that was measured at these numbers of tasks."""
-    import numpy as np
-
-    found = family.on_grid(np.array(tasks, dtype=float), _axes(box, counts))
-    found.flags.writeable = False
-    return found
-
-
-@lru_cache(maxsize=16)
-def _dense(top: int) -> Floats:
-    """Numbers of tasks up to the largest, of a geometric series."""
-    import numpy as np
-
-    found = np.unique(np.rint(np.geomspace(1, float(top), _DENSE)))
-    found.flags.writeable = False
-    return found
-
-
-def _axes(box: Box, counts: tuple[int, ...]) -> tuple[Floats, ...]:
-    """The values of each parameter in a grid on a box."""
-    return tuple(_spread(low, high, n) for (low, high), n in zip(box, counts, strict=True))
-
-
-def _spread(low: float, high: float, number: int) -> Floats:
-    """What ``np.linspace`` gives; half of its time goes into looking at its arguments."""
-    found = _counted(number) * ((high - low) / (number - 1)) + low
-    found[-1] = high
-    return found
-
-
-@lru_cache(maxsize=16)
-def _counted(number: int) -> Floats:
-    import numpy as np
-
-    return np.arange(number, dtype=float)
-
-
-def _narrowed(box: Box, axes: tuple[Floats, ...], points: NDArray[np.int64]) -> Box:
-    """The box around some points of its grid, with a step of it on each side."""
-    numbers = (points,) if len(axes) == 1 else (points // len(axes[1]), points % len(axes[1]))
-    found = []
-    for (low, high), axis, mine in zip(box, axes, numbers, strict=True):
-        step = axis[1] - low
-        found.append((max(low, float(axis[mine.min()]) - step), min(high, float(axis[mine.max()]) + step)))
-    return tuple(found)
+        for law, _ in SHARP:
+            yield _zoomed(curve, _MASS["fall"] / len(SHARP), falling(law), (scales, (math.log(0.02) - top, -1.0)))
+        yield _zoomed(curve, _MASS["usl"], usl_family(), ((math.log(1e-4), 0.0), (-2 * top - 3, 0.0)))
 
 
 def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool = False) -> Hypotheses:
@@ -325,8 +170,8 @@ def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool
     tasks, counts, count = curve.tasks.astype(float), _GRID[len(box)], curve.count.sum()
     whole = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        axes = _axes(box, counts)
-        shape = family.on_grid(tasks, axes) if look else _first_grid(family, tuple(curve.tasks.tolist()), box, counts)
+        axes = axes_of(box, counts)
+        shape = family.on_grid(tasks, axes) if look else first_grid(family, tuple(curve.tasks.tolist()), box, counts)
         plateau, misfit = _fitted(curve, shape)
         chance = log_evidence(curve, len(tasks), misfit, np.array(count))
         if normal:
@@ -334,9 +179,9 @@ def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool
         near = np.flatnonzero(chance > chance.max() - _FAR)
         if len(near) / len(chance) > 0.2 or look == _LOOKS - 1:
             break
-        box = _narrowed(box, axes, near)
+        box = narrowed(box, axes, near)
     volume = math.prod(high - low for low, high in box) / whole
-    highest = family.at_points(_dense(int(curve.tasks[-1])), axes, near).max(axis=1)
+    highest = family.at_points(dense(int(curve.tasks[-1])), axes, near).max(axis=1)
     shape, n = shape[near], len(near)
     return Hypotheses(
         chance=chance[near] + math.log(mass * volume / len(chance)),
@@ -353,10 +198,10 @@ def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool
 def _kinked(curve: Curve) -> Iterator[Hypotheses]:
     """Curves of saturation, alone and with a slope that goes on, that do not run on as they began."""
     scales = (math.log(0.2), math.log(curve.tasks[-1]) + math.log(3.0))
-    mass = _MASS["kink"] / 2 / len(_CORNERED)
-    for law, _ in _CORNERED:
-        yield _with_kink(curve, mass, _saturating(law), (scales,))
-        yield _with_kink(curve, mass, _creeping(law), (scales, (-3.0, 3.0)))
+    mass = _MASS["kink"] / 2 / len(CORNERED)
+    for law, _ in CORNERED:
+        yield _with_kink(curve, mass, saturating(law), (scales,))
+        yield _with_kink(curve, mass, creeping(law), (scales, (-3.0, 3.0)))
 
 
 @lru_cache(maxsize=16)
@@ -369,7 +214,7 @@ def _kinks(tasks: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
     stairs = [[float(i <= j) for j in range(k)] for i in range(1, k)]
     ramps = [np.maximum(x - x[i], 0.0) for i in range(1, k - 1)]
     bumps = [[float(i <= j <= last) for j in range(k)] for i in range(1, k) for last in range(i, k - 1)]
-    kinds = [(stairs, _PRIOR_STEP), (ramps, _PRIOR_SLOPE), (bumps, _PRIOR_STEP)]
+    kinds = [(stairs, _PRIOR_STEP), (ramps, PRIOR_SLOPE), (bumps, _PRIOR_STEP)]
     return (
         np.array([*stairs, *ramps, *bumps]),
         np.concatenate([np.full(len(kind), typical) for kind, typical in kinds]),
@@ -391,8 +236,8 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypothese
     costs = 0.5 * np.log(ridge / believed)
     volume = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        axes = _axes(box, counts)
-        shape = family.on_grid(tasks, axes) if look else _first_grid(family, numbers, box, counts)
+        axes = axes_of(box, counts)
+        shape = family.on_grid(tasks, axes) if look else first_grid(family, numbers, box, counts)
         plateau, misfit = _fitted(curve, shape)
         moved = ((curve.level - shape - plateau[:, None]) * count) @ centred.T / ridge
         left = moved * moved
@@ -408,7 +253,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypothese
         rows = worth[near.any(axis=1)]
         if len(rows) > 0.2 * len(shape) or look == _LOOKS - 1:
             break
-        box = _narrowed(box, axes, rows)
+        box = narrowed(box, axes, rows)
     share = mass * math.prod(high - low for low, high in box) / volume / len(shape)
     row, which = np.nonzero(near)
     row = worth[row]
@@ -502,7 +347,7 @@ def _lines(curve: Curve) -> Hypotheses:
     x = np.log2(curve.tasks)
     at = on * (x - ((count * x).sum(axis=1) / weight)[:, None])
     mean = (count * curve.level).sum(axis=1) / weight
-    believed = curve.variance / _PRIOR_SLOPE**2
+    believed = curve.variance / PRIOR_SLOPE**2
     ridge = (count * at * at).sum(axis=1) + believed
     slope = (count * at * curve.level).sum(axis=1) / ridge
     fitted = slope[:, None] * at
