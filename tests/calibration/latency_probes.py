@@ -24,6 +24,7 @@ from typing import Any
 from tonnage import _native
 from tonnage.cli import main as tonnage
 
+from .memory import in_memory
 from .simulate import run_phase
 
 MAX_TASKS = 32
@@ -70,7 +71,7 @@ def objective_ns(model: str, percentile: str, seed: int) -> int:
 
 def probe(model: str, seed: int, *options: str) -> dict[str, Any]:
     """The load line of ``--json``."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         out, said = Path(directory) / "run", io.StringIO()
         argv = ["probe", f"sim:{model}", "--op", "write", "--seed", str(seed), "--json", "--no-report"]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):

@@ -7,12 +7,10 @@ Levels of repetition after Kalibera and Jones (2013): what a day adds is drawn f
 from __future__ import annotations
 
 import math
-import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from scipy.stats import binom
@@ -23,17 +21,6 @@ from .days import days, measure, seeds, side, swept, told
 
 RATE = 0.05
 Report = Callable[[str], None]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """In memory where that can be: hundreds of runs wait for the disk, not for the processor."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with TemporaryDirectory(dir=memory, prefix="tonnage-days-") as directory:
-        yield Path(directory)
 
 
 def within_chance(wrong: int, tables: int, rate: float = RATE) -> bool:
@@ -72,10 +59,10 @@ def tables(runs: list[Path], others: list[Path], directory: Path, rounds: int) -
 
 @pytest.mark.parametrize(("deviation", "count"), [(0.02, 3), (0.05, 3), (0.05, 1)])
 def test_three_runs_a_side_of_one_system_err_in_at_most_one_table_in_twenty(
-    deviation: float, count: int, place: Path, calibration_report: Report
+    deviation: float, count: int, tmp_path: Path, calibration_report: Report
 ) -> None:
-    runs = pool(place / "runs", deviation, seeds(160), count=count)
-    found = tables(runs, runs, place / "tables", rounds=4)
+    runs = pool(tmp_path / "runs", deviation, seeds(160), count=count)
+    found = tables(runs, runs, tmp_path / "tables", rounds=4)
     wrong = sum(set(verdicts) != {"no change shown"} for verdicts in found)
     said = f"{deviation:.0%} between days, {count} repetitions, 4 settings, 3 runs a side"
     calibration_report(f"compare, nothing changed, {said}: {wrong} of {len(found)} tables err")
@@ -87,10 +74,12 @@ def test_three_runs_a_side_of_one_system_err_in_at_most_one_table_in_twenty(
         assert all(bool(cell["confidence"]) == (count > 1) for cell in comparison["cells"])
 
 
-def test_a_system_that_is_a_third_slower_is_told_by_three_runs_a_side(place: Path, calibration_report: Report) -> None:
+def test_a_system_that_is_a_third_slower_is_told_by_three_runs_a_side(
+    tmp_path: Path, calibration_report: Report
+) -> None:
     many = seeds(96)
-    base, slow = (pool(place / f"{factor}", 0.02, many, factor=factor) for factor in (1.0, 0.67))
-    found = tables(base, slow, place / "tables", rounds=2)
+    base, slow = (pool(tmp_path / f"{factor}", 0.02, many, factor=factor) for factor in (1.0, 0.67))
+    found = tables(base, slow, tmp_path / "tables", rounds=2)
     verdicts = [verdict for table in found for verdict in table]
     share = verdicts.count("slower") / len(verdicts)
     calibration_report(f"compare, 0.67 at 2 % between days, 3 runs a side: {share:.0%} of verdicts slower")
@@ -99,11 +88,11 @@ def test_a_system_that_is_a_third_slower_is_told_by_three_runs_a_side(place: Pat
 
 @pytest.mark.parametrize(("correlation", "window"), [(0.0, 12), (0.7, 12), (0.7, 24)])
 def test_histories_without_a_change_are_given_one_in_at_most_one_of_twenty(
-    correlation: float, window: int, place: Path, calibration_report: Report
+    correlation: float, window: int, tmp_path: Path, calibration_report: Report
 ) -> None:
     draw, wrong, long = random.Random(f"{correlation} {window}"), 0, seeds(480)
     chain = [
-        measure(place / f"{number}", add, own, draw.randrange(2**31), 1)
+        measure(tmp_path / f"{number}", add, own, draw.randrange(2**31), 1)
         for number, (add, own) in enumerate(
             zip(days(draw, long, 0.05, correlation), days(draw, long, 0.02, correlation), strict=True)
         )
@@ -113,7 +102,7 @@ def test_histories_without_a_change_are_given_one_in_at_most_one_of_twenty(
     starts = range(0, long - window + 1, window // 2)
     histories = len(starts)
     for start in starts:
-        series = told("history", side(place / f"from-{start}", chain[start : start + window]))["history"]["series"]
+        series = told("history", side(tmp_path / f"from-{start}", chain[start : start + window]))["history"]["series"]
         assert len(series) == 4
         wrong += any(one["changes"] for one in series)
         assert all(one["runs_to_show"] > window for one in series if not one["changes"])
@@ -149,15 +138,15 @@ def where_they_cross(law: Callable[[float], float], each: float) -> float:
 
 @pytest.mark.parametrize("law", [saturating, power, corner, peaked])
 def test_a_crossover_is_held_by_its_interval_or_is_not_shown(
-    law: Callable[[float], float], place: Path, calibration_report: Report
+    law: Callable[[float], float], tmp_path: Path, calibration_report: Report
 ) -> None:
     draw, shown, held, beyond, many, widths = random.Random(law.__name__), 0, 0, 0, seeds(160), []
     for number in range(many):
         each = (0.4e9, 0.8e9, 1.5e9, 2.5e9)[number % 4]
         truth = where_they_cross(law, each)
         runs = (
-            swept(place / f"{number}-own", lambda nodes, each=each: each * nodes, [1, 2, 4, 8, 16], draw, "xfs"),
-            swept(place / f"{number}-all", law, [1, 2, 4, 8, 16], draw, "lustre"),
+            swept(tmp_path / f"{number}-own", lambda nodes, each=each: each * nodes, [1, 2, 4, 8, 16], draw, "xfs"),
+            swept(tmp_path / f"{number}-all", law, [1, 2, 4, 8, 16], draw, "lustre"),
         )
         (found,) = told("crossover", *runs)["crossings"]
         crossover = found["crossover"]

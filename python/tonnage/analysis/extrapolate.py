@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.formulas import LAWS
 from tonnage.analysis.loadline import curve_of
-from tonnage.analysis.shapes import LAWS, Curve, log_evidence
+from tonnage.analysis.shapes import Curve, log_evidence
 from tonnage.analysis.statistics import CONFIDENCE
 
 if TYPE_CHECKING:

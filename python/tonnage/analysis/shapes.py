@@ -9,23 +9,36 @@ losses at odd numbers; the first tells more where it fits. Everything is on loga
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from tonnage.analysis.formulas import (
+    CORNERED,
+    LAWS,
+    PRIOR_SLOPE,
+    SHARP,
+    Family,
+    axes_of,
+    creeping,
+    dense,
+    falling,
+    first_grid,
+    narrowed,
+    saturating,
+    usl_family,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Law = Callable[[Floats], Floats]
-    Family = Callable[[Floats, tuple[Floats, ...]], Floats]
     Box = tuple[tuple[float, float], ...]
 
 _PRIOR_LEVEL = 0.5
 """How far a level off the plateau lies from it, typically (logarithm)."""
-_PRIOR_SLOPE = 0.06
-"""How much throughput goes on rising or falling with each doubling, typically (logarithm)."""
 _PRIOR_STEP = 0.1
 """How far a step lifts the numbers of tasks that it holds, or lowers them, typically (logarithm)."""
 _MASS = {"law": 0.01, "creep": 0.31, "kink": 0.22, "fall": 0.07, "usl": 0.08, "levels": 0.01, "line": 0.3}
@@ -42,8 +55,6 @@ _FAR = 12.0
 """What explains the levels e¹² times worse than the best does not count."""
 _LEAST_DEGREES, _LEAST_POINTS = 6.0, 5
 """Degrees of freedom of the noise, and numbers of tasks, below which no law can be refused."""
-_DENSE = 256
-"""Numbers of tasks at which a formula is searched for its highest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,44 +94,6 @@ class Hypotheses:
     """How far an error of the slope moves each level, in errors of one trial, of rows × points; 0 without a slope."""
 
 
-def _gradual(sharpness: float) -> tuple[Law, Law]:
-    """x·(1 + xᵖ)^(−1/p): a hyperbola for p = 1 (one queue), ever sharper with p; and its inverse."""
-    return (
-        lambda x: (1 + x**-sharpness) ** (-1 / sharpness),
-        lambda y: (y**-sharpness - 1) ** (-1 / sharpness),
-    )
-
-
-def _exponential(x: Floats) -> Floats:
-    import numpy as np
-
-    return -np.expm1(-x)
-
-
-def _exponential_inverse(y: Floats) -> Floats:
-    import numpy as np
-
-    return -np.log1p(-y)
-
-
-def _hinge(x: Floats) -> Floats:
-    import numpy as np
-
-    return np.minimum(1.0, x)
-
-
-LAWS: tuple[tuple[Law, Law], ...] = (
-    (_hinge, lambda y: y),
-    (_exponential, _exponential_inverse),
-    *map(_gradual, (1.0, 2.0, 3.0, 6.0)),
-)
-"""Laws of saturation with plateau 1, and their inverses: from a corner to a hyperbola."""
-_SHARP = (LAWS[0], LAWS[1], LAWS[4])
-"""Those that may fall beyond their knee."""
-_CORNERED = (LAWS[0], LAWS[1])
-"""Those that may have a kink."""
-
-
 def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
     """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
     import numpy as np
@@ -134,7 +107,7 @@ def hypotheses(curve: Curve) -> Hypotheses:
     found = [*_formulas(curve), _levels(curve)]
     if len(curve.tasks) > 2:
         found += _kinked(curve)
-        found += [_line(curve, first) for first in range(len(curve.tasks) - 1)]
+        found.append(_lines(curve))
     return _joined(found)
 
 
@@ -182,90 +155,39 @@ def _formulas(curve: Curve) -> Iterator[Hypotheses]:
     top = math.log(curve.tasks[-1])
     scales = (math.log(0.2), top + math.log(3.0))
     for law, _ in LAWS:
-        yield _zoomed(curve, _MASS["law"] / len(LAWS), _saturating(law), (scales,))
-        yield _zoomed(curve, _MASS["creep"] / len(LAWS), _creeping(law), (scales, (-3.0, 3.0)), normal=True)
+        yield _zoomed(curve, _MASS["law"] / len(LAWS), saturating(law), (scales,))
+        yield _zoomed(curve, _MASS["creep"] / len(LAWS), creeping(law), (scales, (-3.0, 3.0)), normal=True)
     if top > 0:
-        for law, _ in _SHARP:
-            yield _zoomed(curve, _MASS["fall"] / len(_SHARP), _falling(law), (scales, (math.log(0.02) - top, -1.0)))
-        yield _zoomed(curve, _MASS["usl"], _usl, ((math.log(1e-4), 0.0), (-2 * top - 3, 0.0)))
-
-
-def _saturating(law: Law) -> Family:
-    import numpy as np
-
-    return lambda tasks, at: np.log(law(tasks / np.exp(at[0])[:, None]))
-
-
-def _creeping(law: Law) -> Family:
-    """A law of saturation times a power of the tasks; the slope in its typical ones."""
-    import numpy as np
-
-    return lambda tasks, at: (
-        np.log(law(tasks / np.exp(at[0])[:, None])) + _PRIOR_SLOPE * at[1][:, None] * np.log2(tasks)
-    )
-
-
-def _falling(law: Law) -> Family:
-    """A law of saturation of which each task costs a share, by the logarithm of that share."""
-    import numpy as np
-
-    return lambda tasks, at: np.log(law(tasks / np.exp(at[0])[:, None])) - np.exp(at[1])[:, None] * tasks
-
-
-def _usl(tasks: Floats, at: tuple[Floats, ...]) -> Floats:
-    """The Universal Scalability Law (Gunther 1993) by the logarithms of contention and coherency."""
-    import numpy as np
-
-    contention, coherency = (np.exp(one)[:, None] for one in at)
-    return np.log(tasks) - np.log1p(contention * (tasks - 1) + coherency * tasks * (tasks - 1))
-
-
-def _laid(box: Box, counts: tuple[int, ...]) -> tuple[Floats, ...]:
-    """Each parameter at all points of a grid in a box."""
-    import numpy as np
-
-    axes = [np.linspace(low, high, n) for (low, high), n in zip(box, counts, strict=True)]
-    return tuple(axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
-
-
-def _narrowed(box: Box, counts: tuple[int, ...], near: tuple[Floats, ...]) -> Box:
-    """The box around some points of its grid, with a step of it on each side."""
-    import numpy as np
-
-    steps = [np.linspace(low, high, n)[1] - low for (low, high), n in zip(box, counts, strict=True)]
-    return tuple(
-        (max(low, float(one.min()) - step), min(high, float(one.max()) + step))
-        for one, step, (low, high) in zip(near, steps, box, strict=True)
-    )
+        for law, _ in SHARP:
+            yield _zoomed(curve, _MASS["fall"] / len(SHARP), falling(law), (scales, (math.log(0.02) - top, -1.0)))
+        yield _zoomed(curve, _MASS["usl"], usl_family(), ((math.log(1e-4), 0.0), (-2 * top - 3, 0.0)))
 
 
 def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool = False) -> Hypotheses:
     """The parameters of a formula on a grid that is laid ever finer around those that explain the levels."""
     import numpy as np
 
-    tasks = curve.tasks.astype(float)
-    dense = np.unique(np.rint(np.geomspace(1, tasks[-1], _DENSE)))
+    tasks, counts, count = curve.tasks.astype(float), _GRID[len(box)], curve.count.sum()
     whole = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        at = _laid(box, _GRID[len(box)])
-        shape = family(tasks, at)
+        axes = axes_of(box, counts)
+        shape = family.on_grid(tasks, axes) if look else first_grid(family, tuple(curve.tasks.tolist()), box, counts)
         plateau, misfit = _fitted(curve, shape)
-        chance = log_evidence(curve, len(tasks), misfit, np.full(len(misfit), float(curve.count.sum())))
+        chance = log_evidence(curve, len(tasks), misfit, np.array(count))
         if normal:
-            chance = chance - 0.5 * at[1] ** 2
-        near = chance > chance.max() - _FAR
-        if near.mean() > 0.2 or look == _LOOKS - 1:
+            chance = (chance.reshape(counts) - 0.5 * axes[1] ** 2).ravel()
+        near = np.flatnonzero(chance > chance.max() - _FAR)
+        if len(near) / len(chance) > 0.2 or look == _LOOKS - 1:
             break
-        box = _narrowed(box, _GRID[len(box)], tuple(one[near] for one in at))
+        box = narrowed(box, axes, near)
     volume = math.prod(high - low for low, high in box) / whole
-    shape, at, chance = shape[near], tuple(one[near] for one in at), chance[near]
-    highest = family(dense, at).max(axis=1)
-    n = len(chance)
+    highest = family.at_points(dense(int(curve.tasks[-1])), axes, near).max(axis=1)
+    shape, n = shape[near], len(near)
     return Hypotheses(
-        chance=chance + math.log(mass * volume / len(near)),
+        chance=chance[near] + math.log(mass * volume / len(chance)),
         misfit=misfit[near],
         plateau=plateau[near] + highest,
-        weight=np.full(n, float(curve.count.sum())),
+        weight=np.full(n, float(count)),
         freedom=np.full(n, max(len(tasks) - 1.0 - len(box), 0.0)),
         shape=shape - highest[:, None],
         free=np.zeros_like(shape),
@@ -276,22 +198,23 @@ def _zoomed(curve: Curve, mass: float, family: Family, box: Box, *, normal: bool
 def _kinked(curve: Curve) -> Iterator[Hypotheses]:
     """Curves of saturation, alone and with a slope that goes on, that do not run on as they began."""
     scales = (math.log(0.2), math.log(curve.tasks[-1]) + math.log(3.0))
-    mass = _MASS["kink"] / 2 / len(_CORNERED)
-    for law, _ in _CORNERED:
-        yield _with_kink(curve, mass, _saturating(law), (scales,))
-        yield _with_kink(curve, mass, _creeping(law), (scales, (-3.0, 3.0)))
+    mass = _MASS["kink"] / 2 / len(CORNERED)
+    for law, _ in CORNERED:
+        yield _with_kink(curve, mass, saturating(law), (scales,))
+        yield _with_kink(curve, mass, creeping(law), (scales, (-3.0, 3.0)))
 
 
-def _kinks(curve: Curve) -> tuple[Floats, Floats, Floats]:
+@lru_cache(maxsize=16)
+def _kinks(tasks: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
     """What may be added to the levels, of kinks × points, how much of it, typically, and what each weighs beforehand: a
     stair that comes late, a slope that begins somewhere, or a step that neighbouring points share (a bump, a dip)."""
     import numpy as np
 
-    k, x = len(curve.tasks), np.log2(curve.tasks)
+    k, x = len(tasks), np.log2(np.array(tasks))
     stairs = [[float(i <= j) for j in range(k)] for i in range(1, k)]
     ramps = [np.maximum(x - x[i], 0.0) for i in range(1, k - 1)]
     bumps = [[float(i <= j <= last) for j in range(k)] for i in range(1, k) for last in range(i, k - 1)]
-    kinds = [(stairs, _PRIOR_STEP), (ramps, _PRIOR_SLOPE), (bumps, _PRIOR_STEP)]
+    kinds = [(stairs, _PRIOR_STEP), (ramps, PRIOR_SLOPE), (bumps, _PRIOR_STEP)]
     return (
         np.array([*stairs, *ramps, *bumps]),
         np.concatenate([np.full(len(kind), typical) for kind, typical in kinds]),
@@ -305,19 +228,23 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypothese
     import numpy as np
 
     k, whole, count, tasks = len(curve.tasks), curve.count.sum(), curve.count, curve.tasks.astype(float)
-    kinks, typical, prior = _kinks(curve)
+    counts, numbers = _KINK_GRID[len(box)], tuple(curve.tasks.tolist())
+    kinks, typical, prior = _kinks(numbers)
     centred = kinks - (kinks @ count / whole)[:, None]
     believed = curve.variance / typical**2
     ridge = (centred**2) @ count + believed
     costs = 0.5 * np.log(ridge / believed)
     volume = math.prod(high - low for low, high in box)
     for look in range(_LOOKS):
-        at = _laid(box, _KINK_GRID[len(box)])
-        shape = family(tasks, at)
+        axes = axes_of(box, counts)
+        shape = family.on_grid(tasks, axes) if look else first_grid(family, numbers, box, counts)
         plateau, misfit = _fitted(curve, shape)
         moved = ((curve.level - shape - plateau[:, None]) * count) @ centred.T / ridge
-        left = np.maximum(misfit[:, None] - moved**2 * ridge, 0.0)
-        before = -0.5 * at[1] ** 2 if len(box) > 1 else np.zeros(len(shape))
+        left = moved * moved
+        left *= ridge
+        np.subtract(misfit[:, None], left, out=left)
+        np.maximum(left, 0.0, out=left)
+        before = np.tile(-0.5 * axes[1] ** 2, counts[0]) if len(box) > 1 else np.zeros(len(shape))
         # At best, a row has its best kink at no cost: few rows are worth the logarithms of all.
         best = log_evidence(curve, k, left.min(axis=1), np.array(whole)) + before
         worth = np.flatnonzero(best > best.max() - costs.max() - _FAR)
@@ -326,7 +253,7 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypothese
         rows = worth[near.any(axis=1)]
         if len(rows) > 0.2 * len(shape) or look == _LOOKS - 1:
             break
-        box = _narrowed(box, _KINK_GRID[len(box)], tuple(one[rows] for one in at))
+        box = narrowed(box, axes, rows)
     share = mass * math.prod(high - low for low, high in box) / volume / len(shape)
     row, which = np.nonzero(near)
     row = worth[row]
@@ -344,27 +271,26 @@ def _with_kink(curve: Curve, mass: float, family: Family, box: Box) -> Hypothese
 
 def _fitted(curve: Curve, shape: Floats) -> tuple[Floats, Floats]:
     """The constant that fits each shape to the levels, and the misfit that is left."""
-    plateau = ((curve.level - shape) * curve.count).sum(axis=1) / curve.count.sum()
-    misfit = (curve.count * (curve.level - shape - plateau[:, None]) ** 2).sum(axis=1)
-    return plateau, misfit
+    off = curve.level - shape
+    plateau = (off * curve.count).sum(axis=1) / curve.count.sum()
+    off -= plateau[:, None]
+    off *= off
+    off *= curve.count
+    return plateau, off.sum(axis=1)
 
 
 def _levels(curve: Curve) -> Hypotheses:
     """Some points share a level, the highest; each other one has its own."""
     import numpy as np
 
-    rows, prior = [], []
-    for name, some in _shared(curve.tasks):
-        rows += some
-        prior += [_MASS["levels"] * _LEVELS_MASS[name] / len(some)] * len(some)
-    shared = np.array(rows, dtype=float)
+    shared, prior = _shared(tuple(curve.tasks.tolist()))
     weighed = shared * curve.count
     weight = weighed.sum(axis=1)
     pooled = (weighed * curve.level).sum(axis=1) / weight
     misfit = (weighed * (curve.level - pooled[:, None]) ** 2).sum(axis=1)
     own = 0.5 * np.log1p(curve.count * _PRIOR_LEVEL**2 / curve.variance)
     shape = np.where(shared > 0, 0.0, curve.level - pooled[:, None])
-    chance = np.log(prior) + log_evidence(curve, len(curve.tasks), misfit, weight) - (1 - shared) @ own
+    chance = prior + log_evidence(curve, len(curve.tasks), misfit, weight) - (1 - shared) @ own
     chance += _below(curve, shape, shared, weight)
     return Hypotheses(chance, misfit, pooled, weight, shared.sum(axis=1) - 1, shape, 1 - shared, np.zeros_like(shape))
 
@@ -378,9 +304,20 @@ def _below(curve: Curve, above: Floats, shared: Floats, weight: Floats) -> Float
     return found
 
 
-def _shared(tasks: NDArray[np.int64]) -> Iterator[tuple[str, list[list[bool]]]]:
-    """Which points may have the plateau in common: all from one on, those between two, all but some in
-    the middle, even numbers."""
+@lru_cache(maxsize=16)
+def _shared(tasks: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Which points may have the plateau in common, 1 in rows × points, and the logarithm of what each row weighs."""
+    import numpy as np
+
+    rows, prior = [], []
+    for name, some in _sharing(tasks):
+        rows += some
+        prior += [_MASS["levels"] * _LEVELS_MASS[name] / len(some)] * len(some)
+    return np.array(rows, dtype=float), np.log(prior)
+
+
+def _sharing(tasks: tuple[int, ...]) -> Iterator[tuple[str, list[list[bool]]]]:
+    """All from one on, those between two, all but some in the middle, even numbers."""
     k = len(tasks)
     yield "suffix", [[j >= i for j in range(k)] for i in range(k)]
     intervals = [[i <= j <= last for j in range(k)] for i in range(k) for last in range(i, k - 1)]
@@ -394,39 +331,41 @@ def _shared(tasks: NDArray[np.int64]) -> Iterator[tuple[str, list[list[bool]]]]:
     ]
     if dips:
         yield "dip", dips
-    even = [[j >= i and int(tasks[j]) % 2 == 0 for j in range(k)] for i in range(k) if int(tasks[i]) % 2 == 0]
+    even = [[j >= i and tasks[j] % 2 == 0 for j in range(k)] for i in range(k) if tasks[i] % 2 == 0]
     if even:
         yield "even", even
 
 
-def _line(curve: Curve, first: int) -> Hypotheses:
-    """From point ``first`` on throughput goes on rising, or falls, by the same share with each doubling."""
+def _lines(curve: Curve) -> Hypotheses:
+    """From a point on, each but the last, throughput goes on rising, or falls, by the same share with each doubling."""
     import numpy as np
 
     k = len(curve.tasks)
-    on = np.arange(k) >= first
+    on = np.arange(k) >= np.arange(k - 1)[:, None]
     count = curve.count * on
-    weight = float(count.sum())
+    weight = count.sum(axis=1)
     x = np.log2(curve.tasks)
-    at = on * (x - (count * x).sum() / weight)
-    mean = float((count * curve.level).sum()) / weight
-    believed = curve.variance / _PRIOR_SLOPE**2
-    ridge = float((count * at * at).sum()) + believed
-    slope = float((count * at * curve.level).sum()) / ridge
-    misfit = np.array([float((count * (curve.level - mean - slope * at) ** 2).sum()) + slope**2 * believed])
-    shape = np.where(on, slope * at, curve.level - mean)
+    at = on * (x - ((count * x).sum(axis=1) / weight)[:, None])
+    mean = (count * curve.level).sum(axis=1) / weight
+    believed = curve.variance / PRIOR_SLOPE**2
+    ridge = (count * at * at).sum(axis=1) + believed
+    slope = (count * at * curve.level).sum(axis=1) / ridge
+    fitted = slope[:, None] * at
+    misfit = (count * (curve.level - mean[:, None] - fitted) ** 2).sum(axis=1)
+    misfit += [one**2 * believed for one in slope.tolist()]
+    shape = np.where(on, fitted, curve.level - mean[:, None])
     own = 0.5 * np.log1p(curve.count * _PRIOR_LEVEL**2 / curve.variance)
-    prior = math.log(_MASS["line"] / (k - 1)) - 0.5 * math.log(ridge / believed) - float(own[~on].sum())
-    above = (shape - shape[on].max())[None, :]
-    weights = np.array([weight])
-    shared = on[None, :].astype(float)
+    each = math.log(_MASS["line"] / (k - 1))
+    prior = [each - 0.5 * math.log(one / believed) - float(own[:n].sum()) for n, one in enumerate(ridge.tolist())]
+    above = shape - np.where(on, shape, -np.inf).max(axis=1)[:, None]
+    shared = on.astype(float)
     return Hypotheses(
-        chance=prior + log_evidence(curve, k, misfit, weights) + _below(curve, above, shared, weights),
+        chance=prior + log_evidence(curve, k, misfit, weight) + _below(curve, above, shared, weight),
         misfit=misfit,
-        plateau=np.array([mean]),
-        weight=weights,
-        freedom=np.array([max(k - first - 2.0, 0.0)]),
-        shape=shape[None, :],
+        plateau=mean,
+        weight=weight,
+        freedom=np.maximum(k - np.arange(k - 1) - 2.0, 0.0),
+        shape=shape,
         free=1 - shared,
-        lever=(at * ridge**-0.5)[None, :],
+        lever=at * ridge[:, None] ** -0.5,
     )

@@ -270,15 +270,16 @@ class Loop:
     def _until_done(self, running: launcher.Step) -> dict[str, int | None] | None:
         """Opens the start line and stays until the last task is done; ``meanwhile`` of the trial line."""
         self._nfs.begin()
-        before = Meanwhile.now()
+        # A model has a time of its own, in which nothing happens to this host.
+        before = None if self.room.target.scheme == "sim" else Meanwhile.now()
         running.go()
         while not running.wait(_TICK_S):
             if self.interrupts:
                 running.stop()
             self.observer.tick(running.live())
-        meanwhile = Meanwhile.now().since(before)
+        meanwhile = None if before is None else Meanwhile.now().since(before)
         self._nfs.end()
-        return None if self.room.target.scheme == "sim" else meanwhile
+        return meanwhile
 
     def _record(
         self,
