@@ -73,7 +73,7 @@ impl Batch<'_> {
         let made = shared.create(&file.target, &file.entry)?;
         let whole = self.copy_bytes(&file, &made).and_then(|checksum| {
             let filled = file.filled(made.as_fd(), checksum);
-            shared.make_whole(&filled, shared.group_of(&file.target), sync)
+            shared.make_whole(&filled, shared.made_for(&file.target), sync)
         });
         if whole.is_err() {
             shared.remove_unfinished(&file.target, &file.entry, &made);
@@ -100,10 +100,10 @@ impl Batch<'_> {
 }
 
 impl Shared {
-    /// A temporary that has all bytes of its source becomes a copy of it. `sync`: it is made durable by itself. `beside` is the group that
-    /// its directory hands down, where that is known.
-    pub(crate) fn make_whole(&self, filled: &Filled, beside: Option<u32>, sync: bool) -> Attempt<(Placed, Dropped)> {
-        let dropped = self.give_attributes(filled, beside)?;
+    /// A temporary that has all bytes of its source becomes a copy of it. `sync`: it is made durable by itself. `made_for` is the
+    /// user and the group that it has from its making, where these are known.
+    pub(crate) fn make_whole(&self, filled: &Filled, made_for: Option<(u32, u32)>, sync: bool) -> Attempt<(Placed, Dropped)> {
+        let dropped = self.give_attributes(filled, made_for)?;
         self.require_unchanged(filled.source, filled.source_dir, filled.path)?;
         if sync {
             self.sync_file(filled.copy, filled.path)?;

@@ -21,15 +21,15 @@ const LISTS: [&[u8]; 2] = [ACCESS_LIST, DEFAULT_LIST];
 pub(crate) type Dropped = Vec<String>;
 
 /// Gives an open copy what its source has, and says which extended attributes the destination does not take. The times come last,
-/// because all else would move them. `beside` is the group of the directory it was just made in, where that is known.
+/// because all else would move them. `made_for` is the user and the group that it has from its making, where these are known.
 pub(super) fn give(
     copy: BorrowedFd,
     source: BorrowedFd,
     version: &Version,
     accessed: Timespec,
-    beside: Option<u32>,
+    made_for: Option<(u32, u32)>,
 ) -> Result<Dropped> {
-    let owned = own(version, beside, |uid, gid| fs::fchown(copy, uid, gid))?;
+    let owned = own(version, made_for, |uid, gid| fs::fchown(copy, uid, gid))?;
     let dropped = give_extended(copy, source)?;
     fs::fchmod(copy, Mode::from_raw_mode(owned.mode(version.mode)))?;
     fs::futimens(copy, &Timestamps { last_access: accessed, last_modification: timespec(version.mtime_ns) })?;
@@ -164,22 +164,24 @@ impl Owned {
 }
 
 /// Only root may give a file away, and others only to a group of their own; that is no failure.
-fn own(version: &Version, beside: Option<u32>, change: impl Fn(Option<Uid>, Option<Gid>) -> Result<()>) -> Result<Owned> {
+fn own(
+    version: &Version,
+    made_for: Option<(u32, u32)>,
+    change: impl Fn(Option<Uid>, Option<Gid>) -> Result<()>,
+) -> Result<Owned> {
     let (user, group) = (Uid::from_raw(version.uid), Gid::from_raw(version.gid));
     let may = |done: Result<()>| match done {
         Ok(()) => Ok(true),
         Err(Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::ACCESS) => Ok(false),
         Err(error) => Err(error),
     };
-    let own_user = rustix::process::geteuid() == user;
-    // Just made by this user, its group is its own, or the one that its directory hands down.
-    if own_user && rustix::process::getegid() == group && version.mode & 0o2000 == 0 && beside == Some(version.gid) {
+    if version.mode & 0o2000 == 0 && made_for == Some((version.uid, version.gid)) {
         return Ok(Owned { user: true, group: true });
     }
     if may(change(Some(user), Some(group)))? {
         return Ok(Owned { user: true, group: true });
     }
-    Ok(Owned { user: own_user, group: may(change(None, Some(group)))? })
+    Ok(Owned { user: rustix::process::geteuid() == user, group: may(change(None, Some(group)))? })
 }
 
 /// Calls `each` with the extended attributes that are kept: the user's, the security and the trusted ones, and access lists. Who is not
@@ -343,6 +345,26 @@ mod tests {
         assert_eq!(lost.mode(version.mode) & 0o2000, 0);
         assert_eq!(Owned { user: false, group: true }.mode(version.mode), 0o2755);
         assert_eq!(Owned { user: true, group: true }.mode(version.mode), 0o6755);
+    }
+
+    #[test]
+    fn only_what_was_made_for_its_owner_and_group_is_not_given_to_them() {
+        let file = tempfile::tempfile().unwrap();
+        let version = Version { mode: 0o644, ..Version::of(&file).unwrap() };
+        let (uid, gid) = (version.uid, version.gid);
+        let asked = |version: &Version, made_for| {
+            let asked = std::cell::Cell::new(false);
+            let owned = own(version, made_for, |_, _| {
+                asked.set(true);
+                Ok(())
+            });
+            assert!(owned.is_ok_and(|owned| owned.user && owned.group));
+            asked.get()
+        };
+        assert!(!asked(&version, Some((uid, gid))));
+        assert!(asked(&version, None) && asked(&version, Some((uid, gid + 1))) && asked(&version, Some((uid + 1, gid))));
+        // A set-id bit goes where the group is not the one it was set for, so that is asked for all the same.
+        assert!(asked(&Version { mode: 0o2755, ..version }, Some((uid, gid))));
     }
 
     #[test]

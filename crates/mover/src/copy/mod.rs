@@ -103,6 +103,8 @@ pub(crate) struct Shared {
     parts: Parts,
     /// What makes a batch durable at this destination.
     sync: stream::Sync,
+    /// Whose files this process makes: its user and its group.
+    user: (u32, u32),
     /// Directories that this process made, by inode: their mode and time are the source's in the end, others' are not touched.
     made: Mutex<HashMap<TreePath, u64>>,
     /// Inodes with several names, one of which is on its way: the others become links to it.
@@ -122,10 +124,12 @@ impl Carrier {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let sync = stream::Sync::of(&parts.to);
+        let user = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Self {
             shared: Arc::new(Shared {
                 parts,
                 sync,
+                user,
                 made: Mutex::default(),
                 linking: Mutex::default(),
                 notes: Mutex::default(),

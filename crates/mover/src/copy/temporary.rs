@@ -60,15 +60,17 @@ impl Shared {
         Ok(made)
     }
 
-    /// The group that a directory hands down. One that got another meanwhile may have handed that one down.
-    pub(crate) fn group_of(&self, directory: &Target) -> Option<u32> {
-        (!self.groups.load(Ordering::SeqCst)).then_some(directory.group)
+    /// Whose a file is that this process makes in a directory: this user's, and of the one group that is both its own and the one that
+    /// the directory would hand down. A directory that got another meanwhile may have handed that one down.
+    pub(crate) fn made_for(&self, directory: &Target) -> Option<(u32, u32)> {
+        let (user, group) = self.user;
+        (!self.groups.load(Ordering::SeqCst) && directory.group == group).then_some((user, group))
     }
 
     /// Gives the temporary its source's owner, attributes, mode and times; what it does not take.
-    pub(crate) fn give_attributes(&self, filled: &Filled, beside: Option<u32>) -> Attempt<Dropped> {
+    pub(crate) fn give_attributes(&self, filled: &Filled, made_for: Option<(u32, u32)>) -> Attempt<Dropped> {
         let Filled { copy, source, path, .. } = filled;
-        attributes::give(*copy, source.file.as_fd(), &source.version, source.accessed, beside)
+        attributes::give(*copy, source.file.as_fd(), &source.version, source.accessed, made_for)
             .map_err(|errno| ended::target("write", &self.parts.to, path, errno))
     }
 

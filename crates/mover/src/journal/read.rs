@@ -1,6 +1,6 @@
 //! What the others ask.
 
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::{Copied, Journal, PerState, Sql, row};
 use crate::entry::{Chunk, Entry, State};
@@ -13,9 +13,10 @@ impl Journal {
     /// The entries of these numbers, in this order; a number that was never given is left out.
     pub fn entries(&self, ids: &[i64]) -> Result<Vec<Entry>> {
         self.read(|db| {
-            // Each query by itself would take a lock of its own.
+            // Each query by itself would take a lock of its own, and be looked up by its text.
             let _together = db.unchecked_transaction()?;
-            ids.iter().filter_map(|&id| one(db, id).transpose()).collect()
+            let mut query = one_by_one(db)?;
+            ids.iter().filter_map(|&id| query.query_row([id], |found| row::entry(db, found)).optional().transpose()).collect()
         })
     }
 
@@ -200,6 +201,10 @@ fn range_below(directory: &TreePath) -> (Vec<u8>, Vec<u8>) {
 
 /// The entry of this number.
 pub(super) fn one(db: &Connection, id: i64) -> Sql<Option<Entry>> {
-    let mut query = db.prepare_cached(&format!("{} WHERE e.id = ?", row::ENTRY))?;
-    query.query_row([id], |found| row::entry(db, found)).optional()
+    one_by_one(db)?.query_row([id], |found| row::entry(db, found)).optional()
+}
+
+/// Asks for the entry of a number.
+fn one_by_one(db: &Connection) -> Sql<CachedStatement<'_>> {
+    db.prepare_cached(&format!("{} WHERE e.id = ?", row::ENTRY))
 }

@@ -36,9 +36,11 @@ impl Journal {
     /// later version, or their end, was found meanwhile: these must not be placed.
     pub fn placing(&self, ready: &[(i64, Version, Placed)]) -> Result<Vec<i64>> {
         self.write(|pass| {
+            let (mut look, mut update) = (pass.db.prepare_cached(STORED_OF)?, pass.db.prepare_cached(PLACING)?);
             let mut refused = Vec::new();
             for (id, version, placed) in ready {
-                if !pass.place(*id, version, placed)? {
+                let stored = look.query_row([id], stored).optional()?;
+                if !pass.place(&mut update, stored, version, placed)? {
                     refused.push(*id);
                 }
             }
@@ -52,8 +54,9 @@ impl Journal {
         self.write(|pass| {
             let mut changed = Vec::new();
             let (any_before, any_chunk, any_anew) = (pass.any("before")?, pass.any("chunk")?, pass.any("anew")?);
+            let (mut look, mut update) = (pass.db.prepare_cached(STORED_OF)?, pass.db.prepare_cached(DONE)?);
             for &id in ids {
-                let Some(stored) = pass.stored(id)? else { continue };
+                let Some(stored) = look.query_row([id], stored).optional()? else { continue };
                 if any_before {
                     pass.run("DELETE FROM before WHERE entry = ?", id)?;
                 }
@@ -71,8 +74,7 @@ impl Journal {
                         continue;
                     }
                     pass.memory.done_here.iter_mut().for_each(|done| _ = done.insert(id));
-                    let done = "UPDATE entry SET state = ?, reason = NULL WHERE id = ?";
-                    pass.db.prepare_cached(done)?.execute(params![State::Done as u8, id])?;
+                    update.execute(params![State::Done as u8, id])?;
                     pass.count_turn(&stored, State::Done);
                 } else if stored.state != State::Done {
                     changed.push(id);
@@ -249,8 +251,20 @@ const INSERT: &str = "INSERT OR IGNORE INTO entry \
 const ADOPT: &str = "INSERT OR IGNORE INTO entry (id, dir, name, size, state, present, kind, ino, mtime_ns, ctime_ns, mode, links, \
     uid, gid, placed_ino, placed_size, placed_mtime_ns, placed_checksum) \
     VALUES (?1, ?2, ?3, ?4, 3, 0, ?8, 0, 0, 0, 0, 0, 0, 0, ?5, ?4, ?6, ?7)";
-const STORED: &str =
-    "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, placed_ino IS NOT NULL FROM entry";
+macro_rules! stored {
+    ($which:literal) => {
+        concat!(
+            "SELECT id, state, present, kind, ino, size, mtime_ns, ctime_ns, mode, links, uid, gid, placed_ino IS NOT NULL ",
+            "FROM entry WHERE ",
+            $which
+        )
+    };
+}
+const STORED_OF: &str = stored!("id = ?");
+const STORED_AT: &str = stored!("dir = ? AND name = ?");
+const PLACING: &str =
+    "UPDATE entry SET state = ?2, placed_ino = ?3, placed_size = ?4, placed_mtime_ns = ?5, placed_checksum = ?6 WHERE id = ?1";
+const DONE: &str = "UPDATE entry SET state = ?, reason = NULL WHERE id = ?";
 const NEVER_STAGED: &str = "a socket or a device, which is never staged";
 
 /// Whether an entry in this state may still be carried over. One that was given up may, by whoever holds it.
@@ -283,8 +297,7 @@ impl Pass<'_> {
             };
             return Ok((!special).then_some(entry));
         }
-        let known = format!("{STORED} WHERE dir = ? AND name = ?");
-        let stored = self.db.prepare_cached(&known)?.query_row(params![dir, path.name()], stored)?;
+        let stored = self.db.prepare_cached(STORED_AT)?.query_row(params![dir, path.name()], stored)?;
         let change = stored.change(version);
         if !matches!(change, Change::None) {
             self.touched(stored.id, version);
@@ -334,9 +347,16 @@ impl Pass<'_> {
         Ok(id)
     }
 
-    /// Whether the entry may be placed, and is noted so.
-    fn place(&mut self, id: i64, version: &Version, placed: &Placed) -> Sql<bool> {
-        let Some(stored) = self.stored(id)? else { return Ok(false) };
+    /// Whether the entry `stored` may be placed, and is noted so by `update`.
+    fn place(
+        &mut self,
+        update: &mut CachedStatement<'_>,
+        stored: Option<Stored>,
+        version: &Version,
+        placed: &Placed,
+    ) -> Sql<bool> {
+        let Some(stored) = stored else { return Ok(false) };
+        let id = stored.id;
         let is_directory = version.kind == Kind::Directory && stored.version.kind == Kind::Directory;
         let later = stored.version.ctime_ns > version.ctime_ns && !is_directory;
         if !is_waiting(stored.state) || !stored.present || later {
@@ -351,10 +371,8 @@ impl Pass<'_> {
         }
         let now = if is_directory { stored.version } else { *version };
         self.set_version(&stored, &now)?;
-        let update = "UPDATE entry SET state = ?2, placed_ino = ?3, placed_size = ?4, placed_mtime_ns = ?5, placed_checksum = ?6 \
-            WHERE id = ?1";
         let (state, ino, size) = (State::Placing, placed.ino as i64, placed.size as i64);
-        self.db.prepare_cached(update)?.execute(params![id, state as u8, ino, size, placed.mtime_ns, placed.checksum])?;
+        update.execute(params![id, state as u8, ino, size, placed.mtime_ns, placed.checksum])?;
         self.count_turn(&Stored { version: now, ..stored }, state);
         Ok(true)
     }
@@ -366,7 +384,7 @@ impl Pass<'_> {
     }
 
     pub(super) fn stored(&self, id: i64) -> Sql<Option<Stored>> {
-        self.db.prepare_cached(&format!("{STORED} WHERE id = ?"))?.query_row([id], stored).optional()
+        self.db.prepare_cached(STORED_OF)?.query_row([id], stored).optional()
     }
 
     /// Puts an entry at the start of its life again, with another version.
