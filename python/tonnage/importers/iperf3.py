@@ -134,7 +134,7 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
 
 
 def _warm_up_ends(first: Mapping[str, Any]) -> float:
-    """When the warm-up ended, in seconds of the report's clock: the bytes of the first measured interval count from then.
+    """When the warm-up ended, in seconds of the report's clock: bytes of the first measured interval count from then.
 
     That clock begins anew after the warm-up in some versions, and goes on in others. Where it begins anew and the
     process was kept waiting, the first interval is told with a start on the old clock, and ``seconds`` from there: its
