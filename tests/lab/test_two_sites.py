@@ -14,6 +14,8 @@ from hosts import Daemon, wait_for
 from throttled import Impossible
 from two_sites import COMPUTE, FILES, PARTITIONS, Plan, TwoSites, two_sites
 
+pytestmark = pytest.mark.alone("rates of links")
+
 LINK_BYTES_PER_S = 12_500_000
 PORT_BYTES_PER_S = 50_000_000
 
