@@ -44,7 +44,8 @@ OTHERS := $(filter-out $(SMALL) $(LONG) $(LABS),$(patsubst %/,%,$(sort $(dir $(w
 BESIDE := --numprocesses=$(shell nproc) --dist=loadfile --no-loadscope-reorder
 # Laboratories wait for daemons and for limits of time most of theirs: one more than there are processors run beside each
 # other, the long ones first. What measures this machine, or takes it apart, is marked `alone` and has it for itself.
-LONG_LABS := $(wildcard $(patsubst %,tests/lab/test_%.py,stage_calls rados_faults submit s3 nfs on_slurm stage_kills))
+LONG_LABS := $(wildcard $(patsubst %,tests/lab/test_%.py,stage_calls s3 workflows probe_space stage_kills rados_faults \
+	stage_histories snapshots submit on_slurm scratch_owners rados ceph_snapshots) tests/mpi/test_runs.py)
 BESIDE_LABS := --numprocesses=$(shell expr $$(nproc) + 1) --dist=loadfile --no-loadscope-reorder -m 'not alone' \
 	$(LONG_LABS) $(filter-out $(LONG_LABS),$(wildcard $(LABS:%=%/test_*.py)))
 ALONE_LABS := -m alone $(LABS)
