@@ -162,7 +162,7 @@ def test_ctrl_c_cancels_the_job_and_resume_finishes_the_run(login: Login) -> Non
 
 
 def test_a_killed_submitter_leaves_a_job_that_resume_takes_up(login: Login) -> None:
-    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="5s"))
+    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="15s"))
     login.measuring()
     process.kill()
     login.end(process)
