@@ -34,17 +34,26 @@ DEV_REQUIREMENTS := import importlib.metadata as m; \
 	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
 # The order in which a failure says most: small parts first, whole runs after. Small parts wait more than they compute, so
-# their files run beside each other, as many as there are processors, the long ones first. What measures this machine,
-# or takes it apart, has it for itself.
+# their files run beside each other, as many as there are processors, the long ones first.
 SMALL := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/campaign tests/cluster tests/report \
 	tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/tidy)
 LONG := $(wildcard tests/calibration tests/e2e)
-ALONE := $(wildcard tests/mpi tests/lab lab)
+LABS := $(wildcard tests/mpi tests/lab)
 # A directory of tests that the lists above do not name yet still runs, before the rest.
-OTHERS := $(filter-out $(SMALL) $(LONG) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
+OTHERS := $(filter-out $(SMALL) $(LONG) $(LABS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
 BESIDE := --numprocesses=$(shell nproc) --dist=loadfile --no-loadscope-reorder
-# Both to their ends, so that one failure does not hide those after it.
-tested = failed=0; $(PYTEST) $(BESIDE) $(1) || failed=$$?; $(PYTEST) $(2) || failed=$$?; exit $$failed
+# Laboratories wait for daemons and for limits of time most of theirs: one more than there are processors run beside each
+# other, the long ones first. What measures this machine, or takes it apart, is marked `alone` and has it for itself.
+LONG_LABS := $(wildcard $(patsubst %,tests/lab/test_%.py,stage_calls s3 workflows probe_space stage_kills rados_faults \
+	stage_histories snapshots submit on_slurm scratch_owners rados ceph_snapshots) tests/mpi/test_runs.py)
+BESIDE_LABS := --numprocesses=$(shell expr $$(nproc) + 1) --dist=loadfile --no-loadscope-reorder -m 'not alone' \
+	$(LONG_LABS) $(filter-out $(LONG_LABS),$(wildcard $(LABS:%=%/test_*.py)))
+ALONE_LABS := -m alone $(LABS)
+PARTS := $(BESIDE) $(LONG) $(OTHERS) $(SMALL)
+FAST := $(BESIDE) $(OTHERS) $(SMALL)
+FAST_LABS := $(wildcard tests/mpi)
+# All to their ends, so that one failure does not hide those after it.
+tested = failed=0; $(foreach some,$(1),$(PYTEST) $($(some)) || failed=$$?;) exit $$failed
 
 .PHONY: help build setup packages test test-fast lint rust pytest attack nightly bench experiments fmt docs clean
 .NOTPARALLEL:
@@ -75,7 +84,7 @@ test: export CARGO_PROFILE_DEV_DEBUG := line-tables-only
 test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
 
 test-fast: lint rust  ## Without end-to-end, lab and the long calibration
-	$(call tested,$(OTHERS) $(SMALL),$(wildcard tests/mpi))
+	$(call tested,FAST FAST_LABS)
 
 lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
 	$(call heading,cargo fmt)
@@ -92,8 +101,8 @@ rust:  # Unit tests beside the code, and the storages' conformance suite.
 	cargo test --workspace --quiet
 
 pytest:
-	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab)
-	$(call tested,$(LONG) $(OTHERS) $(SMALL),$(ALONE))
+	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab; then what measures)
+	$(call tested,PARTS BESIDE_LABS ALONE_LABS)
 
 # What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
 # cuts, remounts, mappings, clocks, others at the destination.

@@ -163,6 +163,10 @@ class Through:
     def symlink(self, target: str, source: str) -> None:
         os.symlink(source, self._at(target))
 
+    def mknod(self, path: str, mode: int, dev: int) -> None:
+        self._faults.meet("create", path, changes=True)
+        os.mknod(self._at(path), mode, dev)
+
     def readlink(self, path: str) -> str:
         return os.readlink(self._at(path))
 

@@ -6,8 +6,10 @@ Each is a context manager that ends what it started; the kernel ends it where it
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -21,6 +23,7 @@ PATIENCE_S = 20.0
 _SYSTEM = "/usr/sbin:/sbin"
 _SEPARATED = Path("/run/sshd")
 """sshd asks for this directory where root starts it."""
+_OURS = _SEPARATED / "made-by-a-lab"
 
 
 @contextlib.contextmanager
@@ -70,10 +73,15 @@ def _program(name: str) -> str:
 
 
 def free_port() -> int:
-    """One of the loopback interface that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """One of the loopback interface that nobody has, below those that the kernel gives to outgoing connections: no such
+    connection takes it before its daemon does."""
+    while True:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))) as taken,
+        ):
+            port: int = taken.getsockname()[1]
+            return port
 
 
 @contextlib.contextmanager
@@ -107,12 +115,38 @@ def _listens(port: int) -> bool:
 
 @contextlib.contextmanager
 def _separated() -> Iterator[None]:
-    made = False
-    if os.geteuid() == 0 and not _SEPARATED.exists():
-        _SEPARATED.mkdir(mode=0o755)
-        made = True
+    """The directory is there: the machine's own, or one that all labs share and the last one removes."""
+    held = _shared() if os.geteuid() == 0 else None
     try:
         yield
     finally:
-        if made:
-            _SEPARATED.rmdir()
+        if held is not None:
+            with locked(_SEPARATED.parent), contextlib.suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _OURS.unlink()
+                _SEPARATED.rmdir()
+            os.close(held)
+
+
+def _shared() -> int | None:
+    """A lock on the directory, which was made for it where it is not there; None where it is the machine's own."""
+    with locked(_SEPARATED.parent):
+        if not _SEPARATED.exists():
+            _SEPARATED.mkdir(mode=0o755)
+            _OURS.touch()
+        if not _OURS.exists():
+            return None
+        held = os.open(_SEPARATED, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        return held
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """No other lab looks at what is in it meanwhile."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

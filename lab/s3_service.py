@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from hosts import wait_for
-from indexed import free_port
+from indexed import free_port, locked
 from throttled import Impossible, terminated_as_exit
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
@@ -75,18 +75,24 @@ class S3:
 
 def gateway() -> str:
     """The program; built from its module where it is not there yet. Impossible without Go."""
-    found = shutil.which("versitygw") or shutil.which("versitygw", path=CACHE)
-    if found is None:
-        if shutil.which("go") is None:
-            raise Impossible("neither versitygw nor the go that would build it is installed")
-        environment = {**os.environ, "GOBIN": str(CACHE)}
-        done = subprocess.run(
-            ["go", "install", MODULE], env=environment, capture_output=True, text=True, timeout=BUILD_S, check=False
-        )
-        if done.returncode:
-            raise Impossible(f"go install {MODULE}: {done.stderr.strip()[-300:]}")
-        found = str(CACHE / "versitygw")
-    return found
+    if found := shutil.which("versitygw") or shutil.which("versitygw", path=CACHE):
+        return found
+    if shutil.which("go") is None:
+        raise Impossible("neither versitygw nor the go that would build it is installed")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    # Whoever comes second finds it done.
+    with locked(CACHE):
+        return shutil.which("versitygw", path=CACHE) or _built()
+
+
+def _built() -> str:
+    environment = {**os.environ, "GOBIN": str(CACHE)}
+    done = subprocess.run(
+        ["go", "install", MODULE], env=environment, capture_output=True, text=True, timeout=BUILD_S, check=False
+    )
+    if done.returncode:
+        raise Impossible(f"go install {MODULE}: {done.stderr.strip()[-300:]}")
+    return str(CACHE / "versitygw")
 
 
 @contextlib.contextmanager

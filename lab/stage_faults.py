@@ -7,6 +7,7 @@ compared with what was written. ``tests/lab/test_stage_calls.py`` says how many 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -245,16 +246,17 @@ def faults_of(recorded: list[Recorded], name: str) -> Iterator[Trial]:
             yield Trial(name, site, "late", last.removeprefix("from/"))
 
 
-def sample(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
+def sample(everything: Iterable[tuple[Trial, tuple[int, ...]]], turn: int = 0) -> list[Trial]:
     """Each place in the code that makes a call, once with one of its faults, in turn; where the call changes something,
-    also once with a kill: elsewhere a kill leaves what a kill at the change before it leaves."""
+    also once with a kill: elsewhere a kill leaves what a kill at the change before it leaves. Another ``turn`` has the
+    next fault of each."""
     kinds: dict[tuple[str, tuple[int, ...]], dict[str, list[Trial]]] = {}
     for trial, stack in everything:
         kind = "kill" if trial.fault.startswith("kill") else "fault"
         if kind == "kill" and not ALTERS.search(trial.site.name):
             continue
         kinds.setdefault((trial.site.name, stack[:2]), {}).setdefault(kind, []).append(trial)
-    return [trials[at % len(trials)] for at, found in enumerate(kinds.values()) for trials in found.values()]
+    return [trials[(at + turn) % len(trials)] for at, found in enumerate(kinds.values()) for trials in found.values()]
 
 
 def each(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
@@ -355,11 +357,11 @@ def workers(count: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), die_with_parent)
 
 
-def attempts(trials: list[Trial], processes: int | None = None) -> Iterator[Ended]:
-    """All of them, in as many processes as there are processors."""
-    count = processes or len(os.sched_getaffinity(0))
-    with workers(count) as pool:
-        yield from pool.map(attempt, trials, chunksize=4)
+@contextlib.contextmanager
+def attempts() -> Iterator[Callable[[list[Trial]], list[Ended]]]:
+    """Does trials, in as many processes as there are processors."""
+    with workers(len(os.sched_getaffinity(0))) as pool:
+        yield lambda trials: list(pool.map(attempt, trials, chunksize=2))
 
 
 def runs(policies: Iterable[str]) -> list[Run]:

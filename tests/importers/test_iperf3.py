@@ -49,6 +49,14 @@ def test_time_that_goes_on_after_the_warm_up_is_moved_back() -> None:
     assert abs(moved[-1].end_ns - 3000 * MS) < MS
 
 
+def test_an_interval_that_began_before_the_warm_up_ended_counts_from_its_end() -> None:
+    """iperf3 3.12 on a busy machine: the first measured interval is told as from 0.519 s to 0.500 s, 1.019 s long."""
+    way = read(text("straddling.client")).ways["backward"]
+    assert (way.intervals[0].start_ns, way.intervals[0].end_ns) == (0, 500_122_000)
+    assert way.intervals[-1].end_ns == way.elapsed_ns == 3_980_819_000
+    assert sum(each.bytes for each in way.intervals) == way.bytes
+
+
 def test_two_ticks_that_fell_together_are_one_interval() -> None:
     """As iperf3 3.12 reported at the end of a warm-up: nothing for half a second, then all of it in a millisecond."""
     said = json.loads(text("send.server"))

@@ -26,6 +26,18 @@ from hosts import Hosts, hosts  # noqa: E402
 from throttled import Impossible, Throttled, throttled  # noqa: E402
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands its figures to whoever prints them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["attacked"] = attacked.counts()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker has ended."""
+    attacked.add(getattr(node, "workeroutput", {}).get("attacked", {}))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What the tests of the stager tried, in figures."""
     if table := attacked.table():

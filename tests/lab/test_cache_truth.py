@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from faultfs import mounted
 
+pytestmark = pytest.mark.alone("what this machine's page cache holds")
+
 
 @pytest.mark.parametrize(("policy", "state", "share"), [("keep", "warm", 0.0), ("drop", "cold", 1.0)])
 @pytest.mark.parametrize(("file_system", "storage"), [("xfs", "posix"), ("ext4", "mmap"), ("btrfs", "uring")])

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -116,20 +117,39 @@ def test_doctor_tells_that_submit_takes_no_job_and_the_site_file_of_the_page_men
     assert "all is well" in told.stdout and "Submitting job to run on fileserver storage" in sent.stdout
 
 
-def loops() -> set[str]:
-    """What lies behind each loop device."""
-    files = Path("/sys/block").glob("loop*/loop/backing_file")
-    return {file.read_text().strip() for file in files if file.exists()}
+def loops_of(pid: int) -> dict[str, str]:
+    """The loop devices on files of a host's ``/run``: each with the number of this use of it."""
+    memory = Path(f"/proc/{pid}/root/run").stat().st_dev
+    asked = ["losetup", "--list", "--json", "--output", "NAME,BACK-MAJ:MIN"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    found = json.loads(said)["loopdevices"] if said else []
+    behind = f"{os.major(memory)}:{os.minor(memory)}"
+    return {one["name"]: use_of(one["name"]) for one in found if one["back-maj:min"].strip() == behind}
+
+
+def use_of(loop: str) -> str:
+    """Another one each time that a file is attached; empty while none is."""
+    block = Path("/sys/block") / Path(loop).name
+    return (block / "diskseq").read_text().strip() if (block / "loop").exists() else ""
+
+
+def mounts() -> set[str]:
+    """Where something is mounted, but in the directories of tests, others of which run beside this one."""
+    places = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
+    tests = (f"{tempfile.gettempdir()}/pytest-of-", f"{tempfile.gettempdir()}/tonnage-", "/dev/shm/tonnage-lab-")
+    return {place for place in places if not place.startswith(tests)}
 
 
 @pytest.mark.parametrize("files", [True, False])
 @pytest.mark.parametrize("how", ["down", "kill"])
 def test_nothing_is_left(lab: Lab, tmp_path: Path, how: str, files: bool) -> None:
-    mounts, before = Path("/proc/mounts").read_text(), loops()
+    before = mounts()
     done = lab("up", *["--without-files"] * (not files))
     if done.returncode:
         pytest.skip(done.stderr)
     found = pids(tmp_path)
+    loops = loops_of(found["storage"])
+    assert bool(loops) == files
     space = os.readlink(f"/proc/{found['compute1']}/ns/net")  # noqa: PTH115 - it is no path
     assert lab("up").stderr == "lab/cluster: a cluster is up already; hint: lab/cluster down\n"
     if how == "kill":
@@ -138,10 +158,8 @@ def test_nothing_is_left(lab: Lab, tmp_path: Path, how: str, files: bool) -> Non
         assert lab("status").returncode == 2
     assert lab("down").returncode == 0
     assert all(ended(pid) for pid in found.values())
-    assert Path("/proc/mounts").read_text() == mounts
-    wait_for(
-        lambda: not any("/run/of/" in file or "data-0.image" in file for file in loops() - before), "loops are free"
-    )
+    assert mounts() == before
+    wait_for(lambda: not any(use_of(loop) == use for loop, use in loops.items()), "loops are free")
     spaces = [link for link in Path("/proc").glob("[0-9]*/ns/net") if str(link.resolve()).endswith(space)]
     assert not spaces
     assert [path.name for path in (tmp_path / "tonnage-lab").iterdir()] == ["lock"]

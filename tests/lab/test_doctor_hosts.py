@@ -21,6 +21,8 @@ from logins import logins
 from throttled import Impossible
 from tonnage.cli.placement.answer_schema import answer_schema
 
+pytestmark = pytest.mark.alone("rates of links")
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("well1", "well2", "slow", "readonly", "apart", "bare")
 TARGET = "/run/site/data"

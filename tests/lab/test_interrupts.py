@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tonnage.machine.affinity import interrupt_cpus
 
+pytestmark = pytest.mark.alone("a disk of this machine, from processors of its choice")
+
 
 @contextmanager
 def bound_to(processors: set[int]) -> Iterator[None]:

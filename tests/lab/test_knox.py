@@ -17,6 +17,8 @@ import pytest
 from throttled import Impossible
 from two_sites import FILES, GBIT_BYTES_PER_S, Plan, TwoSites, two_sites
 
+pytestmark = pytest.mark.alone("rates of links")
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:

@@ -26,7 +26,10 @@ LINK_BYTES_PER_S = 12_500_000
 """100 Mbit/s."""
 KNOX, EPOUTA = ("compute1", "compute2", "compute3"), ("epouta1", "epouta2", "epouta3")
 
-pytestmark = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+pytestmark = [
+    pytest.mark.alone("rates of links"),
+    pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from hosts import counted_early
 from throttled import Impossible
 from two_sites import FILES, Plan, TwoSites, two_sites
 
+pytestmark = pytest.mark.alone("rates of links")
+
 LINK_BYTES_PER_S = 12_500_000
 CAMPAIGN = """
 target = "."

@@ -162,7 +162,7 @@ def test_ctrl_c_cancels_the_job_and_resume_finishes_the_run(login: Login) -> Non
 
 
 def test_a_killed_submitter_leaves_a_job_that_resume_takes_up(login: Login) -> None:
-    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="5s"))
+    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="15s"))
     login.measuring()
     process.kill()
     login.end(process)
@@ -174,12 +174,19 @@ def test_a_killed_submitter_leaves_a_job_that_resume_takes_up(login: Login) -> N
 
 
 def test_a_submission_that_was_cut_off_is_found_by_its_key(login: Login) -> None:
-    process = login.submit(login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="3s"), "--detach")
-    assert login.end(process)[0] == 0
-    # As if it had been killed between the submission and its own note of it.
-    ledger = login.run / "jobs.jsonl"
-    ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
-    code, said = login.resume("--on", "slurm")
+    # The job waits until all is as it should be.
+    login.cluster.ask("scontrol", "update", "partitionname=far", "maxtime=1")
+    try:
+        file = login.campaign(target="null:", op="write", tasks=1, wrap=True, time_limit="1s", partition="far")
+        assert login.end(login.submit(file, "--detach", "--time-limit", "10m"))[0] == 0
+        # As if it had been killed between the submission and its own note of it.
+        ledger = login.run / "jobs.jsonl"
+        ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
+        resumed = login.start("--resume", login.run, "--no-report", "--on", "slurm")
+        until(lambda: login.jobs("submitted") or resumed.poll() is not None)
+    finally:
+        login.cluster.ask("scontrol", "update", "partitionname=far", "maxtime=UNLIMITED")
+    code, said = login.end(resumed)
     assert code == 0, said
     assert len(login.jobs("wanted")) == 1 and len(login.jobs("submitted")) == 1
 

@@ -15,6 +15,8 @@ from glusterfs import Volume, volume
 from hosts import clean, ended, hosts, wait_for
 from throttled import Impossible
 
+pytestmark = pytest.mark.alone("rates of a link and of a device")
+
 LAB = Path(__file__).resolve().parents[2] / "lab"
 LINK_BYTES_PER_S = 20_000_000
 DEVICE_BYTES_PER_S = 60_000_000

@@ -176,7 +176,7 @@ def test_a_target_that_becomes_read_only_leaves_a_summary_and_names_the_failed_t
 def test_a_resume_of_which_the_target_is_another_storage_by_now_is_refused_and_writes_nothing(tmp_path: Path) -> None:
     target, run = tmp_path / "target", tmp_path / "run"
     target.mkdir()
-    process = begun(tmp_path, campaign(tmp_path, target, 20, "600ms"), run)
+    process = begun(tmp_path, campaign(tmp_path, target, 5, "600ms"), run)
     process.kill()
     process.communicate()
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}

@@ -71,6 +71,8 @@ def site(
 ) -> Iterator[Site]:
     name, work = str(request.param), tmp_path / "with a blank"
     work.mkdir()
+    # Stand-ins run a job where its submitter is.
+    monkeypatch.chdir(work)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with ExitStack() as stack:
         if name == "local":

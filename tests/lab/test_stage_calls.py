@@ -2,23 +2,24 @@
 each; nothing is lost and nothing of others is harmed at any of them.
 
 ``TONNAGE_STAGE_CALLS`` says how many: ``sample`` (each place in the mover's code that makes a call, once with a fault,
-and once with a kill where it changes something), ``each`` (each such place on each kind of file with each fault), or
+and once with a kill where it changes something), ``day`` (where nothing is said: a seventh of those places, each day
+others, and after a week with another fault), ``each`` (each such place on each kind of file with each fault), or
 ``all`` (each call of each policy). ``TONNAGE_STAGE_CALL`` is one alone, as a failure names it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
 import tracer
-from attacked import count
+from attacked import count, day
 from stage_faults import POLICIES, Ended, Run, Trial, all_trials, attempts, each, runs, sample, without_ids
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
-SHARE = os.environ.get("TONNAGE_STAGE_CALLS", "sample")
+SHARE = os.environ.get("TONNAGE_STAGE_CALLS", "day")
 ALONE = os.environ.get("TONNAGE_STAGE_CALL")
 ONCE_WRONG = {
     "delete | statx from/.tonnage-stage/cleared/ID/plain 1 | EIO",
@@ -46,6 +47,8 @@ ONCE_WRONG = {
 }
 """Where a file was once lost, left behind or set aside, a link broken, or a time wrong, untold. A sample has these
 calls while they are made."""
+DAYS = 7
+"""In which every place is tried once."""
 pytestmark = pytest.mark.skipif(not tracer.HERE, reason="registers are known on x86-64 only")
 
 
@@ -55,13 +58,21 @@ class Campaign:
 
     runs: dict[str, Run]
     trials: dict[str, list[Trial]]
+    attempt: Callable[[list[Trial]], list[Ended]]
+
+
+def of_the_day(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
+    """A seventh of the places."""
+    rounds, number = divmod(day(), DAYS)
+    return sample(everything, rounds)[number::DAYS]
 
 
 @pytest.fixture(scope="module")
 def campaign() -> Iterator[Campaign]:
     found = runs(POLICIES)
     everything = all_trials(found)
-    chosen = {"sample": sample, "each": each, "all": lambda trials: [trial for trial, _ in trials]}[SHARE](everything)
+    choose = {"sample": sample, "day": of_the_day, "each": each, "all": lambda trials: [trial for trial, _ in trials]}
+    chosen = choose[SHARE](everything)
     chosen += [trial for trial, _ in everything if str(trial) in ONCE_WRONG and trial not in chosen]
     if ALONE:
         chosen = [trial for trial, _ in everything if str(trial) == ALONE]
@@ -70,7 +81,8 @@ def campaign() -> Iterator[Campaign]:
     by_policy: dict[str, list[Trial]] = {name: [] for name in POLICIES}
     for trial in chosen:
         by_policy[trial.policy].append(trial)
-    yield Campaign({run.policy: run for run in found}, by_policy)
+    with attempts() as attempt:
+        yield Campaign({run.policy: run for run in found}, by_policy, attempt)
 
 
 @pytest.mark.timeout(600)
@@ -83,7 +95,7 @@ def test_without_a_fault_everything_is_safe_and_nothing_of_others_is_harmed(camp
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_call_that_fails_and_no_kill_at_one_loses_or_harms_a_file(campaign: Campaign, policy: str) -> None:
     trials = campaign.trials[policy]
-    ended = list(attempts(trials))
+    ended = campaign.attempt(trials)
     known = set(map(without_ids, campaign.runs[policy].wrong))
     failed = [one for one in ended if {without_ids(text.removesuffix(" (exit 0)")) for text in one.wrong} - known]
     count("call sites × faults", len(ended))

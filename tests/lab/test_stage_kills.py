@@ -1,5 +1,6 @@
 """kill -9 at any moment loses nothing: seeded kills of the mover, of the application and of both, each ending in a tree
-compare. ``TONNAGE_KILL_SEEDS`` says how many (100 where it does not), ``TONNAGE_KILL_SEED`` which one alone."""
+compare. ``TONNAGE_KILL_SEEDS`` says how many (where it does not, 30 of 1,000, each day others), ``TONNAGE_KILL_SEED``
+which one alone."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from attacked import count
+from attacked import count, seeds
 from checkpointing import body
 from staged import (
     CLEARED,
@@ -35,7 +36,7 @@ from staged import (
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
-SEEDS = int(os.environ.get("TONNAGE_KILL_SEEDS", "100"))
+SEEDS = seeds("TONNAGE_KILL_SEEDS", 30, of=1000)
 ALONE = os.environ.get("TONNAGE_KILL_SEED")
 PER_TEST = 10
 AT_ONCE = 3
@@ -184,18 +185,14 @@ def unlinked(found: dict[bytes, Found]) -> dict[bytes, Found]:
     return still
 
 
-SHARES = (
-    [[int(ALONE)]]
-    if ALONE
-    else [list(range(first, min(first + PER_TEST, SEEDS))) for first in range(0, SEEDS, PER_TEST)]
-)
+SHARES = [[int(ALONE)]] if ALONE else [list(SEEDS[at : at + PER_TEST]) for at in range(0, len(SEEDS), PER_TEST)]
 
 
-@pytest.mark.parametrize("seeds", SHARES, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_no_kill_loses_a_file_or_leaves_a_temporary(seeds: list[int]) -> None:
+@pytest.mark.parametrize("share", SHARES, ids=lambda share: f"{share[0]}-{share[-1]}")
+def test_no_kill_loses_a_file_or_leaves_a_temporary(share: list[int]) -> None:
     # Each waits for processes and for moments most of its time, and knows nothing of the others.
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(one_trial, seeds))
+        list(pool.map(one_trial, share))
 
 
 def one_trial(seed: int) -> None:

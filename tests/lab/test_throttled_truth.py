@@ -38,7 +38,7 @@ time_limit = "8s"
 wrap = true
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone("rates of devices"), pytest.mark.slow]
 
 
 @dataclass(frozen=True)

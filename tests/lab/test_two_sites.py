@@ -14,6 +14,8 @@ from hosts import Daemon, wait_for
 from throttled import Impossible
 from two_sites import COMPUTE, FILES, PARTITIONS, Plan, TwoSites, two_sites
 
+pytestmark = pytest.mark.alone("rates of links")
+
 LINK_BYTES_PER_S = 12_500_000
 PORT_BYTES_PER_S = 50_000_000
 
@@ -115,6 +117,7 @@ def test_a_host_has_its_own_tmp_and_shared_memory(sites: TwoSites) -> None:
         assert sites.hosts["compute2"].run("test", "-e", f"{directory}/mine", check=False).returncode == 1
 
 
+STARTS = 3
 HELLO = """
 import socket
 from mpi4py import MPI
@@ -129,5 +132,11 @@ if world.rank == 0:
 def test_mpi_under_srun_reaches_all_six_hosts(sites: TwoSites) -> None:
     sites.wait_idle()
     words = ["srun", "--partition=all", "--nodes=6", "--ntasks=12", "--ntasks-per-node=2", "--mpi=pmix"]
-    done = sites.run(*words, "env", "MPI4PY_MPIABI=openmpi", sys.executable, "-c", HELLO, directory=FILES)
+    argv = [*words, "env", "MPI4PY_MPIABI=openmpi", sys.executable, "-c", HELLO]
+    # On a busy machine about one start of 30 ends in MPI_Init, where Open MPI 4.1.4's TCP calls a receiver that is not
+    # registered yet (a call of address 0 below opal_progress): a fault of its own, and no finding about the sites.
+    for _ in range(STARTS):
+        done = sites.run(*argv, directory=FILES, check=False)
+        if "Segmentation fault" not in done.stderr:
+            break
     assert done.stdout.splitlines() == [f"{rank} {COMPUTE[rank // 2]}" for rank in range(12)], done.stderr

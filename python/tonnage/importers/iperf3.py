@@ -118,10 +118,10 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
         raise ValueError("no interval was measured")
     sender = bool(kept[0]["sender"])
     whole = said["end"][f"sum_{'sent' if sender else 'received'}{suffix}"]
-    # Time begins anew after the warm-up in some versions, and goes on in others.
-    began = float(kept[0]["start"]) if float(kept[0]["start"]) > float(kept[0]["seconds"]) / 2 else 0.0
+    began = _warm_up_ends(kept[0])
+    starts = [0, *(_ns(each["start"] - began) for each in kept[1:])]
     intervals = _without_slivers(
-        [Interval(_ns(each["start"] - began), _ns(each["end"] - began), int(each["bytes"])) for each in kept]
+        [Interval(at, _ns(each["end"] - began), int(each["bytes"])) for at, each in zip(starts, kept, strict=True)]
     )
     return Way(
         sender=sender,
@@ -131,6 +131,18 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
         retransmits=int(whole["retransmits"]) if sender and "retransmits" in whole else None,
         round_trip=_round_trip(said["end"]) if sender else None,
     )
+
+
+def _warm_up_ends(first: Mapping[str, Any]) -> float:
+    """When the warm-up ended, in seconds of the report's clock: bytes of the first measured interval count from then.
+
+    That clock begins anew after the warm-up in some versions, and goes on in others. Where it begins anew and the
+    process was kept waiting, the first interval is told with a start on the old clock, and ``seconds`` from there: its
+    start and end are then no such time apart.
+    """
+    start, end, seconds = float(first["start"]), float(first["end"]), float(first["seconds"])
+    goes_on = start > seconds / 2 and abs(end - start - seconds) < seconds / 10
+    return start if goes_on else 0.0
 
 
 def _without_slivers(intervals: list[Interval]) -> tuple[Interval, ...]:

@@ -39,8 +39,8 @@ class Flow:
 def began(client_ns: tuple[int, int], omit_ns: int, length_ns: int, clock_ns: int) -> tuple[int, int]:
     """When the measured part of a test began, and how uncertain that is.
 
-    The client's process ran between the two instants, and measured ``length_ns`` after a warm-up of ``omit_ns``: not
-    before its start and the warm-up, and so that all of it fits before its end.
+    The client's process ran between the two instants, and the receiver counted for ``length_ns`` after a warm-up of
+    ``omit_ns``: not before the client's start and the warm-up, and so that all of it fits before the client's end.
     """
     first, last = client_ns[0] + omit_ns, client_ns[1] - length_ns
     return (first + last) // 2, abs(last - first) // 2 + clock_ns

@@ -210,7 +210,8 @@ def _flow(
     sender, receiver = pair.names if way == FORWARD else pair.names[::-1]
     clock = clocks[pair.client.host]
     alive_ns = (clock.here_ns(pair.client.told["began_ns"]), clock.here_ns(pair.client.told["ended_ns"]))
-    length_ns = max(client.ways[way].intervals[-1].end_ns, server.ways[way].intervals[-1].end_ns)
+    # That of the receiver, whose bytes these are: where it began late, it counts for less time than the sender.
+    length_ns = received.ways[way].intervals[-1].end_ns
     start_ns, uncertainty_ns = began(alive_ns, setting.omit_ns, length_ns, clock.uncertainty_ns)
     return Flow(
         sender=sender,
