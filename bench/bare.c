@@ -1,14 +1,16 @@
 /* The bare calls in a loop: what the kernel allows when nothing is recorded. The limit bench/run.py compares with.
  *
  *   bare read|write FILE --transfer N --file-bytes N --threads N --milliseconds N [--random] [--create] [--no-wrap]
- *                   [--uring DEPTH] [--reads PERCENT] [--payload BYTES]
+ *                   [--uring DEPTH] [--reads PERCENT] [--payload BYTES] [--sum]
  *
  * Thread t works on FILE.t. Sequential threads walk their file again and again; random ones visit each transfer once a
  * pass, as Tonnage does (drawing with replacement would meet pages that the CPU's caches still hold), in the order of a
  * congruential generator, as cheap as an offset can be: their file has 2^k transfers. The clock is read once every
  * CHECK_EVERY operations, so that even the time limit costs next to nothing. Times start at a barrier and end with the
  * last thread; open and close are outside. Writes take their bytes from a buffer of --payload BYTES, one transfer after
- * the other (by default from one transfer, which stays in the first level of cache and flatters). With --create the file is new (its pages are fresh) and one pass is made.
+ * the other (by default from one transfer, which stays in the first level of cache and flatters). With --create the file
+ * is new (its pages are fresh) and one pass is made. With --sum each word that was read is added up, the least that
+ * anybody can do who looks at all bytes.
  * Prints one line of JSON.
  * Build: cc -O2 -pthread bare.c -o bare -luring
  */
@@ -31,7 +33,7 @@
 enum { CHECK_BYTES = 4 << 20, MAX_THREADS = 1024, MAX_DEPTH = 4096 };
 
 static struct {
-    bool write, random, create, wrap;
+    bool write, random, create, wrap, sum;
     const char *path;
     uint64_t transfer, file_bytes, payload, reads; /* reads: of 100 random operations; 0: `write` decides */
     unsigned threads, depth;
@@ -44,7 +46,7 @@ struct task {
     int fd;
     char *memory, *payload;
     uint64_t payload_at;
-    uint64_t transfers, position, random, start_ns, end_ns, operations;
+    uint64_t transfers, position, random, start_ns, end_ns, operations, total;
 };
 
 static pthread_barrier_t start_line;
@@ -88,6 +90,16 @@ static inline char *next_payload(struct task *task) {
     return bytes;
 }
 
+/* Of all words of a transfer, as fast as this processor loads them. */
+__attribute__((optimize("O3"), target_clones("avx512f", "avx2", "default")))
+static uint64_t sum(const char *bytes, size_t size) {
+    const uint64_t *words = (const uint64_t *)bytes;
+    uint64_t total = 0;
+    for (size_t i = 0; i < size / sizeof *words; i++)
+        total += words[i];
+    return total;
+}
+
 /* How many operations may pass between two looks at the clock. */
 static uint64_t check_every(void) {
     uint64_t every = CHECK_BYTES / want.transfer;
@@ -112,6 +124,8 @@ static void run_sync(struct task *task) {
             long moved = syscall(reads ? SYS_pread64 : SYS_pwrite64, task->fd, memory, size, offset);
             if (moved != (long)size)
                 die(want.write ? "pwrite was short" : "pread was short");
+            if (want.sum)
+                task->total += sum(memory, size);
         }
         task->operations += chunk;
         if (now_ns() >= deadline)
@@ -218,14 +232,15 @@ static void *run_task(void *argument) {
 }
 
 static void print(const struct task *tasks) {
-    uint64_t first = UINT64_MAX, last = 0, operations = 0;
+    uint64_t first = UINT64_MAX, last = 0, operations = 0, total = 0;
     for (unsigned i = 0; i < want.threads; i++) {
         first = tasks[i].start_ns < first ? tasks[i].start_ns : first;
         last = tasks[i].end_ns > last ? tasks[i].end_ns : last;
         operations += tasks[i].operations;
+        total += tasks[i].total;
     }
-    printf("{\"operations\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"elapsed_ns\": %" PRIu64 ", \"tasks\": [", operations,
-           operations * want.transfer, last - first);
+    printf("{\"operations\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"elapsed_ns\": %" PRIu64 ", \"sum\": %" PRIu64
+           ", \"tasks\": [", operations, operations * want.transfer, last - first, total);
     for (unsigned i = 0; i < want.threads; i++)
         printf("%s%" PRIu64, i ? ", " : "", tasks[i].operations);
     printf("]}\n");
@@ -245,7 +260,7 @@ static void parse(int argc, char **argv) {
     static const struct option options[] = {
         {"transfer", 1, 0, 't'}, {"file-bytes", 1, 0, 'f'}, {"threads", 1, 0, 'n'}, {"milliseconds", 1, 0, 'm'},
         {"random", 0, 0, 'r'},   {"create", 0, 0, 'c'},     {"no-wrap", 0, 0, 'w'}, {"uring", 1, 0, 'u'},
-        {"reads", 1, 0, 'p'},    {"payload", 1, 0, 'b'},  {0}};
+        {"reads", 1, 0, 'p'},    {"payload", 1, 0, 'b'},  {"sum", 0, 0, 's'},       {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -258,6 +273,7 @@ static void parse(int argc, char **argv) {
         case 'w': want.wrap = false; break;
         case 'p': want.reads = number(optarg, 1, 99, "--reads"); break;
         case 'b': want.payload = number(optarg, 1, 1 << 30, "--payload"); break;
+        case 's': want.sum = true; break;
         case 'u': want.depth = (unsigned)number(optarg, 1, MAX_DEPTH, "--uring"); break;
         default: exit(2);
         }

@@ -66,6 +66,12 @@ class Bare(Process):
 
     name = "bare C loop"
 
+    def __init__(self, program: Path, *, summing: bool = False) -> None:
+        super().__init__(program)
+        self.summing = summing
+        if summing:
+            self.name = "bare C loop, summing"
+
     def can(self, load: Load) -> bool:
         return not load.null
 
@@ -78,6 +84,7 @@ class Bare(Process):
         options += ["--create"] if load.fresh else ["--no-wrap"] if load.once else []
         options += ["--uring", load.depth] if load.depth > 1 else []
         options += ["--reads", load.read_percent] if load.read_percent is not None else []
+        options += ["--sum"] if self.summing else []
         return [str(self.program), *map(str, options), load.op, "data"]
 
     def parse(self, _load: Load, output: str) -> tuple[int, int]:

@@ -70,11 +70,13 @@ def build_bare(directory: Path) -> Path:
 
 def find_contenders(given: argparse.Namespace, work: Path) -> dict[str, Contender]:
     """Whoever is here, by name."""
+    bare = build_bare(work)
     found: list[Contender] = [
         Tonnage(),
         Tonnage(payload="constant", name=CONSTANT),
         Tonnage(verify=True, name=VERIFIED),
-        Bare(build_bare(work)),
+        Bare(bare),
+        Bare(bare, summing=True),
     ]
     fio, ior, elbencho = (shutil.which(getattr(given, name) or name) for name in ("fio", "ior", "elbencho"))
     mpirun = shutil.which("mpirun")
